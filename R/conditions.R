@@ -1,0 +1,40 @@
+# Every message to the user: stop_*() says what went wrong, with class kernops_error and a child of it.
+
+#' @importFrom rlang abort arg_match0 caller_env warn %||%
+NULL
+
+stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()) {
+  cli::cli_abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = call, ...,
+                 .envir = envir)
+}
+
+# Called by the C++ border, with plain text.
+stop_input <- function(kind, message) {
+  abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
+}
+
+# A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
+stop_formula <- function(message, position, unknown, text) {
+  abort(c(message, if (position >= 0) caret(text, position), suggestion(unknown)),
+        class = c("kernops_formula_error", "kernops_error"), call = NULL)
+}
+
+caret <- function(text, position) {
+  text <- gsub("[\t\r\n]", " ", text)
+  before <- nchar(substring_bytes(text, position), type = "width")
+  window <- 76L
+  from <- max(0L, before - window %/% 2L)
+  shown <- substr(text, from + 1L, from + window)
+  paste0("  ", shown, "\n  ", strrep(" ", before - from), "^")
+}
+
+substring_bytes <- function(text, n) rawToChar(charToRaw(text)[seq_len(n)])
+
+# The nearest known name, when it is near.
+suggestion <- function(unknown) {
+  if (!nzchar(unknown)) return(NULL)
+  known <- c(ops_table()$name, reduction_names(), "Grad")
+  distance <- utils::adist(unknown, known, ignore.case = TRUE)
+  if (min(distance) > max(1, nchar(unknown) %/% 3)) return(NULL)
+  c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))
+}

@@ -1,0 +1,43 @@
+#' The gradient of an operator
+#'
+#' `keops_grad(op, var)` is the vector-Jacobian product of an operator, again an operator: it takes one more, last
+#' argument `eta` of the shape of the result of `op`, and returns the gradient of `sum(eta * op(input))` with respect
+#' to `var`. The derivative is symbolic and exact, whichever axis `op` reduces, and gradients nest to any order.
+#'
+#' `Min`, `Max` and `KMin` are differentiated at the selected point, the first one among equals; positions such as
+#' `ArgMin` have gradient zero.
+#'
+#' @param op an operator made by [keops_kernel()] or [keops_grad()].
+#' @param var the variable: its name, or its position counted from 0.
+#'
+#' @return An operator as of [keops_kernel()]. Its result has the shape of `var`: n x size for a variable indexed by i or
+#'   j, 1 x size for a parameter. The name of the new argument is `eta`, or `eta2`, `eta3`, ... where that is taken.
+#'
+#' @section Errors: class `kernops_input_error` where `var` is not a variable of `op`.
+#'
+#' @examples
+#' op <- keops_kernel("Sum_Reduction(SqDist(x, y), 0)", c("x = Vi(3)", "y = Vj(3)"))
+#' grad <- keops_grad(op, "x")
+#' x <- matrix(rnorm(30), 10)
+#' y <- matrix(rnorm(45), 15)
+#' eta <- rnorm(15)
+#' grad(list(x = x, y = y, eta = eta)) # row i is 2 * sum_j eta_j (x_i - y_j)
+#' @export
+keops_grad <- function(op, var) {
+  if (!inherits(op, "keops_kernel")) stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.")
+  from <- environment(op)
+  names <- from$about$variables$name
+  var <- variable_name(var, names)
+  eta <- setdiff(c("eta", paste0("eta", seq_along(names) + 1)), names)[[1]]
+  formula <- paste0("Grad(", from$formula, ", ", var, ", ", eta, ")")
+  kernel_operator(formula, c(with(from$about$variables, paste0(name, " = ", category, "(", size, ")")),
+                             paste0(eta, " = ", from$about$axis, "(", from$about$size, ")")),
+                  from$sum_scheme, from$precision, from$backend)
+}
+
+variable_name <- function(var, names, call = caller_env()) {
+  if (is.character(var) && length(var) == 1 && var %in% names) return(var)
+  if (is.numeric(var) && length(var) == 1 && var %in% (seq_along(names) - 1)) return(names[[var + 1]])
+  stop_kernops("input", c("{.arg var} must be one of {.val {names}}, or a position from 0 to {length(names) - 1}.",
+                          x = "It is {.val {var}}."), call = call)
+}

@@ -1,0 +1,175 @@
+#' An R function from a formula
+#'
+#' `keops_kernel()` turns a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function that
+#' computes it for all pairs of points \eqn{x_i}, \eqn{y_j} without ever storing the M x N matrix: time is
+#' proportional to M x N, memory to M + N.
+#'
+#' @section The formula:
+#' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, of one of the names listed below.
+#' `axis` is the index that is **summed over**: `1` or `j` sums over the columns j and gives one row per i; `0` or `i`
+#' sums over i and gives one row per j. Inside stand the operations of [keops_ops()], `+ - * / ^ |` (`|` is the dot
+#' product), comparisons, numbers and the declared variables, with R's precedences. `Grad(f, v, e)` is the gradient of
+#' `f` with respect to the variable `v`, applied to `e`; `f` may be a whole reduction. Positions inside a formula
+#' (`Elem`, `Extract`) count from 0, as in 'KeOps'; positions in results count from 1.
+#'
+#' | reduction | result per row |
+#' |---|---|
+#' | `Sum` | the sum of f, 0 where there is nothing to sum |
+#' | `LogSumExp(f, [w,] axis)` | log of the sum of exp(f) (times w) |
+#' | `SumSoftMaxWeight(f, w, axis)` | the mean of w, weighted by exp(f) |
+#' | `Min`, `Max` | the extreme value of each entry; NaN wins; `Inf`, `-Inf` where there is nothing |
+#' | `ArgMin`, `ArgMax` | its position, the lowest of equals; `NA` where there is nothing |
+#' | `Min_ArgMin`, `Max_ArgMax` | the values, then the positions |
+#' | `KMin(f, K, axis)`, `ArgKMin`, `KMin_ArgKMin` | the K smallest values, ascending (for a vector f: nearest first, its entries together), their positions, or both; `NaN` comes last, `Inf` and `NA` fill up |
+#'
+#' @param formula a string.
+#' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i
+#'   with 3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry. The order is
+#'   that of positional input, unless all give a position from 0, as in `"x = Vi(0, 3)"`.
+#' @param sum_scheme how sums are accumulated: `"block_sum"` (which `"auto"` means) adds plainly within a tile of some
+#'   hundred terms and with compensation from tile to tile; `"kahan_scheme"` compensates every term; `"direct_sum"`
+#'   never does.
+#' @param precision `"float64"` or `"float32"`, the arithmetic used; data and results are doubles in any case. The
+#'   default is the option `kernops.precision`, else `"float64"`.
+#' @param backend `"auto"` or `"cpu"`.
+#'
+#' @return A function of class `keops_kernel`, `op(input, inner_dim = "col")`:
+#'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
+#'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
+#'     Integers and logicals are taken as doubles.
+#'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
+#'   * The result is always a matrix, one row per point; positions are integers. Row names are kept.
+#'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
+#'
+#' @section Errors:
+#' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
+#' `kernops_dim_error` or `kernops_input_error`. All of them have class `kernops_error`.
+#'
+#' @references
+#' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with
+#' autodiff, without memory overflows. *Journal of Machine Learning Research* 22(74), 1-6.
+#'
+#' Kahan, W. (1965) Further remarks on reducing truncation errors. *Communications of the ACM* 8(1), 40.
+#'
+#' @examples
+#' op <- keops_kernel(
+#'   "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
+#'   c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)")
+#' )
+#' x <- matrix(rnorm(30), 10)
+#' y <- matrix(rnorm(45), 15)
+#' b <- rnorm(15)
+#' op(list(s = 0.5, x = x, y = y, b = b))
+#'
+#' # the three nearest points of y for each point of x
+#' nearest <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 3, 1)", c("x = Vi(3)", "y = Vj(3)"))
+#' nearest(list(x, y))
+#' @export
+keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
+                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda")) {
+  check_text(formula, "formula", one = TRUE)
+  check_text(args, "args", one = FALSE)
+  sum_scheme <- arg_match0(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme"))
+  precision <- check_precision(precision)
+  backend <- check_backend(backend[[1]])
+  kernel_operator(formula, args, sum_scheme, precision, backend)
+}
+
+kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
+  kernel <- kernel_compile(formula, args)
+  about <- kernel_describe(kernel)
+  scheme <- match(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme")) - 1L
+  single <- precision == "float32"
+  op <- function(input, inner_dim = "col") {
+    if (missing(input)) {
+      return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
+    }
+    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
+    input <- match_input(input, about$variables$name)
+    rows <- inner_dim_is_row(inner_dim)
+    result <- kernel_run(kernel, input, rows, single, scheme, threads(), kernops_option("isa", ""), progress_bar())
+    keep_names(result, input[about$variables$category == about$axis], rows)
+  }
+  structure(op, class = "keops_kernel")
+}
+
+inner_dim_is_row <- function(inner_dim) {
+  if (identical(inner_dim, "col")) return(FALSE)
+  if (identical(inner_dim, "row")) return(TRUE)
+  stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
+}
+
+# The values in the order of the variables; data frames as matrices.
+match_input <- function(input, names) {
+  if (!is.list(input) || is.data.frame(input)) {
+    stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
+  }
+  given <- names(input)
+  if (!is.null(given)) {
+    place <- match(names, given)
+    if (anyNA(place) || length(given) != length(names) || anyDuplicated(given)) stop_names(given, names)
+    input <- input[place]
+  } else if (length(input) != length(names)) {
+    stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
+                            i = "The variables are {.code {names}}."))
+  }
+  for (n in which(vapply(input, is.data.frame, NA))) input[[n]] <- as.matrix(input[[n]])
+  input
+}
+
+stop_names <- function(given, names) {
+  lacking <- setdiff(names, given)
+  unknown <- setdiff(given, names)
+  twice <- unique(given[duplicated(given)])
+  stop_kernops("input", c(
+    "The names of {.arg input} do not match the variables {.code {names}}.",
+    x = if (length(lacking)) "Missing: {.code {lacking}}.",
+    x = if (length(unknown)) "Unknown: {.code {unknown}}.",
+    x = if (length(twice)) "Given twice: {.code {twice}}."
+  ))
+}
+
+# The result keeps the names of the first of its points that have any.
+keep_names <- function(result, points, rows) {
+  for (x in points) {
+    names <- if (is.null(dim(x))) names(x) else dimnames(x)[[1L + rows]]
+    if (is.null(names)) next
+    dimnames(result) <- if (rows) list(NULL, names) else list(names, NULL)
+    break
+  }
+  result
+}
+
+check_text <- function(x, name, one, call = caller_env()) {
+  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(invisible())
+  what <- if (one) "one string" else "a character vector such as {.code c(\"x = Vi(3)\", \"y = Vj(3)\")}"
+  stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
+}
+
+# Shown in interactive sessions by what runs longer than 3 seconds.
+progress_bar <- function() {
+  if (!interactive()) return(NULL)
+  started <- Sys.time()
+  bar <- NULL
+  frame <- parent.frame()
+  function(fraction) {
+    if (is.null(bar) && Sys.time() - started > 3) {
+      bar <<- cli::cli_progress_bar("Reducing", total = 1, .envir = frame)
+    }
+    if (!is.null(bar)) cli::cli_progress_update(set = fraction, id = bar, .envir = frame)
+  }
+}
+
+#' @export
+print.keops_kernel <- function(x, ...) {
+  kept <- environment(x)
+  variables <- kept$about$variables
+  shape <- paste0(variables$name, " = ", variables$category, "(", variables$size, ")")
+  rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
+  cli::cat_line("<keops_kernel> ", kept$formula)
+  cli::cat_line("  variables  ", paste(shape, collapse = ", "))
+  cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
+  cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
+  cli::cat_line("  runs       ", kept$precision, ", ", kept$sum_scheme, ", backend ", kept$backend)
+  invisible(x)
+}

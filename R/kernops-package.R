@@ -1,0 +1,21 @@
+#' kernops: kernel operations on large data without storing the kernel matrix
+#'
+#' Write a formula of points \eqn{x_i}, \eqn{y_j} and parameters, get an R function that reduces it over all pairs in
+#' memory that grows with the data only, and its exact gradient.
+#'
+#' Start with [keops_kernel()]; [keops_grad()] differentiates, [kernel_solve()] solves kernel linear systems, and
+#' [keops_ops()] lists the operations of the formula language.
+#'
+#' @section Options:
+#' \describe{
+#'   \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
+#'     Results do not depend on it.}
+#'   \item{`kernops.precision`}{`"float64"` (default) or `"float32"`: the precision of new operators.}
+#'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).}
+#' }
+#' Each has an environment variable as a twin, such as `KERNOPS_THREADS`; the option wins.
+#'
+#' @keywords internal
+#' @useDynLib kernops, .registration = TRUE
+#' @importFrom Rcpp evalCpp
+"_PACKAGE"

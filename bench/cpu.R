@@ -1,0 +1,87 @@
+# R_LIBS=.lib Rscript bench/cpu.R [rows]
+#
+# The speed of the CPU engine, in pairs of rows per second: on one core beside the scalar loop of scalar.cpp,
+# on all cores, and beside base R. The machine may be shared, so what counts is the ratio of two times of one
+# run; each time is a median. Results go into RESULTS.md.
+
+library(kernops)
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))
+source(file.path(here, "scalar.R"))
+scalar_compile(file.path(here, "scalar.cpp"))
+
+args <- commandArgs(TRUE)
+n <- if (length(args)) as.integer(args[1]) else 20000L
+cores <- parallel::detectCores()
+
+set.seed(1)
+points <- function(n, d) matrix(runif(n * d), n, d)
+data <- function(d) list(s = 0.5, x = points(n, d), y = points(n, d), b = matrix(rnorm(n)))
+d3 <- data(3)
+d10 <- data(10)
+
+declare <- function(d, ...) c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), ...)
+gauss <- function(d, precision = "float64") {
+  keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", declare(d, "b = Vj(1)"), precision = precision)
+}
+gpairs <- function(seconds, rows = n) rows * n / seconds / 1e9
+table <- function(...) print(data.frame(..., check.names = FALSE), digits = 3, row.names = FALSE)
+title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
+
+speed <- function(op, input, threads) {
+  options(kernops.threads = threads)
+  gpairs(seconds(op(input)))
+}
+
+cat(R.version.string, ", kernops ", format(packageVersion("kernops")), ", ", cores, " cores\n", sep = "")
+if (file.exists("/proc/cpuinfo")) {
+  cat(sub(".*: ", "", grep("model name", readLines("/proc/cpuinfo"), value = TRUE)[1]), "\n")
+}
+
+title("Gaussian sum, D = 3, %d x %d rows, Gpairs/s", n, n)
+# the loop is slow: it is timed on a tenth of the rows
+some <- list(x = d3$x[seq_len(n %/% 10), ], y = d3$y, b = d3$b, s = d3$s)
+rows <- lapply(c(float32 = "float32", float64 = "float64"), function(precision) {
+  op <- gauss(3, precision)
+  single <- precision == "float32"
+  what <- if (single) "scalar_gauss_float" else "scalar_gauss"
+  loop <- do.call(scalar_run, c(what, some))
+  stopifnot(all.equal(op(d3)[seq_along(loop)], c(loop), tolerance = if (single) 1e-4 else 1e-10))
+  scalar <- gpairs(seconds(do.call(scalar_run, c(what, some))), nrow(some$x))
+  one <- speed(op, d3, 1)
+  all <- speed(op, d3, cores)
+  data.frame(
+    precision, "scalar loop" = scalar, "one core" = one, "/ loop" = one / scalar,
+    "all cores" = all, "/ one core" = all / one, check.names = FALSE
+  )
+})
+table(do.call(rbind, rows))
+
+title("Other operations, float64, %d x %d rows, Gpairs/s", n, n)
+op3 <- gauss(3)
+op10 <- gauss(10)
+distance <- function(reduction) keops_kernel(reduction, declare(3)[-1])
+cases <- list(
+  "Gaussian sum, D = 10" = list(op10, d10),
+  "gradient in x of the sum, D = 3" = list(keops_grad(op3, "x"), c(d3, list(eta = matrix(rnorm(n))))),
+  "LogSumExp, D = 3" = list(
+    keops_kernel("LogSumExp_Reduction(-s * SqDist(x, y), 1)", declare(3)), d3[c("s", "x", "y")]
+  ),
+  "ArgKMin, K = 10, D = 3" = list(distance("ArgKMin_Reduction(SqDist(x, y), 10, 1)"), d3[c("x", "y")]),
+  "Min, D = 3" = list(distance("Min_Reduction(SqDist(x, y), 1)"), d3[c("x", "y")])
+)
+rows <- lapply(names(cases), function(name) {
+  op <- cases[[name]][[1]]
+  input <- cases[[name]][[2]]
+  one <- speed(op, input, 1)
+  all <- speed(op, input, cores)
+  data.frame(name, "one core" = one, "all cores" = all, "/ one core" = all / one, check.names = FALSE)
+})
+table(do.call(rbind, rows))
+
+m <- 2000L
+title("The same product in base R, D = 3, %d x %d rows, one core, milliseconds", m, m)
+few <- list(s = 1, x = d3$x[seq_len(m), ], y = d3$x[seq_len(m), ], b = d3$b[seq_len(m), , drop = FALSE])
+options(kernops.threads = 1)
+base <- seconds(exp(-as.matrix(dist(few$x))^2) %*% few$b)
+ours <- seconds(for (run in 1:10) op3(few)) / 10
+table("base R" = base * 1e3, kernops = ours * 1e3, ratio = base / ours)

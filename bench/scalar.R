@@ -1,0 +1,35 @@
+# The hand-written scalar loop that kernops is measured against, and the clock.
+
+# compiles in tempdir() with R's compiler
+scalar_compile <- function(source) {
+  file.copy(source, tempdir(), overwrite = TRUE)
+  old <- setwd(tempdir())
+  on.exit(setwd(old))
+  unlink("scalar.o")
+  # -O2 whatever R was configured with; no -march, no -ffast-math: what a plain build gives
+  makevars <- tempfile()
+  writeLines("CXXFLAGS = -O2", makevars)
+  log <- system2(
+    file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "scalar.cpp"),
+    env = paste0("R_MAKEVARS_USER=", makevars), stdout = TRUE, stderr = TRUE
+  )
+  if (!is.null(attr(log, "status"))) {
+    stop("bench/scalar.cpp does not compile:\n", paste(log, collapse = "\n"))
+  }
+  dyn.load(paste0("scalar", .Platform$dynlib.ext))
+}
+
+# what: "scalar_gauss", "scalar_gauss_float" (a sum for each row of x) or "scalar_gauss_grad" (a gradient)
+scalar_run <- function(what, x, y, b, s) {
+  out <- matrix(0, nrow(x), if (what == "scalar_gauss_grad") 3 else 1)
+  .C(what, x, y, b, s, nrow(x), nrow(y), out = out)$out
+}
+
+# median time of some runs, after one that warms up
+seconds <- function(expr, runs = 5) {
+  expr <- substitute(expr)
+  frame <- parent.frame()
+  once <- function() system.time(eval(expr, frame), gcFirst = FALSE)[["elapsed"]]
+  if (runs > 1) once()
+  median(replicate(runs, once()))
+}

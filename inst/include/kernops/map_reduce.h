@@ -1,0 +1,207 @@
+// The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each instruction
+// set, by src/cpu_*.cpp.
+#pragma once
+#include <kernops/accumulate.h>
+
+#include <new>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Aligned memory; not std::vector, whose code would be shared between instruction sets.
+template <class T> class Buffer {
+ public:
+  explicit Buffer(std::size_t n) : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
+  ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_;
+};
+
+template <class T, class Reduction> class Worker {
+  static constexpr int W = Pack<T>::width;
+
+ public:
+  explicit Worker(const Job& job)
+      : job_(job),
+        slots_(job.slots.count),
+        once_(std::size_t(job.entries[0]) * W),
+        rows_(std::size_t(job.entries[1]) * W * job.row_block),
+        lanes_(std::size_t(job.entries[2]) * job.tile),
+        pairs_(std::size_t(job.entries[3]) * job.tile),
+        scratch_(job.tile),
+        state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
+        states_(state_bytes_ * job.row_block),
+        partial_(Reduction::partial_bytes(job)) {
+    place_slots(Place::once, once_.data(), W, 0);
+    place_slots(Place::lane, lanes_.data(), job.tile, ~std::ptrdiff_t(0));
+    place_slots(Place::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
+    fill_pack(slots_.data()[0].p, 1);
+    load_packs(Place::once, 0);
+    run(Place::once, W);
+  }
+
+  void work(const Unit& unit, Units& units) {
+    const Count begin = unit.chunk * job_.chunk, end = begin + job_.chunk < job_.lanes ? begin + job_.chunk : job_.lanes;
+    for (Count row = unit.row_begin; row < unit.row_end; row += job_.row_block) {
+      const int rows = int(unit.row_end - row < job_.row_block ? unit.row_end - row : job_.row_block);
+      start_rows(row, rows);
+      for (Count lane = begin; lane < end; lane += job_.tile) {
+        if (!units.keep_going(&units)) return;
+        const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
+        load_tile(lane, count);
+        reduce_tile(rows, {count, lane - begin, begin});
+      }
+      finish_rows(row, rows, unit.chunk, {0, 0, begin});
+    }
+  }
+
+ private:
+  void place_slots(Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+    for (int n = 0; n < job_.slots.count; ++n) {
+      const Slot& slot = job_.slots.items[n];
+      if (slot.place == place) slots_.data()[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+    }
+  }
+
+  void run(Place place, int lanes) {
+    const Span<Step>& steps = job_.steps[int(place)];
+    for (int n = 0; n < steps.count; ++n) step_function<T>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
+  }
+
+  static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
+
+  static double value_at(const Source& from, int k, Count n) {
+    if (from.load.kind == Load::constant) return from.load.value;
+    if (from.load.kind == Load::index) return double(from.first + n + 1);
+    return from.data[k * from.entry + n * from.item];
+  }
+
+  // The values of item n, each repeated over a pack.
+  void load_packs(Place place, Count n) {
+    const Span<Source>& sources = job_.sources[int(place)];
+    for (int s = 0; s < sources.count; ++s) {
+      const Source& from = sources.items[s];
+      T* to = slots_.data()[from.load.slot].p;
+      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k) fill_pack(to + k * W, value_at(from, k, n));
+    }
+  }
+
+  void point_to_row(int r) { place_slots(Place::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0); }
+
+  void start_rows(Count row, int rows) {
+    for (int r = 0; r < rows; ++r) {
+      point_to_row(r);
+      load_packs(Place::row, row + r);
+      run(Place::row, W);
+      Reduction::start(job_, state(r));
+    }
+  }
+
+  // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
+  void load_tile(Count first, int count) {
+    const int padded = (count + W - 1) / W * W;
+    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    for (int s = 0; s < sources.count; ++s) {
+      const Source& from = sources.items[s];
+      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k) {
+        T* to = slots_.data()[from.load.slot].p + k * job_.tile;
+        for (int lane = 0; lane < count; ++lane) to[lane] = T(value_at(from, k, first + lane));
+        for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
+      }
+    }
+    run(Place::lane, padded);
+  }
+
+  void reduce_tile(int rows, const TileLanes& tile) {
+    const int padded = (tile.count + W - 1) / W * W;
+    for (int r = 0; r < rows; ++r) {
+      point_to_row(r);
+      run(Place::pair, padded);
+      Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
+    }
+  }
+
+  void finish_rows(Count row, int rows, Count chunk, const TileLanes& lanes) {
+    for (int r = 0; r < rows; ++r) {
+      char* partial = job_.chunks() == 1
+                          ? partial_.data()
+                          : job_.partials + ((row + r) * job_.chunks() + chunk) * Reduction::partial_bytes(job_);
+      Reduction::collapse(job_, state(r), lanes, partial);
+      if (job_.chunks() == 1) Reduction::finish(job_, partial, job_.out + (row + r) * job_.out_row);
+    }
+  }
+
+  char* state(int r) const { return states_.data() + r * state_bytes_; }
+
+  const Job& job_;
+  Buffer<Operand<T>> slots_;
+  Buffer<T> once_, rows_, lanes_, pairs_, scratch_;
+  const std::size_t state_bytes_;
+  Buffer<char> states_, partial_;
+};
+
+template <class T, class Reduction> struct Run {
+  static void work(const Job& job, Units& units) {
+    Worker<T, Reduction> worker(job);
+    for (Unit unit; units.next(&units, &unit);) worker.work(unit, units);
+  }
+
+  static void merge(const Job& job) {
+    const std::size_t bytes = Reduction::partial_bytes(job);
+    for (Count row = 0; row < job.rows; ++row) {
+      char* first = job.partials + row * job.chunks() * bytes;
+      for (Count chunk = 1; chunk < job.chunks(); ++chunk) Reduction::merge(job, first, first + chunk * bytes);
+      Reduction::finish(job, first, job.out + row * job.out_row);
+    }
+  }
+};
+
+// The engines that reductions.def names.
+template <class T> struct Reductions {
+  using Sum = Entrywise<T, BlockSum>;
+  using LogSumExp = ShiftedExp<T, false>;
+  using SoftMax = ShiftedExp<T, true>;
+  using Min = Entrywise<T, Extreme<1>>;
+  using Max = Entrywise<T, Extreme<-1>>;
+  using ArgMin = Entrywise<T, ExtremeAt<1, 1, 1>>;
+  using ArgMax = Entrywise<T, ExtremeAt<-1, 1, 1>>;
+  using MinArgMin = Entrywise<T, ExtremeAt<1, 0, 1>>;
+  using MaxArgMax = Entrywise<T, ExtremeAt<-1, 0, 1>>;
+  using KMin = KSmallest<T, 0, 0>;
+  using ArgKMin = KSmallest<T, 1, 1>;
+  using KMinArgKMin = KSmallest<T, 0, 1>;
+};
+
+struct Entry {
+  std::size_t (*partial_bytes)(const Job&);
+  void (*work)(const Job&, Units&);
+  void (*merge)(const Job&);
+  bool is_sum;
+};
+
+template <class T, class Reduction> constexpr Entry entry(bool is_sum = false) {
+  return {Reduction::partial_bytes, Run<T, Reduction>::work, Run<T, Reduction>::merge, is_sum};
+}
+
+template <class T> Entry find_entry(const Job& job) {
+  using R = Reductions<T>;
+  static const Entry table[] = {
+#define REDUCTION(name, arguments, size, engine, ...) \
+  entry<T, typename R::engine>(std::is_same<typename R::engine, typename R::Sum>::value),
+#include <kernops/reductions.def>
+#undef REDUCTION
+  };
+  const Entry& found = table[job.reduction];
+  if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, Entrywise<T, DirectSum>>();
+  if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, Entrywise<T, KahanSum>>();
+  return found;
+}
+
+inline Entry find_entry(const Job& job, bool single) { return single ? find_entry<float>(job) : find_entry<double>(job); }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

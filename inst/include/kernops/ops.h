@@ -1,0 +1,111 @@
+// ops.def as types: ops::Exp::size(...) and ops::Exp::entry<V>(...), for V a scalar or a SIMD pack.
+#pragma once
+#include <kernops/scalar.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The size of a result in which arguments of size 1 repeat; 0 where they do not fit.
+KERNOPS_FN constexpr int same(int A, int B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
+KERNOPS_FN constexpr int same(int A, int B, int C) { return same(same(A, B), C); }
+
+template <class V> KERNOPS_FN V sq(V x) { return x * x; }
+
+template <class V, class F> KERNOPS_FN V total(int n, F term) {
+  V sum = term(0);
+  for (int m = 1; m < n; ++m) sum += term(m);
+  return sum;
+}
+
+template <class V> KERNOPS_FN V powi(V x, int n) {
+  V power = V(1), base = n < 0 ? V(1) / x : x;
+  for (unsigned e = n < 0 ? 0u - unsigned(n) : unsigned(n); e; e >>= 1, base = base * base)
+    if (e & 1) power = power * base;
+  return power;
+}
+
+// 1 or 0, and NaN where an argument is NaN, as a comparison of R gives NA.
+template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
+  return select(a == a, select(condition, V(1), V(0)), a);
+}
+template <class V, class M> KERNOPS_FN V truth(M condition, V a, V b) {
+  return select(a == a, truth(condition, b), a);
+}
+
+template <class V> KERNOPS_FN V if_else(V a, V b, V c) { return select(a == a, select(a >= V(0), b, c), a); }
+template <class V> KERNOPS_FN V sign(V a) { return select(a > V(0), V(1), select(a < V(0), V(-1), a)); }
+template <class V> KERNOPS_FN V xlogx(V a) { return select(a == V(0), V(0), a * log(a)); }
+template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(0), V(1) / sqrt(a)); }
+
+template <class V> KERNOPS_FN V round_digits(V a, int digits) {
+  if (digits == 0) return rint(a);
+  const V scale = powi(V(10), digits < 0 ? -digits : digits);
+  const V rounded = digits < 0 ? rint(a / scale) * scale : rint(a * scale) / scale;
+  return select(abs(a) < V(1) / V(0), rounded, a);
+}
+
+// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above, where
+// each is stable.
+template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
+  T term = 1;
+  for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
+  T sum = term;
+  for (int k = 1; k < 40; ++k) sum += term *= -x * x / T(2 * k * (2 * (n + k) + 1));
+  return sum;
+}
+template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
+  if (n == 0) return x == 0 ? T(1) : sin(x) / x;
+  if (!(abs(x) >= T(n + 2))) return spherical_bessel_series(x, n);
+  T before = sin(x) / x, now = (before - cos(x)) / x;
+  for (int m = 1; m < n; ++m) {
+    const T next = T(2 * m + 1) / x * now - before;
+    before = now;
+    now = next;
+  }
+  return now;
+}
+template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
+  return lanewise([n](auto x) { return spherical_bessel_scalar(x, n); }, a);
+}
+
+// The first largest (smallest) entry and its place from 0; NaN counts as the most extreme.
+template <class V> struct Best { V value, place; };
+template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
+  Best<V> best{a[0], V(0)};
+  for (int m = 1; m < n; ++m) {
+    const V x = a[m];
+    const auto better = (best.value == best.value) & ((x > best.value) | (x != x));
+    best = {select(better, x, best.value), select(better, V(m), best.place)};
+  }
+  return best;
+}
+template <class V, class In> KERNOPS_FN Best<V> smallest(int n, const In& a) {
+  struct Negated { const In& a; KERNOPS_FN V operator[](int m) const { return -a[m]; } };
+  const Best<V> best = largest<V>(n, Negated{a});
+  return {-best.value, best.place};
+}
+
+#define TOTAL(n, term) total<V>(n, [&](int m) { return term; })
+
+namespace ops {
+#define OP(name, arguments, size_, entry_, ...)                                                                   \
+  struct name {                                                                                                   \
+    static KERNOPS_FN constexpr int size(int A, int B, int C, int p, int q) { return size_; }                     \
+    template <class V, class In>                                                                                  \
+    static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, int q) { \
+      return entry_;                                                                                              \
+    }                                                                                                             \
+  };
+#define FORMULA(...)
+#define LEAF(...)
+#define GROUP(...)
+#include <kernops/ops.def>
+#undef OP
+#undef FORMULA
+#undef LEAF
+#undef GROUP
+}  // namespace ops
+#undef TOTAL
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

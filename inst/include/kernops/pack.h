@@ -1,0 +1,206 @@
+// A pack of float or double lanes that reads like a number: operators, comparisons, select() and the functions of
+// <cmath> that are one or a few instructions. One compiler vector type per instruction set; intrinsics only where the
+// vector type has no operator. Everything is inlined, so a pack lives in a register.
+#pragma once
+
+#include <kernops/isa.h>
+
+#ifndef KERNOPS_ISA_MISSING
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class T> struct Format;
+template <> struct Format<double> {
+  using Int = std::int64_t;
+  static constexpr int mantissa_bits = 52, exponent_bias = 1023;
+};
+template <> struct Format<float> {
+  using Int = std::int32_t;
+  static constexpr int mantissa_bits = 23, exponent_bias = 127;
+};
+
+template <class T> struct Pack;
+template <class T> struct IntPack;
+
+template <class S> using if_number = std::enable_if_t<std::is_arithmetic<S>::value, int>;
+
+// Lanes that hold or not: all bits of the lane set or clear.
+template <class T> struct Mask {
+  using Int = typename Format<T>::Int;
+  static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
+  typedef Int Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  KERNOPS_INLINE bool lane(int i) const { return v[i] != 0; }
+
+  friend KERNOPS_INLINE Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
+  friend KERNOPS_INLINE Mask operator|(Mask a, Mask b) { return {a.v | b.v}; }
+  friend KERNOPS_INLINE Mask operator!(Mask a) { return {~a.v}; }
+  friend KERNOPS_INLINE bool all(Mask a) { return !any(!a); }
+  friend KERNOPS_INLINE Pack<T> select(Mask m, Pack<T> yes, Pack<T> no) { return {m.v ? yes.v : no.v}; }
+  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) { return {m.v ? yes.v : no.v}; }
+};
+
+template <class T> struct Pack {
+  using Scalar = T;
+  static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
+  typedef T Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  Pack() = default;
+  KERNOPS_INLINE Pack(Vector lanes) : v(lanes) {}
+  template <class S, if_number<S> = 0> KERNOPS_INLINE Pack(S same) : v(T(same) - Vector{}) {}
+
+  static KERNOPS_INLINE Pack load(const T* from) { Pack x; std::memcpy(&x.v, from, sizeof x.v); return x; }
+  KERNOPS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof v); }
+  KERNOPS_INLINE T lane(int i) const { return v[i]; }
+
+  friend KERNOPS_INLINE Pack operator+(Pack a, Pack b) { return a.v + b.v; }
+  friend KERNOPS_INLINE Pack operator-(Pack a, Pack b) { return a.v - b.v; }
+  friend KERNOPS_INLINE Pack operator*(Pack a, Pack b) { return a.v * b.v; }
+  friend KERNOPS_INLINE Pack operator/(Pack a, Pack b) { return a.v / b.v; }
+  friend KERNOPS_INLINE Pack operator-(Pack a) { return -a.v; }
+  KERNOPS_INLINE Pack& operator+=(Pack b) { v += b.v; return *this; }
+  KERNOPS_INLINE Pack& operator-=(Pack b) { v -= b.v; return *this; }
+  KERNOPS_INLINE Pack& operator*=(Pack b) { v *= b.v; return *this; }
+  KERNOPS_INLINE Pack& operator/=(Pack b) { v /= b.v; return *this; }
+
+  friend KERNOPS_INLINE Mask<T> operator<(Pack a, Pack b) { return {a.v < b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>(Pack a, Pack b) { return {a.v > b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator<=(Pack a, Pack b) { return {a.v <= b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>=(Pack a, Pack b) { return {a.v >= b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator==(Pack a, Pack b) { return {a.v == b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator!=(Pack a, Pack b) { return {a.v != b.v}; }
+
+  friend KERNOPS_INLINE Mask<T> isnan(Pack x) { return x != x; }
+  friend KERNOPS_INLINE Pack abs(Pack x) { return from_bits(bits_of(x) & ~sign_bit()); }
+  friend KERNOPS_INLINE Pack copysign(Pack size, Pack sign) {
+    return from_bits((bits_of(size) & ~sign_bit()) | (bits_of(sign) & sign_bit()));
+  }
+  // NaN if either is NaN
+  friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, Pack(a.v < b.v ? a.v : b.v)); }
+  friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, Pack(a.v > b.v ? a.v : b.v)); }
+  // 1 / sqrt(x) loses at most 1.5 ulp; -0 gives +Inf like 0
+  friend KERNOPS_INLINE Pack rsqrt(Pack x) { return Pack(1) / abs(sqrt(x)); }
+
+ private:
+  static KERNOPS_INLINE IntPack<T> sign_bit() { return bits_of(Pack(T(-0.0))); }
+};
+
+// Integer lanes as wide as those of Pack<T>: positions, counts, and the bits of a Pack<T>.
+template <class T> struct IntPack {
+  using Scalar = typename Format<T>::Int;
+  static constexpr int width = Pack<T>::width;
+  typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  IntPack() = default;
+  KERNOPS_INLINE IntPack(Vector lanes) : v(lanes) {}
+  template <class S, if_number<S> = 0> KERNOPS_INLINE IntPack(S same) : v(Scalar(same) - Vector{}) {}
+
+  static KERNOPS_INLINE IntPack load(const Scalar* from) { IntPack x; std::memcpy(&x.v, from, sizeof x.v); return x; }
+  KERNOPS_INLINE void store(Scalar* to) const { std::memcpy(to, &v, sizeof v); }
+  KERNOPS_INLINE Scalar lane(int i) const { return v[i]; }
+  static KERNOPS_INLINE IntPack iota() {
+    IntPack x;
+    for (int i = 0; i < width; ++i) x.v[i] = i;
+    return x;
+  }
+
+  friend KERNOPS_INLINE IntPack operator+(IntPack a, IntPack b) { return a.v + b.v; }
+  friend KERNOPS_INLINE IntPack operator-(IntPack a, IntPack b) { return a.v - b.v; }
+  friend KERNOPS_INLINE IntPack operator&(IntPack a, IntPack b) { return a.v & b.v; }
+  friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
+  friend KERNOPS_INLINE IntPack operator|(IntPack a, IntPack b) { return a.v | b.v; }
+  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
+  friend KERNOPS_INLINE Mask<T> operator==(IntPack a, IntPack b) { return {a.v == b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator<(IntPack a, IntPack b) { return {a.v < b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>(IntPack a, IntPack b) { return {a.v > b.v}; }
+};
+
+template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
+template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
+template <class T> KERNOPS_INLINE Pack<T> from_bits(Mask<T> m) { return (typename Pack<T>::Vector)m.v; }
+
+// A scalar function, lane by lane.
+template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x) {
+  for (int i = 0; i < Pack<T>::width; ++i) x.v[i] = f(x.v[i]);
+  return x;
+}
+template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack<T> y) {
+  for (int i = 0; i < Pack<T>::width; ++i) x.v[i] = f(x.v[i], y.v[i]);
+  return x;
+}
+
+// ---- what the vector type has no operator for: any, fma, sqrt and rounding to an integer ----
+
+#if KERNOPS_SIMD == 0
+
+#ifdef __SSE2__
+KERNOPS_INLINE bool any(Mask<double> m) { return _mm_movemask_pd((__m128d)m.v) != 0; }
+KERNOPS_INLINE bool any(Mask<float> m) { return _mm_movemask_ps((__m128)m.v) != 0; }
+KERNOPS_INLINE Pack<double> sqrt(Pack<double> x) { return _mm_sqrt_pd(x.v); }
+KERNOPS_INLINE Pack<float> sqrt(Pack<float> x) { return _mm_sqrt_ps(x.v); }
+#else
+template <class T> KERNOPS_INLINE bool any(Mask<T> m) {
+  typename Mask<T>::Int found = 0;
+  for (int i = 0; i < Mask<T>::width; ++i) found |= m.v[i];
+  return found != 0;
+}
+template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
+  return lanewise([](T t) { return std::sqrt(t); }, x);
+}
+#endif
+
+KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a * b + c; }
+KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a * b + c; }
+
+// Adding and subtracting 2^(mantissa bits) leaves no room for a fraction; the sign survives for -0.
+template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
+  const T large = T(typename Format<T>::Int(1) << Format<T>::mantissa_bits);
+  const Pack<T> size = abs(x);
+  return select(size < large, copysign((size + large) - large, x), x);
+}
+template <class T> KERNOPS_INLINE Pack<T> floor(Pack<T> x) {
+  const Pack<T> near = rint(x);
+  return near - select(near > x, Pack<T>(1), Pack<T>(0));
+}
+template <class T> KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return -floor(-x); }
+template <class T> KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return copysign(floor(abs(x)), x); }
+
+#else
+
+// maskz_: g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
+#if KERNOPS_SIMD == 2
+#define KERNOPS_INTRINSIC(name, type, ...) _mm256_##name##_##type(__VA_ARGS__)
+#define KERNOPS_ROUND(type, x, mode) _mm256_round_##type(x, mode | _MM_FROUND_NO_EXC)
+KERNOPS_INLINE bool any(Mask<double> m) { return _mm256_movemask_pd((__m256d)m.v) != 0; }
+KERNOPS_INLINE bool any(Mask<float> m) { return _mm256_movemask_ps((__m256)m.v) != 0; }
+#else
+#define KERNOPS_INTRINSIC(name, type, ...) _mm512_maskz_##name##_##type(-1, __VA_ARGS__)
+#define KERNOPS_ROUND(type, x, mode) _mm512_maskz_roundscale_##type(-1, x, mode | _MM_FROUND_NO_EXC)
+KERNOPS_INLINE bool any(Mask<double> m) { return _mm512_movepi64_mask((__m512i)m.v) != 0; }
+KERNOPS_INLINE bool any(Mask<float> m) { return _mm512_movepi32_mask((__m512i)m.v) != 0; }
+#endif
+#define KERNOPS_HARDWARE(T, type)                                                                          \
+  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) {                                            \
+    return KERNOPS_INTRINSIC(fmadd, type, a.v, b.v, c.v);                                                  \
+  }                                                                                                        \
+  KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) { return KERNOPS_INTRINSIC(sqrt, type, x.v); }                    \
+  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEAREST_INT); }   \
+  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEG_INF); }      \
+  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_POS_INF); }       \
+  KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_ZERO); }
+KERNOPS_HARDWARE(double, pd)
+KERNOPS_HARDWARE(float, ps)
+#undef KERNOPS_HARDWARE
+#undef KERNOPS_INTRINSIC
+#undef KERNOPS_ROUND
+
+#endif
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
+
+#endif

@@ -1,0 +1,27 @@
+// Straight-line code, as every backend reads it: plain structs, no containers.
+#pragma once
+
+namespace kernops {
+
+// Where a value lives, and so how often it is computed: once, once a row, once a lane (column) or once a pair.
+enum class Place { once, row, lane, pair };
+
+struct Slot {
+  Place place;
+  int offset, size;  // in entries, from the start of its place
+};
+
+// A value that comes from outside.
+struct Load {
+  enum Kind { constant, variable, index, reduced } kind;
+  int id, slot;
+  double value;  // of a constant
+};
+
+// Operation `op` on the slots in[] of sizes[] (slot 0 where unused), with integer arguments ints[], into slot `out`.
+struct Step {
+  int op, out, size;
+  int in[3], sizes[3], ints[2];
+};
+
+}  // namespace kernops

@@ -1,0 +1,53 @@
+// The CPU's interpreter: one compiled SIMD loop per operation, over a tile of lanes.
+#pragma once
+#include <kernops/ops.h>
+#include <kernops/pack.h>
+#include <kernops/pack_math.h>
+#include <kernops/tape.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Entry k of lane l stands at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; one that is the same
+// for all lanes is kept as one pack of equal numbers, and repeats by lanes = 0.
+template <class T> struct Operand {
+  T* p;
+  std::ptrdiff_t entry, lanes;
+};
+
+template <class T> struct LaneView {
+  const T* p;
+  std::ptrdiff_t entry;
+  KERNOPS_INLINE LaneView(const Operand<T>& from, std::ptrdiff_t lane) : p(from.p + (lane & from.lanes)), entry(from.entry) {}
+  KERNOPS_INLINE Pack<T> operator[](int k) const { return Pack<T>::load(p + k * entry); }
+};
+
+template <class Op, class T> void run_step(const Step& step, const Operand<T>* slots, int lanes) {
+  using V = Pack<T>;
+  const Operand<T> a = slots[step.in[0]], b = slots[step.in[1]], c = slots[step.in[2]], out = slots[step.out];
+  const int A = step.sizes[0], B = step.sizes[1], C = step.sizes[2], p = step.ints[0], q = step.ints[1];
+  for (int k = 0; k < step.size; ++k)
+    for (std::ptrdiff_t lane = 0; lane < lanes; lane += V::width)
+      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p, q))
+          .store(out.p + k * out.entry + lane);
+}
+
+template <class T> using StepFunction = void (*)(const Step&, const Operand<T>*, int lanes);
+
+template <class T> StepFunction<T> step_function(int op) {
+  static const StepFunction<T> table[] = {
+#define OP(name, ...) run_step<ops::name, T>,
+#define FORMULA(...)
+#define LEAF(...)
+#define GROUP(...)
+#include <kernops/ops.def>
+#undef OP
+#undef FORMULA
+#undef LEAF
+#undef GROUP
+  };
+  return table[op];
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

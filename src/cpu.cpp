@@ -1,0 +1,184 @@
+// Map-reduce on the CPU: a Job for the engine of this machine's instruction set, shared out over threads.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "backend.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+bool supported(const Engine& engine) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (engine.pack_bytes == 32) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (engine.pack_bytes == 64)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#endif
+  return engine.pack_bytes == 16;
+}
+
+// Best first.
+const std::vector<const Engine*>& engines() {
+  static const std::vector<const Engine*> all = [] {
+    std::vector<const Engine*> found;
+#ifdef __x86_64__
+    for (const Engine* engine : {&engine_avx512, &engine_avx2})
+      if (supported(*engine)) found.push_back(engine);
+#endif
+    found.push_back(&engine_baseline);
+    return found;
+  }();
+  return all;
+}
+
+const Engine& engine_for(const std::string& isa) {
+  for (const Engine* engine : engines())
+    if (isa.empty() || isa == engine->name) return *engine;
+  throw std::invalid_argument("this machine does not have the instruction set '" + isa + "'");
+}
+
+template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
+
+// A Job with the memory it points to.
+class PreparedJob : public Job {
+ public:
+  PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* to,
+              Count entry, Count row)
+      : Job() {
+    rows = row_end - row_begin;
+    lanes = data.length(both & ~plan.rows);
+    out = to, out_entry = entry, out_row = row;
+    slots = span(plan.slots);
+    for (int place = 0; place < 4; ++place) {
+      steps[place] = span(plan.steps[place]);
+      entries[place] = plan.entries[place];
+    }
+    for (int place = 0; place < 3; ++place) {
+      for (const Load& load : plan.loads[place]) {
+        const Column column = load.kind == Load::variable ? data.variables[load.id]
+                              : load.kind == Load::reduced ? data.reduced[load.id] : Column();
+        const Count first = place == int(Place::row) ? row_begin : 0;
+        sources_[place].push_back({load, column.data ? column.data + first * column.item : nullptr, column.entry, column.item, first});
+      }
+      sources[place] = span(sources_[place]);
+    }
+    f = plan.f, w = plan.w;
+    f_size = plan.slots[f].size, w_size = plan.slots[w].size;
+    reduction = plan.reduction.row, k = plan.reduction.k;
+    scheme = settings.scheme;
+    choose_sizes(plan, settings);
+  }
+
+  void keep_partials(size_t bytes) {
+    if (chunks() == 1) return;
+    memory_.resize(size_t(rows) * chunks() * bytes);
+    partials = memory_.data();
+  }
+
+ private:
+  // What one lane touches times the tile should fit the first-level cache, the rows that share it the second.
+  void choose_sizes(const Plan& plan, const Settings& settings) {
+    const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
+    for (tile = most; tile > 64 && tile * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
+    const int row_bytes = 64 * (plan.entries[int(Place::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
+    const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
+    row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
+    const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);  // few rows: split the lanes
+    chunk = std::min<Count>(lanes / std::max<Count>(pieces, 1) + 1, 1 << 30);
+  }
+
+  std::vector<Source> sources_[3];
+  std::vector<char> memory_;
+};
+
+// Hands out units in order, and stops everybody once the caller wants to stop or a thread has failed.
+class Schedule {
+ public:
+  Schedule(const Job& job, const Settings& settings)
+      : job_(job), settings_(settings), blocks_((job.rows + job.row_block - 1) / job.row_block),
+        count_(blocks_ * job.chunks()) {}
+
+  void run(const Engine& engine) {
+    const double pairs = double(job_.rows) * double(job_.lanes) * (job_.entries[3] + 1);
+    const Count threads = pairs < 1e6 ? 1 : std::min<Count>(settings_.threads, count_);
+    std::vector<std::thread> others;
+    for (Count n = 1; n < threads; ++n) others.emplace_back([&] { work(engine, false); });
+    work(engine, true);
+    for (std::thread& other : others) other.join();
+    if (failure_) std::rethrow_exception(failure_);
+    if (stopped_) throw Interrupted();
+  }
+
+ private:
+  // One thread's view; the first thread alone may talk to the caller.
+  struct View : Units {
+    Schedule* schedule;
+    bool first;
+    int tiles;
+  };
+
+  void work(const Engine& engine, bool first) {
+    View view;
+    view.next = [](Units* units, Unit* unit) { return static_cast<View*>(units)->schedule->next(unit); };
+    view.keep_going = [](Units* units) {
+      View* view = static_cast<View*>(units);
+      return view->schedule->keep_going(view->first && ++view->tiles % 8 == 0);
+    };
+    view.schedule = this, view.first = first, view.tiles = 0;
+    try {
+      engine.work(job_, settings_.single, view);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      failure_ = std::current_exception();
+      stopped_ = true;
+    }
+  }
+
+  bool next(Unit* unit) {
+    const Count n = next_++;
+    if (n >= count_ || stopped_) return false;
+    const Count block = n / job_.chunks() * job_.row_block;
+    *unit = {block, std::min(block + job_.row_block, job_.rows), n % job_.chunks()};
+    return true;
+  }
+
+  bool keep_going(bool ask) {
+    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(count_))) stopped_ = true;
+    return !stopped_;
+  }
+
+  const Job& job_;
+  const Settings& settings_;
+  const Count blocks_, count_;
+  std::atomic<Count> next_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names;
+  for (const Engine* engine : engines()) names.push_back(engine->name);
+  return names;
+}
+
+void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
+                Count out_entry, Count out_row) {
+  const Engine& engine = engine_for(settings.isa);
+  PreparedJob job(plan, data, settings, row_begin, row_end, out, out_entry, out_row);
+  if (job.rows == 0) return;
+  job.keep_partials(engine.partial_bytes(job, settings.single));
+  Schedule(job, settings).run(engine);
+  if (job.chunks() > 1) engine.merge(job, settings.single);
+}
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,76 @@
+// One reduction after another, each on a backend.
+#include <algorithm>
+#include <cmath>
+
+#include "backend.h"
+
+namespace kernops {
+namespace {
+
+void collect(const Graph& graph, int reduction, Kernel& kernel) {
+  const Plan needed = plan(graph, graph.reductions[reduction]);
+  for (const auto& loads : needed.loads)
+    for (const Load& load : loads)
+      if (load.kind == Load::reduced && std::find(kernel.order.begin(), kernel.order.end(), load.id) == kernel.order.end())
+        collect(graph, load.id, kernel);
+  kernel.order.push_back(reduction);
+  kernel.plans.push_back(needed);
+}
+
+// Neumaier's compensated sum.
+struct Total {
+  double sum = 0, error = 0;
+  void add(double x) {
+    const double next = sum + x;
+    error += std::fabs(sum) >= std::fabs(x) ? (sum - next) + x : (x - next) + sum;
+    sum = next;
+  }
+  double value() const { return std::isfinite(sum) ? sum + error : sum; }
+};
+
+// A sum over both axes: slabs of rows, then down the rows, always in the same order.
+void reduce_both(const Plan& plan, const Data& data, const Settings& settings, double* out, Count out_entry) {
+  const Count rows = data.length(plan.rows), slab = 4096;
+  const int size = plan.reduction.size;
+  std::vector<double> part(size_t(std::min(rows, slab)) * size);
+  std::vector<Total> totals(size);
+  for (Count begin = 0; begin < rows; begin += slab) {
+    const Count end = std::min(rows, begin + slab);
+    cpu::map_reduce(plan, data, settings, begin, end, part.data(), 1, size);
+    for (Count n = 0; n < (end - begin) * size; ++n) totals[n % size].add(part[n]);
+  }
+  for (int k = 0; k < size; ++k) out[k * out_entry] = totals[k].value();
+}
+
+}  // namespace
+
+Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations) {
+  Kernel kernel;
+  kernel.program = compile(formula, declarations);
+  collect(kernel.program.graph, kernel.program.result, kernel);
+  return kernel;
+}
+
+void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry, Count out_row) {
+  const auto& reductions = kernel.program.graph.reductions;
+  data.reduced.resize(reductions.size());
+  std::vector<std::vector<double>> kept(reductions.size());
+  for (size_t n = 0; n < kernel.order.size(); ++n) {
+    const int id = kernel.order[n];
+    const Plan& plan = kernel.plans[n];
+    const bool last = id == kernel.program.result, both_axes = plan.reduction.over == both;
+    const Count rows = both_axes ? 1 : data.length(plan.rows);
+    if (!last) {
+      kept[id].resize(size_t(rows) * reductions[id].size);
+      data.reduced[id] = {kept[id].data(), 1, reductions[id].size};
+    }
+    double* to = last ? out : kept[id].data();
+    const Count entry = last ? out_entry : 1, row = last ? out_row : reductions[id].size;
+    Settings here = settings;  // float32 counts only to 2^24
+    here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
+    if (both_axes) reduce_both(plan, data, here, to, entry);
+    else cpu::map_reduce(plan, data, here, 0, rows, to, entry, row);
+  }
+}
+
+}  // namespace kernops

@@ -1,0 +1,151 @@
+// From a formula string to what a backend can run:  parse -> build (gradient, simplify) -> Program -> Plan.
+// Free of R, testable alone.
+#pragma once
+#include <kernops/tape.h>
+
+#include <array>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace kernops {
+
+// ---- text -> syntax (parse.cpp) ------------------------------------------------------------------------------------
+
+// A mistake in the user's text: what is wrong, and the byte of the text it is at.
+struct FormulaError : std::runtime_error {
+  FormulaError(const std::string& message, int position, const std::string& unknown = "")
+      : std::runtime_error(message), position(position), unknown(unknown) {}
+  int position;
+  std::string unknown;  // the name that nobody knows, for a suggestion
+  std::string text;     // the text it is in, where that is not the formula
+};
+
+struct Expr {
+  enum Kind { number, name, call, list } kind;
+  std::string text;
+  double value = 0;
+  std::vector<Expr> args;
+  int position = 0, depth = 1;
+};
+Expr parse(const std::string& text);
+
+// ---- syntax -> nodes (graph.cpp, build.cpp) ------------------------------------------------------------------------
+
+// What a value depends on: a set of axes. Parameters and constants depend on none.
+enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
+
+struct Variable {
+  std::string name;
+  int position, size;
+  Axes axes;
+};
+
+using Tree = int;  // a node of a Graph: arguments always come before what uses them
+
+struct Node {
+  enum Kind { constant, variable, index, reduced, operation } kind;
+  int id;  // which variable, axis, reduction or row of the operation table
+  std::array<Tree, 3> args;
+  std::array<int, 2> ints;
+  double value;
+  int size;
+  unsigned axes;
+};
+
+struct Reduction {
+  int row;         // of the table of reductions
+  int k;           // the option K, or 0
+  Tree f, w;       // w is -1 where there is none
+  unsigned over;   // the axes summed over
+  int size;
+  unsigned axes() const { return both & ~over; }
+};
+
+// Every expression once: asking for the same one again gives the same Tree, so derivatives share their parts.
+class Graph {
+ public:
+  const Node& operator[](Tree t) const { return nodes_[t]; }
+  int count() const { return int(nodes_.size()); }
+  Tree constant(double value);
+  Tree variable(int number, int size, unsigned axes);
+  Tree index(unsigned axis);
+  Tree reduced(const Reduction& reduction);
+  Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // simplified
+  bool is_constant(Tree t, double value) const;
+
+  std::vector<Reduction> reductions;
+
+ private:
+  Tree intern(const Node& node);
+  std::vector<Node> nodes_;
+  std::map<std::string, Tree> known_;
+};
+
+using Scope = std::map<std::string, Tree>;
+std::string variable_key(const Expr& var);  // the name under which Var(position, ...) stands in a Scope
+Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over = none);
+std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables);
+
+// ---- derivatives and rewriting (gradient.cpp, simplify.cpp) --------------------------------------------------------
+
+// (d f / d v)^T g, of the size of v; -1 where f does not depend on v.
+Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
+// The integrand of the vector-Jacobian product of a whole reduction; -1 likewise.
+Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
+// The first rule that rewrites operation `op` of these arguments; -1 where none does.
+Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
+
+// ---- the tables (op_table.cpp) -------------------------------------------------------------------------------------
+
+struct OpRow {
+  std::string name, group, arguments, size, meaning, gradient;
+  std::string vectors, integers;         // the letters of the arguments of each sort
+  bool composite = false, leaf = false;  // a composite is written in `formula`
+  std::string formula;
+  int id = -1;                           // among the rows that are neither
+  int (*size_of)(int A, int B, int C, int p, int q) = nullptr;
+  double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
+  std::vector<Expr> gradients;
+  Expr body;
+};
+const std::vector<OpRow>& op_table();
+int find_op(const std::string& name);  // its first row, -1 where there is none
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
+
+struct ReductionRow {
+  std::string name, arguments, size, engine, meaning, gradient;
+  bool weighted, counted;  // takes w, takes K
+  int (*size_of)(int F, int W, int p);
+  std::vector<Expr> gradients;
+};
+const std::vector<ReductionRow>& reduction_table();
+int find_reduction(const std::string& name, bool weighted);
+
+// ---- the whole program (program.cpp) -------------------------------------------------------------------------------
+
+struct Program {
+  Graph graph;
+  std::vector<Variable> variables;  // in the order of the arguments
+  int result;                       // the last reduction; those it needs come before it
+};
+Program compile(const std::string& formula, const std::vector<std::string>& declarations);
+
+// ---- nodes -> straight-line code (tape.cpp) ------------------------------------------------------------------------
+
+struct Plan {
+  Reduction reduction;
+  unsigned rows;  // the axis of the result; the other one runs along the lanes
+  std::vector<Slot> slots;
+  std::array<std::vector<Load>, 3> loads;   // by Place, pairs load nothing
+  std::array<std::vector<Step>, 4> steps;   // by Place
+  std::array<int, 4> entries{};             // how many entries each place holds
+  int f, w;                                 // slots of what is reduced
+  int pair_footprint = 0;                   // entries that the pair steps touch
+  bool counts_indices = false;
+};
+Plan plan(const Graph& graph, const Reduction& reduction);
+
+}  // namespace kernops

@@ -1,0 +1,175 @@
+// keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
+#include "border.h"
+
+#include <chrono>
+#include <memory>
+
+using namespace kernops;
+
+namespace {
+
+const char* category(unsigned axes) { return axes == axis_i ? "Vi" : axes == axis_j ? "Vj" : "Pm"; }
+
+std::string count(Count n, const char* one, const char* many) { return std::to_string(n) + " " + (n == 1 ? one : many); }
+
+// An R vector or matrix as doubles, with its points counted. Keeps what it had to convert alive.
+struct Input {
+  Rcpp::NumericVector values;
+  Column column;
+  Count points;
+};
+
+[[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
+  throw InputError("dim", "`" + v.name + "` must have " + (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) + " (points are " +
+                              (rows ? "columns" : "rows") + "), not " + std::to_string(got));
+}
+
+Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
+  const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
+  if (!numeric) throw InputError("input", "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
+  const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
+  if (!Rf_isNull(dim) && Rf_length(dim) != 2)
+    throw InputError("dim", "`" + v.name + "` must be a matrix or a vector, not an array of " + std::to_string(Rf_length(dim)) + " dimensions");
+  Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
+  const Count length = Rf_xlength(x);
+  if (v.axes == none) {
+    if (length != v.size)
+      throw InputError("dim", "the parameter `" + v.name + "` must have " + count(v.size, "entry", "entries") + ", not " + std::to_string(length));
+    input.column = {input.values.begin(), 1, 0};
+    return input;
+  }
+  const bool matrix = !Rf_isNull(dim);
+  const Count nrow = matrix ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
+  const Count ncol = matrix ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  if ((points_are_columns ? nrow : ncol) != v.size) wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
+  input.points = points_are_columns ? ncol : nrow;
+  if (points_are_columns) input.column = {input.values.begin(), 1, nrow};
+  else input.column = {input.values.begin(), nrow, 1};
+  return input;
+}
+
+// All variables of an axis must have the same number of points; an axis without variables has one.
+Count common_points(const Program& program, const std::vector<Input>& inputs, unsigned axes) {
+  int first = -1;
+  for (int n = 0; n < int(inputs.size()); ++n) {
+    if (program.variables[n].axes != axes) continue;
+    if (first < 0) first = n;
+    else if (inputs[n].points != inputs[first].points)
+      throw InputError("dim", std::string("all ") + category(axes) + " variables must have the same number of points: `" +
+                                  program.variables[first].name + "` has " + std::to_string(inputs[first].points) +
+                                  ", `" + program.variables[n].name + "` has " + std::to_string(inputs[n].points));
+  }
+  return first < 0 ? 1 : inputs[first].points;
+}
+
+void check_interrupt(void*) { R_CheckUserInterrupt(); }
+
+// Asked often, looks at R ten times a second; R_ToplevelExec keeps R's jump from passing through C++.
+std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
+  using Clock = std::chrono::steady_clock;
+  auto last = std::make_shared<Clock::time_point>(Clock::now());
+  return [=](double fraction) {
+    if (Clock::now() - *last < std::chrono::milliseconds(100)) return true;
+    *last = Clock::now();
+    if (progress.isNotNull()) Rcpp::as<Rcpp::Function>(progress)(fraction);
+    return R_ToplevelExec(check_interrupt, nullptr) != FALSE;
+  };
+}
+
+// Indices come from the engine as numbers from 1, with 0 for none. KMin_ArgKMin and the like hold them in their last half.
+int first_index_column(const ReductionRow& row, int size) {
+  if (row.name.rfind("Arg", 0) == 0) return 0;
+  return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
+}
+
+SEXP mark_missing(Rcpp::NumericMatrix result, int first, Count largest, bool transposed) {
+  const int size = transposed ? result.nrow() : result.ncol();
+  const int points = transposed ? result.ncol() : result.nrow();
+  for (int k = first; k < size; ++k)
+    for (int n = 0; n < points; ++n) {
+      double& index = transposed ? result(k, n) : result(n, k);
+      if (index == 0) index = NA_REAL;
+    }
+  if (first == 0 && largest < INT_MAX) return Rcpp::as<Rcpp::IntegerMatrix>(result);
+  return result;
+}
+
+}  // namespace
+
+// [[Rcpp::export]]
+SEXP kernel_compile(std::string formula, std::vector<std::string> args) {
+  return guard([&]() -> SEXP {
+    return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args)));
+  });
+}
+
+// [[Rcpp::export]]
+Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
+  const Program& program = kernel->program;
+  const Reduction& result = program.graph.reductions[program.result];
+  Rcpp::CharacterVector names, kinds;
+  Rcpp::IntegerVector sizes;
+  for (const Variable& v : program.variables) names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
+  const auto text = [&](Tree t) { return to_string(program.graph, t, program.variables); };
+  Rcpp::CharacterVector stages;
+  for (const int id : kernel->order) {
+    const Reduction& r = program.graph.reductions[id];
+    stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) + " over " +
+                     (r.over == both ? "i and j" : r.over == axis_i ? "i" : "j") + ": " + text(r.f) +
+                     (r.k ? ", K = " + std::to_string(r.k) : "") + (r.w < 0 ? "" : ", weights " + text(r.w)));
+  }
+  return Rcpp::List::create(
+      Rcpp::_["variables"] = Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
+                                                     Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
+      Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
+}
+
+// [[Rcpp::export]]
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single, int scheme, int threads,
+                std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
+  return guard([&]() -> SEXP {
+    const Program& program = kernel->program;
+    const Reduction& result = program.graph.reductions[program.result];
+    std::vector<Input> inputs;
+    Data data;
+    for (size_t n = 0; n < program.variables.size(); ++n) {
+      inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
+      data.variables.push_back(inputs.back().column);
+    }
+    data.m = common_points(program, inputs, axis_i);
+    data.n = common_points(program, inputs, axis_j);
+    const Count points = result.axes() == none ? 1 : data.length(result.axes());
+    Rcpp::NumericMatrix out(int(points_are_columns ? result.size : points), int(points_are_columns ? points : result.size));
+    Settings settings{single, SumScheme(scheme), threads, isa, watch(progress)};
+    execute(*kernel, data, settings, out.begin(), points_are_columns ? 1 : points, points_are_columns ? result.size : 1);
+    const int first = first_index_column(reduction_table()[result.row], result.size);
+    return mark_missing(out, first, data.length(result.over == axis_i ? axis_i : axis_j), points_are_columns);
+  });
+}
+
+// [[Rcpp::export]]
+std::vector<std::string> cpu_isas() { return cpu::instruction_sets(); }
+
+// [[Rcpp::export]]
+Rcpp::DataFrame ops_table() {
+  Rcpp::CharacterVector name, group, arguments, size, meaning, gradient;
+  for (const OpRow& row : op_table()) {
+    name.push_back(row.name), group.push_back(row.group), arguments.push_back(row.arguments);
+    size.push_back(row.composite ? "of " + row.formula : row.size);
+    meaning.push_back(row.meaning);
+    gradient.push_back(row.composite || row.leaf ? "" : row.gradient);
+  }
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["group"] = group, Rcpp::_["arguments"] = arguments,
+                                 Rcpp::_["size"] = size, Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
+                                 Rcpp::_["stringsAsFactors"] = false);
+}
+
+// [[Rcpp::export]]
+std::vector<std::string> reduction_names() {
+  std::vector<std::string> names;
+  for (const ReductionRow& row : reduction_table()) names.push_back(row.name + "_Reduction");
+  return names;
+}
+
+// [[Rcpp::export]]
+bool is_null_pointer(SEXP pointer) { return R_ExternalPtrAddr(pointer) == nullptr; }

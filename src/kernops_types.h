@@ -1,0 +1,3 @@
+// What RcppExports.cpp must know.
+#pragma once
+#include "backend.h"

@@ -1,0 +1,145 @@
+// ops.def and reductions.def as tables for the parser, the gradient and R.
+#include <kernops/ops.h>
+
+#include <algorithm>
+
+#include "formula.h"
+
+namespace kernops {
+namespace {
+
+// Splits at the commas that no bracket protects.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::string part;
+  int depth = 0;
+  for (const char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (c == ',' && depth == 0) {
+      parts.push_back(part);
+      part.clear();
+    } else if (c != ' ' || !part.empty()) {
+      part += c;
+    }
+  }
+  if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::vector<Expr> parse_all(const std::string& text) {
+  std::vector<Expr> all;
+  for (const std::string& part : split(text)) all.push_back(parse(part));
+  return all;
+}
+
+template <class Op>
+double value(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) {
+  return Op::template entry<double>(0, a, b, c, A, B, C, p, q);
+}
+
+OpRow row(const char* group, const char* name, const char* arguments, const char* size, const char* meaning) {
+  OpRow row;
+  row.name = name, row.group = group, row.size = size, row.meaning = meaning;
+  row.arguments = std::string(arguments).substr(1, std::string(arguments).size() - 2);
+  for (const char c : row.arguments) {
+    if (c >= 'a' && c <= 'c') row.vectors += c;
+    if (c >= 'p' && c <= 'q') row.integers += c;
+  }
+  return row;
+}
+
+std::vector<OpRow> make_op_table() {
+  std::vector<OpRow> table;
+  const char* group = "";
+  int id = 0;
+#define GROUP(name_) group = name_;
+#define OP(name_, arguments_, size_, entry_, meaning_, ...)                \
+  table.push_back(row(group, #name_, #arguments_, #size_, meaning_));      \
+  table.back().id = id++;                                                  \
+  table.back().size_of = ops::name_::size;                                 \
+  table.back().value = value<ops::name_>;                                  \
+  table.back().gradient = #__VA_ARGS__;                                    \
+  table.back().gradients = parse_all(#__VA_ARGS__);
+#define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
+  table.push_back(row(group, #name_, #arguments_, #condition_, meaning_)); \
+  table.back().composite = true;                                           \
+  table.back().size_of = [](int A, int B, int C, int p, int q) -> int {    \
+    (void)A, (void)B, (void)C, (void)p, (void)q;                           \
+    return condition_;                                                     \
+  };                                                                       \
+  table.back().formula = #formula_;                                        \
+  table.back().body = parse(#formula_);
+#define LEAF(name_, meaning_)                                              \
+  table.push_back(row(group, #name_, "()", "1", meaning_));                \
+  table.back().leaf = true;
+#include <kernops/ops.def>
+#undef GROUP
+#undef OP
+#undef FORMULA
+#undef LEAF
+  return table;
+}
+
+std::vector<ReductionRow> make_reduction_table() {
+  std::vector<ReductionRow> table;
+#define REDUCTION(name_, arguments_, size_, engine_, meaning_, ...)                                       \
+  {                                                                                                       \
+    const std::string arguments = #arguments_;                                                            \
+    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_,       \
+                     #__VA_ARGS__, arguments.find('w') != arguments.npos,                                 \
+                     arguments.find('p') != arguments.npos,                                               \
+                     [](int F, int W, int p) -> int { return (void)F, (void)W, (void)p, size_; },         \
+                     parse_all(#__VA_ARGS__)});                                                           \
+  }
+#include <kernops/reductions.def>
+#undef REDUCTION
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OpRow>& op_table() {
+  static const std::vector<OpRow> table = make_op_table();
+  return table;
+}
+
+int find_op(const std::string& name) {
+  static const std::map<std::string, int> places = [] {
+    std::map<std::string, int> first;
+    for (size_t n = 0; n < op_table().size(); ++n) first.emplace(op_table()[n].name, int(n));
+    return first;
+  }();
+  const auto found = places.find(name);
+  return found == places.end() ? -1 : found->second;
+}
+
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
+  for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
+  std::copy(ints.begin(), ints.end(), p);
+  return row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]);
+}
+
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  Scope scope;
+  for (size_t n = 0; n < args.size(); ++n) {
+    scope[std::string(1, row.vectors[n])] = args[n];
+    scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
+  }
+  for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
+  return scope;
+}
+
+const std::vector<ReductionRow>& reduction_table() {
+  static const std::vector<ReductionRow> table = make_reduction_table();
+  return table;
+}
+
+int find_reduction(const std::string& name, bool weighted) {
+  const auto& table = reduction_table();
+  for (size_t n = 0; n < table.size(); ++n)
+    if (table[n].name == name && table[n].weighted == weighted) return int(n);
+  return -1;
+}
+
+}  // namespace kernops

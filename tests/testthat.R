@@ -1,0 +1,4 @@
+library(testthat)
+library(kernops)
+
+test_check("kernops")

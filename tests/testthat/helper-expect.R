@@ -1,0 +1,49 @@
+# The backends of this build: one test body serves them all.
+backends <- \() "cpu"
+
+# body(kernel, precision), with kernel(formula, args, ...) the keops_kernel() of that backend and precision.
+for_each_backend <- function(body) {
+  for (backend in backends()) for (precision in c("float64", "float32")) {
+    kernel <- \(...) keops_kernel(..., precision = precision, backend = backend)
+    body(kernel, precision)
+  }
+}
+
+# Equal up to rounding, relative to the largest number expected; NA, NaN and Inf must be where they are expected.
+expect_close <- function(actual, expected, precision = "float64",
+                         tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL) {
+  expected <- as.matrix(expected)
+  finite <- is.finite(expected)
+  scale <- max(abs(expected[finite]), 1e-4)
+  error <- max(abs(actual[finite] - expected[finite]) / scale, 0)
+  described <- paste0("(", paste(c(precision, info), collapse = ", "), ")")
+  expect(is.numeric(actual) && identical(dim(actual), dim(expected)),
+         paste("shape", toString(dim(actual)), "instead of", toString(dim(expected)), described))
+  odd_ones <- \(x) replace(as.numeric(x)[!finite], is.na(x)[!finite], NA)
+  expect(identical(odd_ones(actual), odd_ones(expected)) && !anyNA(actual[finite]),
+         paste("NA, NaN or Inf differ", described))
+  expect(!is.na(error) && error <= tolerance, paste("relative error", signif(error, 3), described))
+  invisible(actual)
+}
+
+gradient_tolerance <- c(float64 = 1e-6, float32 = 1e-4)
+
+# The gradient of the number f(x), by central differences of steps h and h / 2 with Richardson's extrapolation.
+central_difference <- function(f, x, h = 2^-10) {
+  slope <- \(k, h) (f(replace(x, k, x[k] + h)) - f(replace(x, k, x[k] - h))) / (2 * h)
+  gradient <- vapply(seq_along(x), \(k) (4 * slope(k, h / 2) - slope(k, h)) / 3, 0)
+  if (is.matrix(x)) array(gradient, dim(x)) else t(gradient)
+}
+
+uniform <- \(n, d = 1, low = -1, high = 1) matrix(between(low, high)(n * d), n, d)
+
+# The value of a formula of scalars and vectors for one pair.
+value_of <- function(formula, ..., precision = "float64") {
+  parameters <- list(...)
+  args <- c("u = Vi(1)", "w = Vj(1)", if (...length()) sprintf("%s = Pm(%d)", names(parameters), lengths(parameters)))
+  op <- keops_kernel(sprintf("Max_Reduction((%s) * (u * w), 1)", formula), args, precision = precision)
+  as.vector(op(c(list(u = 1, w = 1), parameters)))
+}
+
+# An error of this class, which is a kernops_error, whose message is in the snapshots.
+expect_kernops_error <- \(code, class) expect_s3_class(expect_error(code, class = class), "kernops_error")

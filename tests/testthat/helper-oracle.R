@@ -1,0 +1,139 @@
+# What every operation means, in plain R: one line each, written without looking at the engine.
+#
+#   name = each(f, domains)    f works entry by entry; arguments of size 1 repeat
+#   name = whole(f, domains)   f takes whole vectors
+#
+# f(a, b, c, p, q) is the value for one pair. A domain draws numbers such that the sum of two draws is an argument that
+# f accepts, away from its kinks, so that an argument can be Vi + Vj. For random m and n, sizes(m, n) are the sizes of
+# the vector arguments and integers(m, n) the integer arguments. flat: the gradient is 0, also at the jumps.
+
+each <- function(f, ..., integers = \(m, n) NULL, flat = FALSE) {
+  rows <- function(count, arguments, integers) {
+    widened <- lapply(arguments, \(a) a[, rep_len(seq_len(ncol(a)), max(sapply(arguments, ncol))), drop = FALSE])
+    matrix(do.call(f, c(lapply(widened, as.vector), integers)), count)
+  }
+  sizes <- \(m, n) sample(c(m, m, 1), ...length(), replace = TRUE)
+  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat, cheap = TRUE)
+}
+
+whole <- function(f, ..., sizes = \(m, n) rep(m, ...length()), integers = \(m, n) NULL, flat = FALSE) {
+  row <- \(r, arguments, integers) as.numeric(do.call(f, c(lapply(arguments, \(a) a[r, ]), integers)))
+  rows <- \(count, arguments, integers) do.call(rbind, lapply(seq_len(count), row, arguments, integers))
+  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat, cheap = FALSE)
+}
+
+# All numbers are multiples of 2^-16 below 2^7, so they and their sums are exact in float32.
+dyadic <- \(x) round(x * 2^16) / 2^16
+between <- \(low, high) \(n) dyadic(runif(n, low, high))
+one_of <- \(values) \(n) values[sample.int(length(values), n, replace = TRUE)]
+real <- between(-1, 1)
+wide <- between(-8, 8)
+positive <- between(0.3, 1)
+inside_1 <- between(-0.45, 0.45)
+small_integer <- one_of(-1:1)
+off_integers <- \(n) one_of(-2:1)(n) + between(0.15, 0.35)(n)
+decimal <- \(n) dyadic(one_of(c(-10, 0, 10))(n) + small_integer(n) + one_of(-2:2 / 10)(n) + runif(n, -0.01, 0.01))
+odd <- one_of(c(-1.5, 0.5, 2.5))
+place <- \(m) sample.int(m, 1) - 1
+
+spherical_bessel <- function(a, p) {
+  value <- sqrt(pi / 2 / abs(a)) * besselJ(abs(a), p + 0.5)
+  ifelse(a == 0, as.numeric(p == 0), ifelse(a < 0, (-1)^p, 1) * value)
+}
+by_row <- \(a, columns) matrix(a, ncol = columns, byrow = TRUE)
+logical_number <- \(f) \(...) as.numeric(f(...))
+
+oracle_ops <- list(
+  Add              = each(\(a, b) a + b, real, real),
+  Subtract         = each(\(a, b) a - b, real, real),
+  Mult             = each(\(a, b) a * b, real, real),
+  Divide           = each(\(a, b) a / b, real, positive),
+  Minus            = each(\(a) -a, real),
+  Inv              = each(\(a) 1 / a, positive),
+  Square           = each(\(a) a^2, real),
+  Pow              = each(\(a, p) a^p, positive, integers = \(m, n) sample(-3:5, 1)),
+  Powf             = each(\(a, b) a^b, positive, real),
+  Sqrt             = each(sqrt, positive),
+  Rsqrt            = each(\(a) 1 / sqrt(a), positive),
+  Zero             = whole(\(p) numeric(p), integers = \(m, n) m),
+  IntCst           = whole(\(p) p, integers = \(m, n) sample(-9:9, 1)),
+  IntInv           = whole(\(p) 1 / p, integers = \(m, n) sample(c(-3, 7), 1)),
+  Exp              = each(exp, real),
+  Log              = each(log, positive),
+  XLogX            = each(\(a) a * log(a), positive),
+  Sin              = each(sin, wide),
+  Cos              = each(cos, wide),
+  Tan              = each(tan, between(-0.6, 0.6)),
+  SinXDivX         = each(\(a) ifelse(a == 0, 1, sin(a) / a), wide),
+  SphericalBesselJ = each(spherical_bessel, wide, integers = \(m, n) place(4)),
+  Asin             = each(asin, inside_1),
+  Acos             = each(acos, inside_1),
+  Atan             = each(atan, wide),
+  Atan2            = each(atan2, real, positive),
+  Sinh             = each(sinh, real),
+  Cosh             = each(cosh, real),
+  Tanh             = each(tanh, real),
+  Expm1            = each(expm1, real),
+  Log1p            = each(log1p, inside_1),
+  Log2             = each(log2, positive),
+  Log10            = each(log10, positive),
+  Sigmoid          = each(plogis, wide),
+  Softplus         = each(\(a) log1p(exp(a)), wide),
+  Erf              = each(\(a) 2 * pnorm(a * sqrt(2)) - 1, real),
+  Erfc             = each(\(a) 2 * pnorm(-a * sqrt(2)), real),
+  Hypot            = each(\(a, b) sqrt(a^2 + b^2), real, positive),
+  Abs              = each(abs, off_integers),
+  Sign             = each(sign, small_integer, flat = TRUE),
+  Step             = each(logical_number(\(a) a >= 0), small_integer, flat = TRUE),
+  ReLU             = each(\(a) pmax(a, 0), off_integers),
+  Floor            = each(floor, real, flat = TRUE),
+  Ceil             = each(ceiling, real, flat = TRUE),
+  Trunc            = each(trunc, real, flat = TRUE),
+  Round            = each(round, decimal, integers = \(m, n) sample(-1:1, 1), flat = TRUE),
+  Mod              = each(\(a, b, c) (a - c) %% b + c, off_integers, one_of(1:2), small_integer),
+  Clamp            = each(\(a, b, c) pmin(pmax(a, b), c), off_integers, one_of(c(-2, 0, 2)), odd),
+  ClampInt         = each(\(a, p, q) pmin(pmax(a, p), q), off_integers, integers = \(m, n) c(-1, 2)),
+  Max2             = each(pmax, off_integers, small_integer),
+  Min2             = each(pmin, off_integers, small_integer),
+  IfElse           = each(\(a, b, c) ifelse(a >= 0, b, c), off_integers, real, real),
+  Equal            = each(logical_number(`==`), small_integer, small_integer, flat = TRUE),
+  NotEqual         = each(logical_number(`!=`), small_integer, small_integer, flat = TRUE),
+  LessThan         = each(logical_number(`<`), small_integer, small_integer, flat = TRUE),
+  LessOrEqual      = each(logical_number(`<=`), small_integer, small_integer, flat = TRUE),
+  And              = each(logical_number(`&`), small_integer, small_integer, flat = TRUE),
+  Or               = each(logical_number(`|`), small_integer, small_integer, flat = TRUE),
+  Not              = each(logical_number(`!`), small_integer, flat = TRUE),
+  Factorize        = whole(\(a, b) a, real, real),
+  AutoFactorize    = whole(\(a) a, real),
+  Sum              = whole(\(a) sum(a), real),
+  SumT             = whole(\(a, p) rep(a, p), real, sizes = \(m, n) 1, integers = \(m, n) m),
+  Scalprod         = whole(\(a, b) sum(a * b), real, real),
+  SqNorm2          = whole(\(a) sum(a^2), real),
+  SqDist           = whole(\(a, b) sum((a - b)^2), real, real),
+  DiagSqNorm       = whole(\(a, b) sum(a * b^2), real, real),
+  DiagSqDist       = whole(\(a, b, c) sum(a * (b - c)^2), real, real, real),
+  Norm2            = whole(\(a) sqrt(sum(a^2)), positive),
+  Normalize        = whole(\(a) a / sqrt(sum(a^2)), positive),
+  WeightedSqNorm   = whole(\(a, b) sum(b * weigh(a, b)), real, real, sizes = \(m, n) weights_and(m)),
+  WeightedSqDist   = whole(\(a, b, c) sum((b - c) * weigh(a, b - c)), real, real, real,
+                           sizes = \(m, n) c(weights_and(m), m)),
+  Max              = whole(\(a) max(a), wide),
+  Min              = whole(\(a) min(a), wide),
+  ArgMax           = whole(\(a) which.max(a) - 1, real, flat = TRUE),
+  ArgMin           = whole(\(a) which.min(a) - 1, real, flat = TRUE),
+  Elem             = whole(\(a, p) a[p + 1], real, integers = \(m, n) place(m)),
+  ElemT            = whole(\(a, p, q) replace(numeric(p), q + 1, a), real, sizes = \(m, n) 1,
+                           integers = \(m, n) c(m, place(m))),
+  Extract          = whole(\(a, p, q) a[p + seq_len(q)], real, sizes = \(m, n) m + n, integers = \(m, n) c(m - 1, n)),
+  ExtractT         = whole(\(a, p, q) replace(numeric(q), p + seq_along(a), a), real,
+                           integers = \(m, n) c(n, m + n + 1)),
+  Concat           = whole(\(a, b) c(a, b), real, real, sizes = \(m, n) c(m, n)),
+  OneHot           = whole(\(a, p) as.numeric(a == seq_len(p) - 1), one_of(0:2), sizes = \(m, n) 1,
+                           integers = \(m, n) m, flat = TRUE),
+  MatVecMult       = whole(\(a, b) by_row(a, length(b)) %*% b, real, real, sizes = \(m, n) c(m * n, n)),
+  VecMatMult       = whole(\(a, b) a %*% by_row(b, length(b) / length(a)), real, real, sizes = \(m, n) c(m, m * n)),
+  TensorProd       = whole(\(a, b) t(a %o% b), real, real, sizes = \(m, n) c(m, n))
+)
+
+weigh <- \(a, b) if (length(a) == length(b)^2) by_row(a, length(b)) %*% b else a * b
+weights_and <- \(m) c(sample(c(1, m, m^2), 1), m)

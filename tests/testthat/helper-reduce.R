@@ -1,0 +1,40 @@
+# What every reduction means, in plain R. v holds the values to reduce (terms x entries), w their weights.
+by_entry <- \(f) \(v, w, K) apply(v, 2, f)
+first_place <- \(x, best) if (anyNA(x)) which(is.na(x))[1] else if (length(x)) best(x) else NA
+first_K <- \(v, K) apply(v, 2, \(x) order(x)[seq_len(K)])
+neighbours <- \(v, places) as.vector(t(sapply(seq_len(ncol(v)), \(k) v[, k][places[, k]])))
+as_places <- \(v, K) matrix(first_K(v, K), K, ncol(v))
+
+oracle_reductions <- list(
+  Sum              = \(v, w, K) colSums(v),
+  LogSumExp        = \(v, w, K) log_sum_exp(v, if (is.null(w)) 1 + 0 * v else w),
+  SumSoftMaxWeight = \(v, w, K) colSums(exp(drop(v) - max(v)) * w) / sum(exp(v - max(v))),
+  Min              = by_entry(\(x) min(x, Inf)),
+  Max              = by_entry(\(x) max(x, -Inf)),
+  ArgMin           = by_entry(\(x) first_place(x, which.min)),
+  ArgMax           = by_entry(\(x) first_place(x, which.max)),
+  Min_ArgMin       = \(v, w, K) c(oracle_reductions$Min(v), oracle_reductions$ArgMin(v)),
+  Max_ArgMax       = \(v, w, K) c(oracle_reductions$Max(v), oracle_reductions$ArgMax(v)),
+  KMin             = \(v, w, K) padded(neighbours(v, as_places(v, K)), v, K),
+  ArgKMin          = \(v, w, K) as.vector(t(as_places(v, K))),
+  KMin_ArgKMin     = \(v, w, K) c(oracle_reductions$KMin(v, w, K), oracle_reductions$ArgKMin(v, w, K))
+)
+
+log_sum_exp <- function(v, w) {
+  shift <- max(v, -Inf)
+  if (is.finite(shift)) shift + log(colSums(exp(drop(v) - shift) * w)) else rep(shift, ncol(w))
+}
+
+# Places beyond the last term hold Inf; a NaN of the data stays.
+padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
+
+# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value for one pair, w(x, y, p) its weights.
+oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL) {
+  pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)
+  terms <- if (axis == 1) nrow(y) else nrow(x)
+  width <- \(g) length(g(x[1, ], y[1, ], p))
+  column_of <- \(g, row) matrix(vapply(seq_len(terms), \(term) as.numeric(pair(g, row, term)), numeric(width(g))),
+                                ncol = width(g), byrow = TRUE)
+  reduce <- \(row) oracle_reductions[[reduction]](column_of(f, row), if (!is.null(w)) column_of(w, row), K)
+  do.call(rbind, lapply(seq_len(if (axis == 1) nrow(x) else nrow(y)), reduce))
+}

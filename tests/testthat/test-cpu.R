@@ -1,0 +1,101 @@
+# What the CPU backend adds to the formulas: threads, instruction sets, interrupts.
+
+gaussian <- \(...) keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)"), ...)
+
+test_that("the number of threads changes no bit of a result", {
+  withr::local_seed(1)
+  sizes <- list(c(1, 1e6), c(3, 1e5), c(1000, 1000), c(1e5, 3))
+  formulas <- c("Sum_Reduction(Exp(-SqDist(x, y)), 1)", "Sum_Reduction(Exp(-SqDist(x, y)), 0)",
+                "LogSumExp_Reduction(x | y, 1)", "ArgKMin_Reduction(SqDist(x, y), 3, 1)")
+  for (size in sizes) {
+    input <- list(uniform(size[1], 2), uniform(size[2], 2))
+    for (formula in formulas) {
+      op <- keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"))
+      on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
+      alone <- on_threads(1)
+      for (n in c(2, 3, 8)) expect_identical(on_threads(n), alone, label = paste(formula, toString(size), n, "threads"))
+    }
+  }
+})
+
+test_that("the same call gives the same bits again", {
+  withr::local_seed(2)
+  input <- list(uniform(500, 3), uniform(700, 3), uniform(700, 2))
+  expect_identical(gaussian()(input), gaussian()(input))
+})
+
+test_that("a wrong number of threads is an error", {
+  input <- list(uniform(5, 3), uniform(7, 3), uniform(7, 2))
+  for (n in list(0, -1, "two", NA, 1.5)) {
+    withr::local_options(kernops.threads = n)
+    expect_kernops_error(gaussian()(input), "kernops_input_error")
+  }
+})
+
+for (isa in c("baseline", "avx2", "avx512")) {
+  test_that(paste("every instruction set computes the same sums:", isa), {
+    skip_if_not(isa %in% kernops:::cpu_isas(), paste("this machine lacks", isa))
+    withr::local_options(kernops.isa = isa)
+    withr::local_seed(3)
+    x <- uniform(100, 3)
+    y <- uniform(333, 3)
+    b <- uniform(333, 2)
+    distances <- outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * x %*% t(y)
+    nearest <- t(apply(distances, 1, order))[, 1:4]
+    for_each_backend(function(kernel, precision) {
+      expect_close(gaussian(precision = precision)(list(x, y, b)), exp(-distances) %*% b, precision)
+      neighbours <- kernel("ArgKMin_Reduction(SqDist(x, y), 4, 1)", c("x = Vi(3)", "y = Vj(3)"))
+      expect_identical(neighbours(list(x, y)), nearest)
+    })
+  })
+}
+
+test_that("an unknown instruction set is an error", {
+  withr::local_options(kernops.isa = "abacus")
+  expect_kernops_error(gaussian()(list(uniform(5, 3), uniform(7, 3), uniform(7, 2))), "kernops_input_error")
+})
+
+# Runs script in another R, and interrupts it as Ctrl-C does once it has said that it is at work.
+interrupt <- function(script, after = 1) {
+  files <- withr::local_tempfile(c("script", "pid", "result"))
+  body <- bquote({
+    .libPaths(.(.libPaths()))
+    say_pid <- \() writeLines(as.character(Sys.getpid()), .(files[2]))
+    result <- .(script)
+    saveRDS(result, .(paste0(files[3], ".part")))
+    file.rename(.(paste0(files[3], ".part")), .(files[3]))
+  })
+  writeLines(deparse(body), files[1])
+  system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", files[1]), env = "R_TESTS=", wait = FALSE,
+          stdout = FALSE, stderr = FALSE)
+  wait_for(files[2], 60)
+  Sys.sleep(after)
+  pid <- as.integer(readLines(files[2]))
+  tools::pskill(pid, tools::SIGINT)
+  if (!wait_for(files[3], 30)) tools::pskill(pid, tools::SIGKILL)
+  readRDS(files[3])
+}
+wait_for <- function(file, seconds) {
+  for (step in seq_len(seconds * 10)) {
+    if (file.exists(file) && file.size(file) > 0) break
+    Sys.sleep(0.1)
+  }
+  file.exists(file)
+}
+
+test_that("Ctrl-C ends a huge job within moments, and the session lives on", {
+  skip_on_os("windows")
+  skip_on_cran()
+  skip_if(!nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths())), "kernops is not installed")
+  result <- interrupt(quote({
+    x <- matrix(runif(6e6), ncol = 3)
+    op <- kernops::keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
+    say_pid()
+    start <- proc.time()[["elapsed"]]
+    ended <- tryCatch({op(list(x, x)); "finished"}, interrupt = \(e) "interrupted")
+    list(ended = ended, seconds = proc.time()[["elapsed"]] - start, afterwards = op(list(x[1:2, ], x[1:2, ])))
+  }))
+  expect_identical(result$ended, "interrupted")
+  expect_lt(result$seconds, 1 + 1.5)
+  expect_identical(dim(result$afterwards), c(2L, 1L))
+})

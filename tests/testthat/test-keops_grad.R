@@ -1,0 +1,148 @@
+# Gradients are vector-Jacobian products: <eta, op(input)> differentiated by one variable, an array of that variable's shape.
+
+square_distances <- \(axis = 0, ...) keops_kernel(sprintf("Sum_Reduction(SqDist(x, y), %d)", axis), c("x = Vi(3)", "y = Vj(3)"), ...)
+
+test_that("the gradient of a sum of squared distances is the one of the textbook", {
+  withr::local_seed(1)
+  x <- uniform(10, 3)
+  y <- uniform(15, 3)
+  eta <- uniform(15)
+  by <- \(var) keops_grad(square_distances(), var)(list(x = x, y = y, eta = eta))
+  expect_close(by("x"), t(apply(x, 1, \(x_i) 2 * colSums(drop(eta) * (rep(x_i, each = 15) - y)))))
+  expect_close(by("y"), t(sapply(1:15, \(j) -2 * eta[j] * colSums(x - rep(y[j, ], each = 10)))))
+})
+
+test_that("the gradient by a parameter is one row", {
+  withr::local_seed(2)
+  input <- list(s = 0.7, x = uniform(6, 2), y = uniform(5, 2), eta = uniform(6))
+  op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"))
+  distances <- as.matrix(dist(rbind(input$x, input$y)))[1:6, 7:11]^2
+  expect_close(keops_grad(op, "s")(input), matrix(-sum(drop(input$eta) * distances * exp(-0.7 * distances))))
+})
+
+# Reductions of values of x = Vi(2), y = Vj(2), s = Pm(2) and their twins in plain R: f and w are functions of one pair.
+gauss <- \(x, y, s) exp(-sum(s * (x - y)^2))
+entries <- \(x, y, s) s * sin(x + 2 * y)
+differentiable <- list(
+  list("Sum", "Exp(-WeightedSqDist(s, x, y)) * x * y", f = \(x, y, s) gauss(x, y, s) * x * y),
+  list("LogSumExp", "s | Sin(x + 2 * y)", f = \(x, y, s) sum(entries(x, y, s))),
+  list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = \(x, y, s) sum(entries(x, y, s)), w = \(x, y, s) exp(x * y)),
+  list("SumSoftMaxWeight", "s | Sin(x + 2 * y)", ", x * y + s", f = \(x, y, s) sum(entries(x, y, s)), w = \(x, y, s) x * y + s),
+  list("Min", "s * Sin(x + 2 * y)", f = entries),
+  list("Max", "s * Sin(x + 2 * y)", f = entries),
+  list("Min_ArgMin", "s * Sin(x + 2 * y)", f = entries),
+  list("Max_ArgMax", "s * Sin(x + 2 * y)", f = entries),
+  list("KMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3),
+  list("KMin_ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3),
+  list("ArgMin", "s * Sin(x + 2 * y)", f = entries),
+  list("ArgMax", "s * Sin(x + 2 * y)", f = entries),
+  list("ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3)
+)
+xys <- c("x = Vi(2)", "y = Vj(2)", "s = Pm(2)")
+
+for (case in differentiable) for (axis in 0:1) {
+  option <- if (is.null(names(case)) || names(case)[3] == "") case[[3]] else ""
+  formula <- sprintf("%s_Reduction(%s%s, %d)", case[[1]], case[[2]], option, axis)
+  test_that(paste("the gradient agrees with finite differences:", formula), {
+    withr::local_seed(3)
+    input <- list(x = uniform(5, 2), y = uniform(6, 2), s = c(0.75, 1.25))
+    value <- \(input) oracle_reduce(case$f, case[[1]], input$x, input$y, input$s, axis, case$K, case$w)
+    eta <- uniform(nrow(value(input)), ncol(value(input)))
+    for (var in names(input)) {
+      expected <- central_difference(\(v) sum(eta * value(replace(input, var, list(v)))), input[[var]])
+      for_each_backend(function(kernel, precision) {
+        gradient <- keops_grad(kernel(formula, xys), var)(c(input, list(eta = eta)))
+        expect_close(gradient, expected, precision, gradient_tolerance[[precision]], paste("by", var))
+      })
+    }
+  })
+}
+
+test_that("an extremum passes its gradient to the first of its ties", {
+  op <- keops_kernel("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_identical(keops_grad(op, "y")(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
+})
+
+test_that("gradients nest: each order agrees with finite differences of the one before", {
+  withr::local_seed(4)
+  nested <- list(
+    list("Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 1)", c("x", "y", "s")),
+    list("Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 0)", c("x", "x", "y")),
+    list("Sum_Reduction(Exp(-s * Norm2(x - y)), 1)", c("x", "y", "x")),
+    list("LogSumExp_Reduction(-s * SqDist(x, y), 1)", c("x", "x", "s")),
+    list("LogSumExp_Reduction(-s * SqDist(x, y), 0)", c("y", "x")),
+    list("SumSoftMaxWeight_Reduction(s * SqDist(x, y), x * y, 1)", c("y", "s"))
+  )
+  for (case in nested) {
+    op <- keops_kernel(case[[1]], c("x = Vi(2)", "y = Vj(2)", "s = Pm(1)"))
+    input <- list(uniform(4, 2), uniform(5, 2), 0.5)
+    for (order in seq_along(case[[2]])) {
+      var <- match(case[[2]][order], c("x", "y", "s"))
+      eta <- do.call(uniform, as.list(dim(op(input))))
+      lower <- op
+      along_eta <- \(v) sum(eta * lower(replace(input, var, list(v))))
+      expected <- central_difference(along_eta, input[[var]])
+      op <- keops_grad(op, case[[2]][order])
+      input <- c(input, list(eta))
+      expect_close(op(input), expected, tolerance = 1e-6, info = paste(case[[1]], "order", order))
+    }
+  }
+})
+
+test_that("Grad() in a string is keops_grad()", {
+  withr::local_seed(5)
+  input <- list(x = uniform(4, 2), y = uniform(5, 2), s = 0.5, e = uniform(4))
+  args <- c("x = Vi(2)", "y = Vj(2)", "s = Pm(1)", "e = Vi(1)")
+  by_string <- \(formula) keops_kernel(formula, args)(input)
+  by_function <- function(formula, var) {
+    keops_grad(keops_kernel(formula, args[1:3]), var)(c(input[1:3], list(eta = input$e)))
+  }
+  gaussian <- "Exp(-s * SqDist(x, y))"
+  whole <- sprintf("Sum_Reduction(%s, 1)", gaussian)
+  for (var in c("x", "y", "s")) {
+    expect_close(by_string(sprintf("Grad(%s, %s, e)", whole, var)), by_function(whole, var), info = var)
+  }
+  expect_close(by_string(sprintf("Sum_Reduction(Grad(%s, x, e), 1)", gaussian)), by_function(whole, "x"))
+  expect_close(by_string(sprintf("Sum_Reduction(Grad(%s, y, e), 0)", gaussian)), by_function(whole, "y"))
+  twice <- by_string(sprintf("Sum_Reduction(Grad(Sum(Grad(%s, x, e)), x, 1), 1)", gaussian))
+  expect_identical(dim(twice), c(4L, 2L))
+})
+
+test_that("a variable is meant by its name or its position from 0", {
+  input <- list(x = uniform(4, 3), y = uniform(5, 3), eta = uniform(5))
+  by <- \(var) keops_grad(square_distances(), var)(input)
+  expect_identical(by(0), by("x"))
+  expect_identical(by(1L), by("y"))
+})
+
+test_that("eta comes last, by name or position, and may be in rows", {
+  x <- uniform(4, 3)
+  y <- uniform(5, 3)
+  eta <- uniform(5)
+  gradient <- keops_grad(square_distances(), "x")
+  expect_identical(gradient(list(eta = eta, y = y, x = x)), gradient(list(x, y, eta)))
+  in_rows <- gradient(list(x = t(x), y = t(y), eta = t(eta)), inner_dim = "row")
+  expect_identical(t(in_rows), gradient(list(x, y, eta)))
+})
+
+test_that("a mistake is explained", {
+  op <- square_distances()
+  input <- list(x = uniform(4, 3), y = uniform(5, 3))
+  mistakes <- list(
+    kernops_input_error = \() keops_grad(op, "z"),
+    kernops_input_error = \() keops_grad(op, 2),
+    kernops_input_error = \() keops_grad(op, -1),
+    kernops_input_error = \() keops_grad(op, 0.5),
+    kernops_input_error = \() keops_grad(op, c("x", "y")),
+    kernops_input_error = \() keops_grad(op, NA),
+    kernops_input_error = \() keops_grad(op),
+    kernops_input_error = \() keops_grad(sum, "x"),
+    kernops_input_error = \() keops_grad(op, "x")(input),
+    kernops_dim_error = \() keops_grad(op, "x")(c(input, list(eta = uniform(4)))),
+    kernops_dim_error = \() keops_grad(op, "x")(c(input, list(eta = uniform(5, 3))))
+  )
+  for (k in seq_along(mistakes)) {
+    expect_kernops_error(mistakes[[k]](), names(mistakes)[k])
+    expect_snapshot(mistakes[[k]](), error = TRUE)
+  }
+})

@@ -1,0 +1,34 @@
+ops <- keops_ops()
+
+test_that("the table of operations has one row for each operation, in words", {
+  expect_s3_class(ops, "data.frame")
+  expect_named(ops, c("name", "group", "arguments", "size", "meaning", "gradient"))
+  expect_true(all(vapply(ops, is.character, NA)))
+  for (column in c("name", "group", "meaning")) expect_false(any(is.na(ops[[column]]) | ops[[column]] == ""), label = column)
+  expect_match(ops$name, "^[A-Z][A-Za-z0-9]*$")
+  expect_gt(nrow(ops), 80)
+})
+
+test_that("an operation has several rows only where its sizes choose between formulas", {
+  expect_setequal(ops$name[duplicated(ops$name)], "WeightedSqNorm")
+})
+
+test_that("the table has its rows from the definition that the engine compiles", {
+  definition <- readLines(system.file("include", "kernops", "ops.def", package = "kernops"))
+  row <- "^(OP|FORMULA|LEAF)\\( *([A-Za-z0-9]+),.*"
+  expect_identical(ops$name, sub(row, "\\2", grep(row, definition, value = TRUE)))
+})
+
+test_that("every vector argument has its gradient in the table, in the formula language", {
+  exp_row <- ops[ops$name == "Exp", ]
+  expect_identical(exp_row$meaning, "exponential")
+  expect_match(exp_row$gradient, "Exp(a) * g", fixed = TRUE)
+})
+
+test_that("every name of the table is known to the parser", {
+  for (name in unique(ops$name)) {
+    wrong_arity <- sprintf("Sum_Reduction(%s(x, x, x, x, x, x, x, x, y), 1)", name)
+    error <- expect_error(keops_kernel(wrong_arity, c("x = Vi(1)", "y = Vj(1)")), class = "kernops_formula_error")
+    expect_no_match(conditionMessage(error), "[Uu]nknown", label = name)
+  }
+})

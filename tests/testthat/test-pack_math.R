@@ -1,0 +1,80 @@
+# The vector mathematics against R's libm, over the whole range of numbers, for every instruction set of this machine.
+
+edges <- function(precision) {
+  digits <- c(float64 = 52, float32 = 23)[[precision]]
+  smallest <- c(float64 = -1022, float32 = -126)[[precision]]
+  largest <- 2^(1 - smallest) * (2 - 2^-digits)
+  positive <- c(0, 2^(smallest - digits), 3 * 2^(smallest - digits), 2^(smallest - 1), 2^smallest, 2^-30, 0.5, 1 - 2^-20, 1,
+                1 + 2^-20, pi, 10, 88.75, 103.5, 104, 709.78, 745.25, 746, 1e5, 2^22 + 0.5, 1e8, 1e15, 1e22, 1e30, largest, Inf)
+  c(positive, -positive, NaN)
+}
+# Spread over the exponents, over the turns of sin and cos, and around 1.
+spread <- \(n) c(rnorm(n) * 2^runif(n, -40, 40), runif(n, -750, 750), 1 + rnorm(n) * 2^runif(n, -50, 0), 2^runif(n, -1074, 1023))
+
+to_single <- function(x) {
+  unit <- 2^pmax(floor(log2(abs(x))) - 23, -149)
+  rounded <- ifelse(is.finite(x) & x != 0, round(x / unit) * unit, x)
+  ifelse(abs(rounded) >= 2^128, sign(x) * Inf, rounded)
+}
+
+# The distance of two numbers in units of the last place of the expected one; 0 for the same infinity or both NaN.
+ulps <- function(actual, expected, precision) {
+  digits <- c(float64 = 52, float32 = 23)[[precision]]
+  lowest <- c(float64 = -1074, float32 = -149)[[precision]]
+  distance <- abs(actual - expected) / 2^pmax(floor(log2(abs(expected))) - digits, lowest)
+  ifelse((is.na(actual) & is.na(expected)) | (!is.na(actual) & actual == expected), 0, distance)
+}
+
+isas <- \() intersect(c("baseline", "avx2", "avx512"), kernops:::cpu_isas())
+
+functions <- list(
+  Exp = exp, Log = log, Sqrt = sqrt, Rsqrt = \(x) ifelse(x == 0, 0, 1 / sqrt(x)), Sin = sin, Cos = cos, Tanh = tanh
+)
+
+# All lanes of a tile, and the few lanes that are left over: over the rows alone, and inside the loop over one column.
+formulas <- c("Max_Reduction(%s(x) * y, 1)", "Max_Reduction(%s(x * y), 1)")
+
+for (name in names(functions)) for (precision in c("float64", "float32")) {
+  test_that(paste(name, "is R's within 2 units of the last place in", precision), {
+    withr::local_seed(1)
+    x <- c(edges(precision), spread(5000))
+    if (precision == "float32") x <- to_single(x)
+    expected <- suppressWarnings(functions[[name]](x))
+    if (precision == "float32") expected <- to_single(expected)
+    for (isa in isas()) for (formula in formulas) {
+      withr::local_options(kernops.isa = isa)
+      op <- keops_kernel(sprintf(formula, name), c("x = Vi(1)", "y = Vj(1)"), precision = precision)
+      actual <- as.vector(op(list(x = x, y = 1)))
+      wrong <- which(!(ulps(actual, expected, precision) <= 2))
+      expect(length(wrong) == 0, sprintf("%s(%.17g) = %.17g, not %.17g (%s, %d more)", name, x[wrong[1]], actual[wrong[1]],
+                                         expected[wrong[1]], isa, length(wrong) - 1))
+    }
+  })
+}
+
+test_that("zeros keep their sign", {
+  for (isa in isas()) for (formula in c("Sin", "Tanh", "Sqrt")) {
+    withr::local_options(kernops.isa = isa)
+    op <- keops_kernel(sprintf("Max_Reduction(%s(x) * y, 1)", formula), c("x = Vi(1)", "y = Vj(1)"))
+    expect_identical(as.vector(1 / op(list(x = c(0, -0.0), y = 1))), c(Inf, -Inf), label = paste(formula, isa))
+  }
+})
+
+test_that("Powf is R's ^ within 2 units of the last place", {
+  withr::local_seed(2)
+  bases <- c(0, 0.5, 1, 2, -1, -2, -0.5, 3, 1e300, 1e-300, 5e-324, Inf, -Inf, NaN)
+  powers <- c(0, 1, -1, 2, 3, -3, 0.5, -0.5, 1e3, -1e3, 1e300, 2^53 + 2, Inf, -Inf, NaN)
+  pairs <- expand.grid(x = bases, p = powers)
+  random <- data.frame(x = 2^runif(2e4, -1074, 1023), p = rnorm(2e4) * 2^runif(2e4, -8, 3))
+  near_1 <- data.frame(x = 1 + rnorm(2e4) * 2^runif(2e4, -40, -2), p = rnorm(2e4) * 2^runif(2e4, 0, 40))
+  pairs <- rbind(pairs, random, near_1)
+  expected <- pairs$x^pairs$p
+  for (isa in isas()) {
+    withr::local_options(kernops.isa = isa)
+    op <- keops_kernel("Max_Reduction(Powf(x, p) * y, 1)", c("x = Vi(1)", "p = Vi(1)", "y = Vj(1)"))
+    actual <- as.vector(op(list(x = pairs$x, p = pairs$p, y = 1)))
+    wrong <- which(!(ulps(actual, expected, "float64") <= 2))
+    expect(length(wrong) == 0, sprintf("%.17g^%.17g = %.17g, not %.17g (%s, %d more)", pairs$x[wrong[1]], pairs$p[wrong[1]],
+                                       actual[wrong[1]], expected[wrong[1]], isa, length(wrong) - 1))
+  }
+})

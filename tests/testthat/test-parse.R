@@ -1,0 +1,130 @@
+# The grammar of formulas. R reads the same infix language, so R itself says what a formula is worth.
+
+scalars <- list(a = 2.5, b = -1.25, c = 3, d = 0.5)
+dot_product <- list2env(list(`|` = `*`), parent = baseenv())
+worth_in_R <- \(formula) as.numeric(eval(str2lang(formula), scalars, dot_product))
+worth <- \(formula) do.call(value_of, c(list(formula), scalars[all.vars(str2lang(formula))]))
+
+test_that("numbers are exact decimals", {
+  for (number in c("2", "0.5", ".5", "1e-3", "1E+3", "2.5e2", "0.1", "123456789.123", "1e-300", "1e300")) {
+    expect_identical(value_of(number), as.numeric(number), label = number)
+  }
+  expect_close(value_of("0.1", precision = "float32"), 0.1, "float32", 2^-24)
+})
+
+test_that("precedence and associativity are those of R", {
+  formulas <- c(
+    "-2^2", "-a^2", "2^3^2", "2^-1", "a^-b", "c^-2^-1", "c**2", "-c**2", "a - b - c", "a / b / c", "a - b + c", "a * b / c * d",
+    "a + b * c", "(a + b) * c", "-a + b", "-a * -b", "a - -b", "--a", "-(-a)", "a * b + c * d", "a^2 * b", "a * b^2",
+    "a < b", "a <= b", "a > b", "a >= b", "a == b", "a != b", "a == 2.5", "a + b < c + d", "a * b < c", "a < b + c * d",
+    "a | b", "a + b | c", "a | b + c", "a < c | b", "b | a < c", "a | b | c", "a - b | c - d", "-a | b", "a^2 | b^2",
+    "(a|b) + c", "a * (b | c)", "a / (b - c)^2", "1 / 2 / 4", "7 - 3 - 2", "1e2 - 1", "2 * 3 + 4", "-1e-1^2", "1 - a^2 / 2"
+  )
+  for (formula in formulas) expect_equal(worth(formula), worth_in_R(formula), tolerance = 1e-14, label = formula)
+})
+
+test_that("random arithmetic has its value in R", {
+  withr::local_seed(1)
+  atom <- \() sample(c(names(scalars), "2", "0.75", "(a - 2 * c)"), 1)
+  for (trial in 1:100) {
+    formula <- paste(c(atom(), replicate(5, c(sample(c(" + ", " - ", " * ", " / ", "-", "*"), 1), atom()))), collapse = "")
+    expect_equal(worth(formula), worth_in_R(formula), tolerance = 1e-12, label = formula)
+  }
+})
+
+test_that("spaces mean nothing", {
+  op <- keops_kernel(" Sum_Reduction ( Scalprod( x ,\ty )\n, 1 ) ", c(" x=Vi( 2 )", "y  =  Vj(2) "))
+  expect_identical(op(list(x = 1:2, y = 3:4) |> lapply(t)), matrix(11))
+})
+
+test_that("variables may say their position, or be written inside the formula", {
+  x <- uniform(4, 3)
+  y <- uniform(5, 3)
+  expected <- x %*% colSums(y)
+  same_operator <- function(formula, args) expect_close(keops_kernel(formula, args)(list(x, y)), expected, info = formula)
+  same_operator("Sum_Reduction(x | y, 1)", c("x = Vi(3)", "y = Vj(3)"))
+  same_operator("Sum_Reduction(x | y, 1)", c("x = Vi(0, 3)", "y = Vj(1, 3)"))
+  same_operator("Sum_Reduction(x | y, 1)", c("y = Vj(1, 3)", "x = Vi(0,3)"))
+  same_operator("Sum_Reduction(Var(0,3,0) | Var(1,3,1), 1)", character())
+})
+
+test_that("the axis is 0 or i, 1 or j", {
+  input <- list(x = uniform(4), y = uniform(5))
+  along <- \(axis) keops_kernel(sprintf("Sum_Reduction(x * y, %s)", axis), c("x = Vi(1)", "y = Vj(1)"))(input)
+  expect_identical(along("i"), along("0"))
+  expect_identical(along("j"), along("1"))
+  expect_identical(dim(along("i")), c(5L, 1L))
+})
+
+test_that("names are those of R, also names that resemble operations", {
+  for (name in c("x.1", "long_name", ".x", "X", "exp", "Sum1", "i", "j", "Vi2")) {
+    op <- keops_kernel(sprintf("Sum_Reduction(Exp(%s) * y, 1)", name), c(paste(name, "= Vi(1)"), "y = Vj(1)"))
+    expect_close(op(list(0, 2)), 2, info = name)
+  }
+})
+
+test_that("depth costs time, never a crash", {
+  deep <- \(left, right, n) paste0(strrep(left, n), "a", strrep(right, n))
+  for (formula in c(deep("(", ")", 1e4), deep("-", "", 1e4), deep("Minus(", ")", 1e4), deep("", "^1", 1e4), deep("", "+a", 1e4))) {
+    value <- tryCatch(value_of(formula, a = 2), kernops_formula_error = \(e) NULL)
+    expect_true(is.null(value) || value %in% c(2, 20002), label = substr(formula, 1, 9))
+  }
+})
+
+mistakes <- list(
+  undeclared = list("Sum_Reduction(Exp(-z) * x * y, 1)"),
+  unbalanced = list("Sum_Reduction((x|y, 1)"),
+  unopened = list("Sum_Reduction(x|y), 1)"),
+  `unknown operation` = list("Sum_Reduction(Foo(x) * y, 1)"),
+  `misspelt operation` = list("Sum_Reduction(Exq(x) * y, 1)"),
+  `unknown reduction` = list("Sun_Reduction(x * y, 1)"),
+  `sizes that do not fit` = list("Sum_Reduction(x + y, 1)", c("x = Vi(3)", "y = Vj(7)")),
+  `dot product of unequal sizes` = list("Sum_Reduction(Scalprod(x, y), 1)", c("x = Vi(3)", "y = Vj(1)")),
+  `entry outside of the vector` = list("Sum_Reduction(Elem(x, 3) * y, 1)", c("x = Vi(3)", "y = Vj(1)")),
+  `alias cut short` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(3")),
+  `alias of no kind` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vk(3)")),
+  `alias of size 0` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(0)")),
+  `alias without a name` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "= Vj(3)")),
+  `duplicate names` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "x = Vj(3)", "y = Vj(3)")),
+  `duplicate positions` = list("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(0, 3)")),
+  `some positions` = list("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(3)")),
+  `unused variable` = list("Sum_Reduction(Exp(x), 1)"),
+  `too few arguments` = list("Sum_Reduction(Scalprod(x) * y, 1)"),
+  `too many arguments` = list("Sum_Reduction(Exp(x, y), 1)"),
+  `number for an integer argument` = list("Sum_Reduction(Pow(x, 0.5) * y, 1)"),
+  `missing axis` = list("Sum_Reduction(x * y)"),
+  `axis that is none` = list("Sum_Reduction(x * y, 2)"),
+  `no reduction` = list("x * y"),
+  `KMin without K` = list("KMin_Reduction(x * y, 1)"),
+  `K of 0` = list("KMin_Reduction(x * y, 0, 1)"),
+  `weights for Min` = list("Min_Reduction(x, y, 1)"),
+  `text after the end` = list("Sum_Reduction(x * y, 1) x"),
+  `operator without operand` = list("Sum_Reduction(x * , 1)"),
+  `two operands in a row` = list("Sum_Reduction(x y, 1)"),
+  `unknown character` = list("Sum_Reduction(x $ y, 1)"),
+  `number too large` = list("Sum_Reduction(x * y * 1e999, 1)"),
+  `integer too large` = list("Sum_Reduction(Elem(x, 99999999999) * y, 1)"),
+  `malformed number` = list("Sum_Reduction(x * y * 1.2.3, 1)"),
+  `empty formula` = list(""),
+  `missing formula` = list(NA_character_),
+  `two formulas` = list(c("Sum_Reduction(x, 1)", "Sum_Reduction(y, 1)")),
+  `formula that is no text` = list(3),
+  `NULL formula` = list(NULL),
+  `args that are no text` = list("Sum_Reduction(x * y, 1)", 1:2),
+  `missing args` = list("Sum_Reduction(x * y, 1)", c("x = Vi(1)", NA))
+)
+for (mistake in names(mistakes)) {
+  test_that(paste("a mistake is explained at construction:", mistake), {
+    args <- if (length(mistakes[[mistake]]) > 1) mistakes[[mistake]][[2]] else c("x = Vi(1)", "y = Vj(1)")
+    build <- \() keops_kernel(mistakes[[mistake]][[1]], args)
+    expect_kernops_error(build(), "kernops_formula_error")
+    expect_snapshot(build(), error = TRUE)
+  })
+}
+
+test_that("a formula is never evaluated", {
+  marker <- withr::local_tempfile()
+  hostile <- sprintf("Sum_Reduction(file.create('%s') + x * y, 1)", marker)
+  expect_kernops_error(keops_kernel(hostile, c("x = Vi(1)", "y = Vj(1)")), "kernops_formula_error")
+  expect_false(file.exists(marker))
+})

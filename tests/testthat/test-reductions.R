@@ -1,0 +1,127 @@
+# Every reduction against double loops in plain R, over both axes.
+
+# Multiples of 1/8: squares are exact in float32, and there are many ties.
+grid <- \(n, d = 1) matrix(sample(-8:8, n * d, replace = TRUE) / 8, n, d)
+squares <- \(x, y, p) (x - y)^2
+xy <- c("x = Vi(3)", "y = Vj(3)")
+
+check_against_loops <- function(reduction, option = "", f = squares, formula = "Square(x - y)", w = NULL, K = NULL,
+                                M = 40, N = 60, ...) {
+  withr::local_seed(nchar(reduction))
+  input <- list(x = grid(M, 3), y = grid(N, 3))
+  for (axis in 0:1) {
+    expected <- oracle_reduce(f, reduction, input$x, input$y, axis = axis, K = K, w = w)
+    for_each_backend(function(kernel, precision) {
+      op <- kernel(sprintf("%s_Reduction(%s%s, %d)", reduction, formula, option, axis), xy, ...)
+      expect_close(op(input), expected, precision, info = paste(reduction, "over", axis))
+    })
+  }
+}
+
+test_that("Sum is the sum, for every sum scheme", {
+  for (scheme in c("auto", "direct_sum", "block_sum", "kahan_scheme")) check_against_loops("Sum", sum_scheme = scheme)
+})
+
+test_that("Min, Max and their positions are those of the loops; ties take the lowest index", {
+  for (reduction in c("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax")) check_against_loops(reduction)
+})
+
+test_that("the K smallest are in ascending order, neighbour by neighbour; ties take the lowest index", {
+  for (reduction in c("KMin", "ArgKMin", "KMin_ArgKMin")) {
+    for (K in c(1, 2, 7)) check_against_loops(reduction, paste(",", K), K = K)
+  }
+})
+
+test_that("LogSumExp and SumSoftMaxWeight are those of the loops", {
+  distance <- \(x, y, p) sum((x - y)^2)
+  check_against_loops("LogSumExp", f = distance, formula = "SqDist(x, y)")
+  check_against_loops("LogSumExp", ", Exp(x | y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(sum(x * y)))
+  check_against_loops("LogSumExp", ", Exp(x + y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(x + y))
+  check_against_loops("SumSoftMaxWeight", ", x * y", distance, "SqDist(x, y)", w = \(x, y, p) x * y)
+})
+
+test_that("positions are integers from 1", {
+  withr::local_seed(1)
+  input <- list(x = grid(5, 3), y = grid(6, 3))
+  for (formula in c("ArgMin_Reduction(x - y, 1)", "ArgMax_Reduction(x - y, 0)", "ArgKMin_Reduction(x - y, 2, 1)")) {
+    places <- keops_kernel(formula, xy)(input)
+    expect_type(places, "integer")
+    expect_true(all(places >= 1 & places <= 6))
+  }
+  expect_type(keops_kernel("Min_ArgMin_Reduction(x - y, 1)", xy)(input), "double")
+})
+
+# One reduced variable y, and x = 1 for the rows: the reduction of the numbers y themselves.
+reduce <- function(reduction, y, option = "", weights = NULL, rows = 1, ...) {
+  args <- c("x = Vi(1)", "y = Vj(1)", if (!is.null(weights)) "w = Vj(1)")
+  op <- keops_kernel(sprintf("%s_Reduction(x * y%s, 1)", reduction, option), args, ...)
+  op(c(list(x = rep(1, rows), y = y), if (!is.null(weights)) list(w = weights)))
+}
+
+test_that("the K smallest of many", {
+  withr::local_seed(2)
+  y <- sample(1e4) / 1e4
+  y[sample(1e4, 500)] <- 0.5
+  expect_identical(reduce("ArgKMin", y, ", 100"), t(order(y)[1:100]))
+  expect_identical(reduce("KMin", y, ", 100", rows = 3), matrix(sort(y)[1:100], 3, 100, byrow = TRUE))
+  expect_identical(reduce("ArgKMin", rep(7, 1e4), ", 100"), t(1:100))
+  expect_identical(reduce("ArgKMin", 1e4:1, ", 256"), t(1e4:9745))
+})
+
+test_that("more neighbours than points are padded with Inf and NA", {
+  expect_identical(reduce("KMin", c(3, 1, 2), ", 5"), t(c(1, 2, 3, Inf, Inf)))
+  expect_identical(reduce("ArgKMin", c(3, 1, 2), ", 5"), t(c(2L, 3L, 1L, NA, NA)))
+  expect_identical(reduce("KMin_ArgKMin", c(3, 1), ", 3"), t(c(1, 3, Inf, 2, 1, NA)))
+})
+
+test_that("an empty reduction gives the neutral element", {
+  empty <- list(Sum = 0, Min = Inf, Max = -Inf, ArgMin = NA_integer_, ArgMax = NA_integer_, LogSumExp = -Inf)
+  for (reduction in names(empty)) {
+    expect_identical(reduce(reduction, numeric(), rows = 2), matrix(empty[[reduction]], 2, 1), label = reduction)
+  }
+  expect_identical(reduce("Min_ArgMin", numeric()), t(c(Inf, NA)))
+  expect_identical(reduce("KMin", numeric(), ", 2"), t(c(Inf, Inf)))
+  expect_identical(reduce("ArgKMin", numeric(), ", 2"), t(c(NA_integer_, NA)))
+})
+
+test_that("LogSumExp neither overflows nor turns an empty mass into NaN", {
+  rows <- list(list(c(1000, 1000), 1000 + log(2)), list(c(-1000, -1000), -1000 + log(2)), list(c(-Inf, -Inf), -Inf),
+               list(c(0, Inf), Inf), list(c(-Inf, 1), 1), list(c(0, NaN), NaN), list(c(-800, 800), 800))
+  for (row in rows) {
+    expect_equal(drop(reduce("LogSumExp", row[[1]])), row[[2]], tolerance = 1e-14, label = toString(row[[1]]))
+    many <- reduce("LogSumExp", rep(row[[1]], 1000))
+    expect_equal(drop(many), row[[2]] + log(1000), tolerance = 1e-14, label = paste("1000 times", toString(row[[1]])))
+  }
+  weighted <- reduce("LogSumExp", c(1000, 1000, -1000), ", w", weights = c(1, 3, 5))
+  expect_equal(drop(weighted), 1000 + log(4), tolerance = 1e-14)
+})
+
+test_that("NaN and Inf go where R puts them", {
+  y <- c(2, Inf, NaN, -Inf, NaN, 1)
+  for (reduction in c("Sum", "Min", "Max", "LogSumExp")) expect_identical(drop(reduce(reduction, y)), NaN, label = reduction)
+  for (reduction in c("ArgMin", "ArgMax")) expect_identical(drop(reduce(reduction, y)), 3L, label = reduction)
+  for (reduction in c("ArgMin", "ArgMax")) {
+    late <- replace(seq_len(1000), c(700, 900), NaN)
+    expect_identical(drop(reduce(reduction, late)), 700L, label = reduction)
+  }
+  expect_identical(reduce("ArgKMin", y, ", 6"), t(order(y)))
+  expect_identical(reduce("KMin", y, ", 6"), t(y[order(y)]))
+  expect_identical(drop(reduce("Sum", c(Inf, 1))), Inf)
+  expect_identical(drop(reduce("Sum", c(Inf, -Inf))), NaN)
+  expect_identical(drop(reduce("ArgMin", c(Inf, Inf))), 1L)
+  expect_identical(drop(reduce("ArgMax", c(-Inf, -Inf))), 1L)
+})
+
+test_that("the sum schemes are as accurate as they promise", {
+  tenth <- 13421773 / 2^27  # 0.1 in float32
+  exact <- 1e7 * tenth
+  ulp <- 2^(19 - 23)
+  sum_of_tenths <- \(scheme) drop(reduce("Sum", rep(0.1, 1e7), sum_scheme = scheme, precision = "float32"))
+  expect_lte(abs(sum_of_tenths("kahan_scheme") - exact), ulp)
+  expect_lte(abs(sum_of_tenths("block_sum") - exact), 16 * ulp)
+  withr::local_seed(3)
+  y <- rnorm(1e5) * 10^runif(1e5, -8, 8)
+  rounding <- abs(drop(reduce("Sum", y, sum_scheme = "kahan_scheme")) - sum(y)) / sum(abs(y))
+  expect_lte(rounding, 2 * .Machine$double.eps)
+  expect_kernops_error(reduce("Sum", 1, sum_scheme = "no_scheme"), "kernops_input_error")
+})

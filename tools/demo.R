@@ -1,0 +1,119 @@
+# tools/demo runs this: kriging of a volcano, then the speed of sums over 1e5 x 1e5 pairs.
+
+library(kernops)
+source("bench/scalar.R")
+
+# ---- Kriging: R's volcano, 87 x 61 heights on a 10 m grid, from 1000 noisy samples ----
+
+cli::cli_h1("Kriging Maunga Whau (datasets::volcano) from 1000 noisy samples")
+set.seed(1)
+north <- 10 * seq_len(nrow(volcano))
+west <- 10 * seq_len(ncol(volcano))
+grid <- as.matrix(expand.grid(north = north, west = west))
+truth <- c(volcano)
+
+noise <- 1  # metres
+at <- sample(length(truth), 1000)
+measured <- truth[at] + rnorm(1000, sd = noise)
+
+# The covariance of two heights, Matern 3/2: once differentiable, as ground is. l is the length scale.
+cov_times <- keops_kernel(
+  "Sum_Reduction((1 + Sqrt(3) * Norm2(x - y) / l) * Exp(-Sqrt(3) * Norm2(x - y) / l) * b, 1)",
+  c("l = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
+)
+
+# Simple kriging around the mean: a = (K + lambda I)^-1 (measured - mean), then mean + K(to, from) a. The
+# kernel has variance 1, so lambda is the variance of the noise over that of the heights.
+krige <- function(from, heights, to, l) {
+  mean <- mean(heights)
+  fit <- kernel_solve(
+    cov_times, "b", list(l = l, x = from, y = from, b = heights - mean),
+    lambda = noise^2 / var(heights), tol = 1e-6
+  )
+  at_to <- mean + c(cov_times(list(l = l, x = to, y = from, b = fit$solution)))
+  list(heights = at_to, iterations = fit$iterations)
+}
+
+# The length scale is the one that best predicts 200 of the samples from the 800 others.
+rmse <- function(a, b) sqrt(mean((a - b)^2))
+held <- 1:200
+lengths <- c(25, 50, 100, 200, 400, 800)
+errors <- vapply(lengths, numeric(1), FUN = function(l) {
+  rmse(krige(grid[at[-held], ], measured[-held], grid[at[held], ], l)$heights, measured[held])
+})
+l <- lengths[which.min(errors)]
+cli::cli_alert_info("length scale {l} m, of {lengths}, by the error on 200 held-out samples")
+
+time <- seconds(map <- krige(grid[at, ], measured, grid, l), runs = 1)
+cli::cli_alert_success(paste(
+  "{nrow(grid)} grid points in {round(time, 2)} s:",
+  "{map$iterations} iterations of conjugate gradients, no 1000 x 1000 matrix"
+))
+cli::cli_alert_success(paste(
+  "on the {nrow(grid) - length(at)} points left out: RMSE {round(rmse(map$heights[-at], truth[-at]), 2)} m,",
+  "correlation {round(cor(map$heights[-at], truth[-at]), 4)}"
+))
+
+# ---- The picture ----
+
+span <- range(truth, measured, map$heights)
+heights <- list(range = span, colours = hcl.colors(64, "viridis"), label = "height (m)")
+off <- max(abs(map$heights - truth))
+misses <- list(range = c(-off, off), colours = hcl.colors(64, "Blue-Red 3"), label = "kriged - truth (m)")
+
+panel <- function(values, scale, title) {
+  image(
+    north, west, matrix(values, length(north)), col = scale$colours, zlim = scale$range, asp = 1, las = 1,
+    xlab = "metres north", ylab = "metres west", main = title
+  )
+}
+
+bar <- function(scale) {
+  steps <- seq(scale$range[1], scale$range[2], length.out = length(scale$colours))
+  image(steps, 1, matrix(steps), col = scale$colours, xlab = scale$label, ylab = "", yaxt = "n")
+}
+
+dir.create("demo", showWarnings = FALSE)
+png("demo/volcano.png", 1800, 1580, res = 180)
+layout(matrix(1:6, 3, byrow = TRUE), heights = c(6, 6, 1.7))
+par(mar = c(3.2, 3.6, 2, 0.8), mgp = c(2.2, 0.6, 0), cex.main = 1.1)
+panel(truth, heights, "Truth: 5307 points")
+panel(replace(NA * truth, at, measured), heights, "1000 samples, noise 1 m")
+panel(map$heights, heights, "Kriged from the samples")
+panel(map$heights - truth, misses, "Error")
+par(mar = c(3.4, 3.6, 0.6, 0.8))
+bar(heights)
+bar(misses)
+invisible(dev.off())
+cli::cli_alert_success("picture: {.file demo/volcano.png}")
+
+# ---- Speed: v_i = sum over j of exp(-s |x_i - y_j|^2) b_j, and its gradient with respect to x ----
+
+n <- 1e5L
+cli::cli_h1("Gaussian sum over {n} x {n} pairs of points in 3 dimensions")
+scalar_compile("bench/scalar.cpp")
+s <- 0.5
+x <- matrix(runif(3 * n), n)
+y <- matrix(runif(3 * n), n)
+b <- matrix(rnorm(n))
+some <- 1:1000  # the scalar loop is timed on these rows of x
+
+gauss <- keops_kernel(
+  "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)")
+)
+gradient <- keops_grad(gauss, "x")
+
+compare <- function(name, loop, ours) {
+  time <- seconds(value <- ours(), runs = 1)
+  loop_time <- seconds(expected <- scalar_run(loop, x[some, ], y, b, s), runs = 3) * n / length(some)
+  stopifnot(all.equal(c(value[some, ]), c(expected), tolerance = 1e-8))
+  speed <- function(time) format(n^2 / time / 1e9, digits = 2, nsmall = 2)
+  cli::cli_alert_success(paste(
+    "{name}: {round(time, 1)} s, {speed(time)} Gpairs/s;",
+    "scalar C++ loop on one core {speed(loop_time)} Gpairs/s, so {round(loop_time / time, 1)} times as fast"
+  ))
+}
+compare("sum", "scalar_gauss", function() gauss(list(s = s, x = x, y = y, b = b)))
+eta <- matrix(1, n)  # the incoming gradient: that of sum(v)
+compare("gradient", "scalar_gauss_grad", function() gradient(list(s = s, x = x, y = y, b = b, eta = eta)))
+cli::cli_alert_info("the kernel matrix would take {8 * n^2 / 1e9} GB, the data take {8 * 7 * n / 1e6} MB")

@@ -1,0 +1,40 @@
+# Rscript tools/packages.R [docs]
+#   prints the packages of DESCRIPTION that this R lacks, or has too old, each after "needed" or "suggested"
+# Rscript tools/packages.R install name ...
+#   installs these from CRAN into the user's library
+
+lacking <- function(field, kind) {
+  entries <- read.dcf("DESCRIPTION", field)
+  if (is.na(entries)) return(invisible())
+  for (entry in trimws(strsplit(entries, ",")[[1]])) {
+    name <- sub("[ (].*", "", entry)
+    version <- if (grepl(">=", entry)) gsub(".*>= *|\\).*", "", entry) else "0"
+    if (!has(name, version)) cat(kind, name, "\n")
+  }
+}
+
+has <- function(name, version) {
+  if (name == "R") {
+    if (getRversion() >= version) return(TRUE)
+    stop("kernops needs R >= ", version, "; this is R ", getRversion(), call. = FALSE)
+  }
+  nzchar(system.file(package = name)) && packageVersion(name) >= version
+}
+
+install <- function(names) {
+  library <- strsplit(Sys.getenv("R_LIBS_USER"), .Platform$path.sep)[[1]][1]
+  if (is.na(library)) library <- .libPaths()[1]
+  dir.create(library, recursive = TRUE, showWarnings = FALSE)
+  repos <- getOption("repos")
+  repos[repos == "@CRAN@"] <- "https://cloud.r-project.org"
+  install.packages(names, library, repos = repos, quiet = TRUE)
+}
+
+args <- commandArgs(TRUE)
+if (identical(args[1], "install")) {
+  install(args[-1])
+} else {
+  for (field in c("Depends", "Imports", "LinkingTo")) lacking(field, "needed")
+  lacking("Suggests", "suggested")
+  if (identical(args[1], "docs")) lacking("Config/Needs/docs", "suggested")
+}
