@@ -25,7 +25,7 @@ caret <- function(text, position) {
   window <- 76L
   from <- max(0L, before - window %/% 2L)
   shown <- substr(text, from + 1L, from + window)
-  paste0("  ", shown, "\n  ", strrep(" ", before - from), "^")
+  c(" " = shown, " " = paste0(strrep(" ", before - from), "^"))
 }
 
 substring_bytes <- function(text, n) rawToChar(charToRaw(text)[seq_len(n)])

@@ -7,8 +7,8 @@
 namespace kernops {
 namespace {
 
-void collect(const Graph& graph, int reduction, Kernel& kernel) {
-  const Plan needed = plan(graph, graph.reductions[reduction]);
+void collect(Graph& graph, int reduction, Kernel& kernel) {
+  const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction]));
   for (const auto& loads : needed.loads)
     for (const Load& load : loads)
       if (load.kind == Load::reduced && std::find(kernel.order.begin(), kernel.order.end(), load.id) == kernel.order.end())

@@ -88,7 +88,7 @@ std::string variable_key(const Expr& var);  // the name under which Var(position
 Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over = none);
 std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables);
 
-// ---- derivatives and rewriting (gradient.cpp, simplify.cpp) --------------------------------------------------------
+// ---- derivatives and rewriting (gradient.cpp, simplify.cpp, regroup.cpp) --------------------------------------------------------
 
 // (d f / d v)^T g, of the size of v; -1 where f does not depend on v.
 Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
@@ -96,6 +96,9 @@ Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
 Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
 // The first rule that rewrites operation `op` of these arguments; -1 where none does.
 Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
+
+// The same reduction with its products ordered by what depends on which axis.
+Reduction regroup(Graph& graph, Reduction reduction);
 
 // ---- the tables (op_table.cpp) -------------------------------------------------------------------------------------
 

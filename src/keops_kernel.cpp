@@ -99,7 +99,12 @@ SEXP mark_missing(Rcpp::NumericMatrix result, int first, Count largest, bool tra
 // [[Rcpp::export]]
 SEXP kernel_compile(std::string formula, std::vector<std::string> args) {
   return guard([&]() -> SEXP {
-    return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args)));
+    try {
+      return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args)));
+    } catch (FormulaError& error) {
+      if (error.text.empty()) error.text = formula;
+      throw;
+    }
   });
 }
 
@@ -112,8 +117,9 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   for (const Variable& v : program.variables) names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
   const auto text = [&](Tree t) { return to_string(program.graph, t, program.variables); };
   Rcpp::CharacterVector stages;
-  for (const int id : kernel->order) {
-    const Reduction& r = program.graph.reductions[id];
+  for (const Plan& plan : kernel->plans) {
+    const Reduction& r = plan.reduction;
+    const int id = kernel->order[&plan - kernel->plans.data()];
     stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) + " over " +
                      (r.over == both ? "i and j" : r.over == axis_i ? "i" : "j") + ": " + text(r.f) +
                      (r.k ? ", K = " + std::to_string(r.k) : "") + (r.w < 0 ? "" : ", weights " + text(r.w)));

@@ -147,8 +147,10 @@ class Compiler {
       const bool option = weighted || reduction_table()[row].counted;
       if (args.size() == (option ? 3u : 2u)) return row;
     }
-    const int row = std::max(find_reduction(name, false), find_reduction(name, true));
-    throw FormulaError("`" + e.text + "(" + reduction_table()[row].arguments + ", axis)` has another number of arguments", e.position);
+    const bool weighted = find_reduction(name, false) < 0, either = !weighted && find_reduction(name, true) >= 0;
+    const bool counted = reduction_table()[find_reduction(name, weighted)].counted;
+    throw FormulaError("`" + e.text + "(f, " + (counted ? "K, " : weighted ? "w, " : either ? "[w,] " : "") +
+                           "axis)` does not take " + std::to_string(args.size()) + (args.size() == 1 ? " argument" : " arguments"), e.position);
   }
 
   // Grad(reduction, v, e): a sum over the axis that v does not run along; over both for a parameter.

@@ -1,0 +1,91 @@
+// Products of scalars, reordered by what their factors depend on: in 2 * (-s * (Exp(..) * (b * e))) the pair
+// loop then multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
+#include <algorithm>
+
+#include "formula.h"
+
+namespace kernops {
+namespace {
+
+class Regrouper {
+ public:
+  Regrouper(Graph& graph, const std::vector<Tree>& roots)
+      : graph_(graph),
+        mult_(find_op("Mult")),
+        last_(*std::max_element(roots.begin(), roots.end())),
+        uses_(last_ + 1, 0),
+        now_(last_ + 1, -1) {
+    for (const Tree root : roots)
+      if (root >= 0) uses_[root] = 2;  // never part of a longer product
+    for (Tree t = last_; t >= 0; --t)
+      for (const Tree arg : graph_[t].args)
+        if (uses_[t] && arg >= 0) ++uses_[arg];
+    for (Tree t = 0; t <= last_; ++t)
+      if (uses_[t]) now_[t] = rebuilt(t);
+  }
+
+  Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
+
+ private:
+  bool is_product(Tree t) const {
+    const Node& node = graph_[t];
+    return node.kind == Node::operation && node.id == mult_ && graph_[node.args[0]].size == 1 &&
+           graph_[node.args[1]].size == 1;
+  }
+
+  void collect(Tree t, std::vector<Tree>& factors) const {
+    for (const Tree arg : {graph_[t].args[0], graph_[t].args[1]}) {
+      if (is_product(arg) && uses_[arg] == 1)
+        collect(arg, factors);
+      else
+        factors.push_back(now_[arg]);
+    }
+  }
+
+  Tree rebuilt(Tree t) {
+    const Node node = graph_[t];
+    if (node.kind != Node::operation) return t;
+    if (is_product(t)) return product(t);
+    const OpRow& row = op_table()[node.id];
+    std::vector<Tree> args;
+    for (size_t n = 0; n < row.vectors.size(); ++n) args.push_back(now_[node.args[n]]);
+    return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
+  }
+
+  // Constants and parameters first, then one axis, then the other, then what changes with each pair.
+  Tree product(Tree t) {
+    std::vector<Tree> factors;
+    collect(t, factors);
+    std::stable_sort(factors.begin(), factors.end(),
+                     [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
+    Tree of_axes[4] = {-1, -1, -1, -1};
+    for (const Tree factor : factors) multiply(of_axes[graph_[factor].axes], factor);
+    multiply(of_axes[of_axes[axis_i] >= 0 ? axis_i : of_axes[axis_j] >= 0 ? axis_j : both], of_axes[none]);
+    Tree result = of_axes[both];
+    multiply(result, of_axes[axis_j]);
+    multiply(result, of_axes[axis_i]);
+    return result;
+  }
+
+  void multiply(Tree& product, Tree factor) {
+    if (factor < 0) return;
+    product = product < 0 ? factor : graph_.operation(mult_, {factor, product}, {});
+  }
+
+  Graph& graph_;
+  const int mult_;
+  const Tree last_;
+  std::vector<int> uses_;
+  std::vector<Tree> now_;
+};
+
+}  // namespace
+
+Reduction regroup(Graph& graph, Reduction reduction) {
+  const Regrouper regrouped(graph, {reduction.f, reduction.w});
+  reduction.f = regrouped(reduction.f);
+  reduction.w = regrouped(reduction.w);
+  return reduction;
+}
+
+}  // namespace kernops
