@@ -1,4 +1,5 @@
-// What runs a Program. Each backend offers the same map_reduce; execute() feeds it one reduction after another.
+// What runs a Program. Each backend offers the same map_reduce; execute() feeds it one reduction after
+// another.
 #pragma once
 #include <kernops/job.h>
 
@@ -18,8 +19,8 @@ struct Settings {
   bool single = false;  // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   int threads = 1;
-  std::string isa;                            // an instruction set by name, or the best one
-  std::function<bool(double)> keep_going;     // told the fraction done; false interrupts
+  std::string isa;                         // an instruction set by name, or the best one
+  std::function<bool(double)> keep_going;  // told the fraction done; false interrupts
 };
 
 struct Interrupted {};
@@ -40,12 +41,14 @@ struct Kernel {
 Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations);
 
 // The result has one row per item of its axis, entry k of row n at out[k * out_entry + n * out_row].
-void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry, Count out_row);
+void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry,
+             Count out_row);
 
 namespace cpu {
 std::vector<std::string> instruction_sets();  // of this machine, the best one first
 // Rows row_begin..row_end of the plan's result, into out as above, counted from row_begin.
-void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out, Count out_entry, Count out_row);
+void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                double* out, Count out_entry, Count out_row);
 }  // namespace cpu
 
 }  // namespace kernops

@@ -11,7 +11,9 @@ struct InputError : std::runtime_error {
 };
 
 template <class F> auto guard(F body) -> decltype(body()) {
-  const auto stop = [](const char* name) -> Rcpp::Function { return Rcpp::Environment::namespace_env("kernops")[name]; };
+  const auto stop = [](const char* name) -> Rcpp::Function {
+    return Rcpp::Environment::namespace_env("kernops")[name];
+  };
   try {
     return body();
   } catch (const kernops::FormulaError& error) {

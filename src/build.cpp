@@ -1,4 +1,5 @@
-// Syntax -> nodes, with every size checked. The same code reads the user's formula and the gradient rows of the tables.
+// Syntax -> nodes, with every size checked. The same code reads the user's formula and the gradient rows of
+// the tables.
 #include <cmath>
 
 #include "formula.h"
@@ -8,8 +9,9 @@ namespace {
 
 // The formula text of an expression, for messages.
 std::string text_of(const Expr& e) {
-  static const std::map<std::string, std::string> infix = {
-      {"Add", " + "}, {"Subtract", " - "}, {"Mult", " * "}, {"Divide", " / "}, {"^", "^"}, {"Scalprod", " | "}};
+  static const std::map<std::string, std::string> infix = {{"Add", " + "},  {"Subtract", " - "},
+                                                           {"Mult", " * "}, {"Divide", " / "},
+                                                           {"^", "^"},      {"Scalprod", " | "}};
   if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
   std::string text;
   const auto sign = infix.find(e.text);
@@ -19,7 +21,9 @@ std::string text_of(const Expr& e) {
   return sign != infix.end() ? text : e.text + "(" + text + ")";
 }
 
-std::string count(size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string count(size_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
 
 class Builder {
  public:
@@ -38,7 +42,8 @@ class Builder {
   Tree named(const Expr& e) {
     const auto found = scope_.find(e.text);
     if (found != scope_.end()) return found->second;
-    if (find_op(e.text) >= 0) throw FormulaError("`" + e.text + "` is an operation: it needs arguments in parentheses", e.position);
+    if (find_op(e.text) >= 0)
+      throw FormulaError("`" + e.text + "` is an operation: it needs arguments in parentheses", e.position);
     throw FormulaError("`" + e.text + "` is not declared", e.position, e.text);
   }
 
@@ -47,7 +52,8 @@ class Builder {
     if (e.text == "Grad") return grad(e);
     if (e.text == "Var") return scope_.at(variable_key(e));
     if (e.text == "Index") return graph_.index(over_);
-    if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
+    if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
+      return reduction(e, e.text.substr(0, end));
     const int op = find_op(e.text);
     if (op < 0) throw FormulaError("there is no operation `" + e.text + "`", e.position, e.text);
     return operation(e, op);
@@ -58,18 +64,24 @@ class Builder {
     const OpRow& first = table[op];
     const size_t vectors = first.vectors.size(), arity = vectors + first.integers.size();
     if (e.args.size() != arity)
-      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " + count(arity, "argument") + ", not " +
-                             std::to_string(e.args.size()), e.position);
+      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " + count(arity, "argument") +
+                             ", not " + std::to_string(e.args.size()),
+                         e.position);
     if (first.leaf) return graph_.index(e.text == "IndexI" ? axis_i : axis_j);
     std::vector<Tree> args;
     std::vector<int> ints;
     for (size_t n = 0; n < arity; ++n) {
-      if (n < vectors) args.push_back(build(e.args[n]));
-      else ints.push_back(integer(e, n));
+      if (n < vectors)
+        args.push_back(build(e.args[n]));
+      else
+        ints.push_back(integer(e, n));
     }
     for (; op < int(table.size()) && table[op].name == e.text; ++op) {
       const int size = size_of(table[op], graph_, args, ints);
-      if (size > largest) throw FormulaError("`" + text_of(e) + "` would have " + std::to_string(size) + " entries, more than " + std::to_string(largest), e.position);
+      if (size > largest)
+        throw FormulaError("`" + text_of(e) + "` would have " + std::to_string(size) +
+                               " entries, more than " + std::to_string(largest),
+                           e.position);
       if (size <= 0) continue;
       if (!table[op].composite) return graph_.operation(op, args, ints);
       const Scope scope = arguments_scope(table[op], graph_, args, ints);
@@ -84,7 +96,8 @@ class Builder {
     if (row.size.rfind("same(", 0) == 0) rule = "arguments of equal size (or of size 1)";
     if (row.size.rfind("A == B", 0) == 0) rule = "vectors of the same size";
     if (row.size.rfind("A == 1", 0) == 0) rule = "a scalar, and a place within the result";
-    if (row.size.find("p < A") != row.size.npos || row.size.find("<= A") != row.size.npos) rule = "a place within its argument (from 0)";
+    if (row.size.find("p < A") != row.size.npos || row.size.find("<= A") != row.size.npos)
+      rule = "a place within its argument (from 0)";
     std::string message = "`" + text_of(e) + "` needs " + rule;
     for (size_t n = 0; n < args.size(); ++n)
       message += (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " +
@@ -95,8 +108,9 @@ class Builder {
   int integer(const Expr& call, size_t n) {
     const Node node = graph_[build(call.args[n])];
     if (node.kind != Node::constant || node.value != std::floor(node.value) || std::fabs(node.value) > 1e9)
-      throw FormulaError("argument " + std::to_string(n + 1) + " of `" + call.text + "` must be an integer number",
-                         call.args[n].position);
+      throw FormulaError(
+          "argument " + std::to_string(n + 1) + " of `" + call.text + "` must be an integer number",
+          call.args[n].position);
     return int(node.value);
   }
 
@@ -113,7 +127,9 @@ class Builder {
   }
 
   Tree grad(const Expr& e) {
-    if (e.args.size() != 3) throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
+    if (e.args.size() != 3)
+      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()),
+                         e.position);
     const Tree f = build(e.args[0]), v = build(e.args[1]);
     Tree g = build(e.args[2]);
     const int size = graph_[f].size;
@@ -122,18 +138,22 @@ class Builder {
     if (graph_[g].size == 1 && size > 1) g = graph_.operation(find_op("SumT"), {g}, {size});
     if (graph_[g].size != size)
       throw FormulaError("the third argument of `Grad` must have the size of the first: it has " +
-                             std::to_string(graph_[g].size) + " entries, not " + std::to_string(size), e.args[2].position);
+                             std::to_string(graph_[g].size) + " entries, not " + std::to_string(size),
+                         e.args[2].position);
     const Tree result = gradient(graph_, f, v, g);
     return result >= 0 ? result : graph_.operation(find_op("Zero"), {}, {graph_[v].size});
   }
 
-  // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs to.
+  // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs
+  // to.
   Tree reduction(const Expr& e, const std::string& name) {
-    if (over_ == none) throw FormulaError("a reduction must stand outermost, or directly in `Grad`", e.position);
+    if (over_ == none)
+      throw FormulaError("a reduction must stand outermost, or directly in `Grad`", e.position);
     const bool counted = name.find("KM") != name.npos;
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);
-    return graph_.reduced({row, k, f, w, over_, reduction_table()[row].size_of(graph_[f].size, w < 0 ? 0 : graph_[w].size, k)});
+    return graph_.reduced(
+        {row, k, f, w, over_, reduction_table()[row].size_of(graph_[f].size, w < 0 ? 0 : graph_[w].size, k)});
   }
 
   static constexpr int largest = 1 << 20;  // entries of one value
@@ -171,7 +191,8 @@ std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>
   if (sign != infix.end()) return "(" + arg(0) + sign->second + arg(1) + ")";
   std::string text;
   for (size_t n = 0; n < row.vectors.size(); ++n) text += (n ? ", " : "") + arg(int(n));
-  for (size_t n = 0; n < row.integers.size(); ++n) text += (text.empty() ? "" : ", ") + std::to_string(node.ints[n]);
+  for (size_t n = 0; n < row.integers.size(); ++n)
+    text += (text.empty() ? "" : ", ") + std::to_string(node.ints[n]);
   return row.name + "(" + text + ")";
 }
 

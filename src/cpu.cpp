@@ -18,7 +18,8 @@ bool supported(const Engine& engine) {
   if (engine.pack_bytes == 32) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (engine.pack_bytes == 64)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
 #endif
   return engine.pack_bytes == 16;
 }
@@ -48,8 +49,8 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 // A Job with the memory it points to.
 class PreparedJob : public Job {
  public:
-  PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* to,
-              Count entry, Count row)
+  PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+              double* to, Count entry, Count row)
       : Job() {
     rows = row_end - row_begin;
     lanes = data.length(both & ~plan.rows);
@@ -61,10 +62,12 @@ class PreparedJob : public Job {
     }
     for (int place = 0; place < 3; ++place) {
       for (const Load& load : plan.loads[place]) {
-        const Column column = load.kind == Load::variable ? data.variables[load.id]
-                              : load.kind == Load::reduced ? data.reduced[load.id] : Column();
+        const Column column = load.kind == Load::variable  ? data.variables[load.id]
+                              : load.kind == Load::reduced ? data.reduced[load.id]
+                                                           : Column();
         const Count first = place == int(Place::row) ? row_begin : 0;
-        sources_[place].push_back({load, column.data ? column.data + first * column.item : nullptr, column.entry, column.item, first});
+        sources_[place].push_back({load, column.data ? column.data + first * column.item : nullptr,
+                                   column.entry, column.item, first});
       }
       sources[place] = span(sources_[place]);
     }
@@ -89,7 +92,8 @@ class PreparedJob : public Job {
     const int row_bytes = 64 * (plan.entries[int(Place::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
     const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
     row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
-    const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);  // few rows: split the lanes
+    const Count pieces =
+        std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);  // few rows: split the lanes
     chunk = std::min<Count>(lanes / std::max<Count>(pieces, 1) + 1, 1 << 30);
   }
 
@@ -101,7 +105,9 @@ class PreparedJob : public Job {
 class Schedule {
  public:
   Schedule(const Job& job, const Settings& settings)
-      : job_(job), settings_(settings), blocks_((job.rows + job.row_block - 1) / job.row_block),
+      : job_(job),
+        settings_(settings),
+        blocks_((job.rows + job.row_block - 1) / job.row_block),
         count_(blocks_ * job.chunks()) {}
 
   void run(const Engine& engine) {
@@ -170,8 +176,8 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
-                Count out_entry, Count out_row) {
+void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                double* out, Count out_entry, Count out_row) {
   const Engine& engine = engine_for(settings.isa);
   PreparedJob job(plan, data, settings, row_begin, row_end, out, out_entry, out_row);
   if (job.rows == 0) return;

@@ -1,4 +1,5 @@
-// The engine of one instruction set: included by cpu_baseline.cpp, cpu_avx2.cpp and cpu_avx512.cpp, which say which.
+// The engine of one instruction set: included by cpu_baseline.cpp, cpu_avx2.cpp and cpu_avx512.cpp, which say
+// which.
 #include <kernops/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/map_reduce.h>

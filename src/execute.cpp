@@ -11,7 +11,8 @@ void collect(Graph& graph, int reduction, Kernel& kernel) {
   const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction]));
   for (const auto& loads : needed.loads)
     for (const Load& load : loads)
-      if (load.kind == Load::reduced && std::find(kernel.order.begin(), kernel.order.end(), load.id) == kernel.order.end())
+      if (load.kind == Load::reduced &&
+          std::find(kernel.order.begin(), kernel.order.end(), load.id) == kernel.order.end())
         collect(graph, load.id, kernel);
   kernel.order.push_back(reduction);
   kernel.plans.push_back(needed);
@@ -51,7 +52,8 @@ Kernel make_kernel(const std::string& formula, const std::vector<std::string>& d
   return kernel;
 }
 
-void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry, Count out_row) {
+void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry,
+             Count out_row) {
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
   std::vector<std::vector<double>> kept(reductions.size());
@@ -68,8 +70,10 @@ void execute(const Kernel& kernel, Data data, const Settings& settings, double* 
     const Count entry = last ? out_entry : 1, row = last ? out_row : reductions[id].size;
     Settings here = settings;  // float32 counts only to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
-    if (both_axes) reduce_both(plan, data, here, to, entry);
-    else cpu::map_reduce(plan, data, here, 0, rows, to, entry, row);
+    if (both_axes)
+      reduce_both(plan, data, here, to, entry);
+    else
+      cpu::map_reduce(plan, data, here, 0, rows, to, entry, row);
   }
 }
 

@@ -11,7 +11,8 @@
 
 namespace kernops {
 
-// ---- text -> syntax (parse.cpp) ------------------------------------------------------------------------------------
+// ---- text -> syntax (parse.cpp)
+// ------------------------------------------------------------------------------------
 
 // A mistake in the user's text: what is wrong, and the byte of the text it is at.
 struct FormulaError : std::runtime_error {
@@ -31,7 +32,8 @@ struct Expr {
 };
 Expr parse(const std::string& text);
 
-// ---- syntax -> nodes (graph.cpp, build.cpp) ------------------------------------------------------------------------
+// ---- syntax -> nodes (graph.cpp, build.cpp)
+// ------------------------------------------------------------------------
 
 // What a value depends on: a set of axes. Parameters and constants depend on none.
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
@@ -55,10 +57,10 @@ struct Node {
 };
 
 struct Reduction {
-  int row;         // of the table of reductions
-  int k;           // the option K, or 0
-  Tree f, w;       // w is -1 where there is none
-  unsigned over;   // the axes summed over
+  int row;        // of the table of reductions
+  int k;          // the option K, or 0
+  Tree f, w;      // w is -1 where there is none
+  unsigned over;  // the axes summed over
   int size;
   unsigned axes() const { return both & ~over; }
 };
@@ -88,7 +90,8 @@ std::string variable_key(const Expr& var);  // the name under which Var(position
 Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over = none);
 std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables);
 
-// ---- derivatives and rewriting (gradient.cpp, simplify.cpp, regroup.cpp) --------------------------------------------------------
+// ---- derivatives and rewriting (gradient.cpp, simplify.cpp, regroup.cpp)
+// --------------------------------------------------------
 
 // (d f / d v)^T g, of the size of v; -1 where f does not depend on v.
 Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
@@ -100,23 +103,27 @@ Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vec
 // The same reduction with its products ordered by what depends on which axis.
 Reduction regroup(Graph& graph, Reduction reduction);
 
-// ---- the tables (op_table.cpp) -------------------------------------------------------------------------------------
+// ---- the tables (op_table.cpp)
+// -------------------------------------------------------------------------------------
 
 struct OpRow {
   std::string name, group, arguments, size, meaning, gradient;
   std::string vectors, integers;         // the letters of the arguments of each sort
   bool composite = false, leaf = false;  // a composite is written in `formula`
   std::string formula;
-  int id = -1;                           // among the rows that are neither
+  int id = -1;  // among the rows that are neither
   int (*size_of)(int A, int B, int C, int p, int q) = nullptr;
-  double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
+  double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p,
+                  int q) = nullptr;
   std::vector<Expr> gradients;
   Expr body;
 };
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
-int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
-Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
+            const std::vector<int>& ints);
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
+                      const std::vector<int>& ints);
 
 struct ReductionRow {
   std::string name, arguments, size, engine, meaning, gradient;
@@ -127,7 +134,8 @@ struct ReductionRow {
 const std::vector<ReductionRow>& reduction_table();
 int find_reduction(const std::string& name, bool weighted);
 
-// ---- the whole program (program.cpp) -------------------------------------------------------------------------------
+// ---- the whole program (program.cpp)
+// -------------------------------------------------------------------------------
 
 struct Program {
   Graph graph;
@@ -136,17 +144,18 @@ struct Program {
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);
 
-// ---- nodes -> straight-line code (tape.cpp) ------------------------------------------------------------------------
+// ---- nodes -> straight-line code (tape.cpp)
+// ------------------------------------------------------------------------
 
 struct Plan {
   Reduction reduction;
   unsigned rows;  // the axis of the result; the other one runs along the lanes
   std::vector<Slot> slots;
-  std::array<std::vector<Load>, 3> loads;   // by Place, pairs load nothing
-  std::array<std::vector<Step>, 4> steps;   // by Place
-  std::array<int, 4> entries{};             // how many entries each place holds
-  int f, w;                                 // slots of what is reduced
-  int pair_footprint = 0;                   // entries that the pair steps touch
+  std::array<std::vector<Load>, 3> loads;  // by Place, pairs load nothing
+  std::array<std::vector<Step>, 4> steps;  // by Place
+  std::array<int, 4> entries{};            // how many entries each place holds
+  int f, w;                                // slots of what is reduced
+  int pair_footprint = 0;                  // entries that the pair steps touch
   bool counts_indices = false;
 };
 Plan plan(const Graph& graph, const Reduction& reduction);

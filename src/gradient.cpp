@@ -1,4 +1,5 @@
-// DiffT: reverse-mode differentiation of formulas and of whole reductions, by the gradient columns of the tables.
+// DiffT: reverse-mode differentiation of formulas and of whole reductions, by the gradient columns of the
+// tables.
 #include "formula.h"
 
 namespace kernops {
@@ -48,18 +49,22 @@ Tree gradient(Graph& graph, Tree f, Tree v, Tree g) {
     for (size_t n = 0; n < vectors; ++n) {
       const Tree arg = node.args[n];
       if (!depends[arg] || is_zero(row.gradients[n])) continue;
-      adjoint[arg] = add(graph, adjoint[arg], fit(graph, build(graph, row.gradients[n], scope), graph[arg].size));
+      adjoint[arg] =
+          add(graph, adjoint[arg], fit(graph, build(graph, row.gradients[n], scope), graph[arg].size));
     }
   }
   return adjoint[v];
 }
 
-// d/dv of a reduction R of f (and w): what reaches f and w is written in reductions.def. A value H that was reduced
-// beforehand passes on what it receives, itself summed over the axis that H was reduced over.
+// d/dv of a reduction R of f (and w): what reaches f and w is written in reductions.def. A value H that was
+// reduced beforehand passes on what it receives, itself summed over the axis that H was reduced over.
 Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g) {
   const ReductionRow& row = reduction_table()[reduction.row];
   const Tree reduced[] = {reduction.f, reduction.w};
-  Scope scope = {{"f", reduction.f}, {"g", g}, {"F", graph.constant(graph[reduction.f].size)}, {"p", graph.constant(reduction.k)}};
+  Scope scope = {{"f", reduction.f},
+                 {"g", g},
+                 {"F", graph.constant(graph[reduction.f].size)},
+                 {"p", graph.constant(reduction.k)}};
   if (reduction.w >= 0) scope["w"] = reduction.w;
 
   Tree incoming[] = {-1, -1};
@@ -80,7 +85,8 @@ Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g) {
     const Tree received = towards(h);
     if (received < 0) continue;
     const Reduction inner = graph.reductions[graph[h].id];
-    const Tree passed = graph.reduced({find_reduction("Sum", false), 0, received, -1, inner.over, inner.size});
+    const Tree passed =
+        graph.reduced({find_reduction("Sum", false), 0, received, -1, inner.over, inner.size});
     result = add(graph, result, gradient(graph, inner, v, passed));
   }
   return result;

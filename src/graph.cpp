@@ -7,7 +7,9 @@ namespace kernops {
 
 Tree Graph::intern(const Node& node) {
   std::string key;
-  const auto append = [&key](const auto& field) { key.append(reinterpret_cast<const char*>(&field), sizeof field); };
+  const auto append = [&key](const auto& field) {
+    key.append(reinterpret_cast<const char*>(&field), sizeof field);
+  };
   append(node.kind), append(node.id), append(node.args), append(node.ints), append(node.value);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
@@ -15,23 +17,20 @@ Tree Graph::intern(const Node& node) {
   return known_[key] = count() - 1;
 }
 
-Tree Graph::constant(double value) {
-  return intern({Node::constant, 0, {-1, -1, -1}, {}, value, 1, none});
-}
+Tree Graph::constant(double value) { return intern({Node::constant, 0, {-1, -1, -1}, {}, value, 1, none}); }
 
 Tree Graph::variable(int number, int size, unsigned axes) {
   return intern({Node::variable, number, {-1, -1, -1}, {}, 0, size, axes});
 }
 
-Tree Graph::index(unsigned axis) {
-  return intern({Node::index, int(axis), {-1, -1, -1}, {}, 0, 1, axis});
-}
+Tree Graph::index(unsigned axis) { return intern({Node::index, int(axis), {-1, -1, -1}, {}, 0, 1, axis}); }
 
 Tree Graph::reduced(const Reduction& r) {
   int id = 0;
   for (; id < int(reductions.size()); ++id) {
     const Reduction& known = reductions[id];
-    if (known.row == r.row && known.k == r.k && known.f == r.f && known.w == r.w && known.over == r.over) break;
+    if (known.row == r.row && known.k == r.k && known.f == r.f && known.w == r.w && known.over == r.over)
+      break;
   }
   if (id == int(reductions.size())) reductions.push_back(r);
   return intern({Node::reduced, id, {-1, -1, -1}, {}, 0, r.size, r.axes()});
@@ -57,7 +56,8 @@ Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<i
     foldable = foldable && arg.kind == Node::constant;
   }
   for (size_t n = 0; n < ints.size(); ++n) node.ints[n] = ints[n];
-  if (foldable) return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
+  if (foldable)
+    return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
   const Tree simpler = rewrite(*this, op, args, ints, size);
   return simpler >= 0 ? simpler : intern(node);
 }

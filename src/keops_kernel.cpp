@@ -10,7 +10,9 @@ namespace {
 
 const char* category(unsigned axes) { return axes == axis_i ? "Vi" : axes == axis_j ? "Vj" : "Pm"; }
 
-std::string count(Count n, const char* one, const char* many) { return std::to_string(n) + " " + (n == 1 ? one : many); }
+std::string count(Count n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
 
 // An R vector or matrix as doubles, with its points counted. Keeps what it had to convert alive.
 struct Input {
@@ -20,31 +22,40 @@ struct Input {
 };
 
 [[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
-  throw InputError("dim", "`" + v.name + "` must have " + (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) + " (points are " +
-                              (rows ? "columns" : "rows") + "), not " + std::to_string(got));
+  throw InputError("dim", "`" + v.name + "` must have " +
+                              (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) +
+                              " (points are " + (rows ? "columns" : "rows") + "), not " +
+                              std::to_string(got));
 }
 
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
-  if (!numeric) throw InputError("input", "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
+  if (!numeric)
+    throw InputError("input",
+                     "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
   if (!Rf_isNull(dim) && Rf_length(dim) != 2)
-    throw InputError("dim", "`" + v.name + "` must be a matrix or a vector, not an array of " + std::to_string(Rf_length(dim)) + " dimensions");
+    throw InputError("dim", "`" + v.name + "` must be a matrix or a vector, not an array of " +
+                                std::to_string(Rf_length(dim)) + " dimensions");
   Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
   const Count length = Rf_xlength(x);
   if (v.axes == none) {
     if (length != v.size)
-      throw InputError("dim", "the parameter `" + v.name + "` must have " + count(v.size, "entry", "entries") + ", not " + std::to_string(length));
+      throw InputError("dim", "the parameter `" + v.name + "` must have " +
+                                  count(v.size, "entry", "entries") + ", not " + std::to_string(length));
     input.column = {input.values.begin(), 1, 0};
     return input;
   }
   const bool matrix = !Rf_isNull(dim);
   const Count nrow = matrix ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
   const Count ncol = matrix ? INTEGER(dim)[1] : points_are_columns ? length : 1;
-  if ((points_are_columns ? nrow : ncol) != v.size) wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
+  if ((points_are_columns ? nrow : ncol) != v.size)
+    wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
   input.points = points_are_columns ? ncol : nrow;
-  if (points_are_columns) input.column = {input.values.begin(), 1, nrow};
-  else input.column = {input.values.begin(), nrow, 1};
+  if (points_are_columns)
+    input.column = {input.values.begin(), 1, nrow};
+  else
+    input.column = {input.values.begin(), nrow, 1};
   return input;
 }
 
@@ -53,11 +64,13 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
   int first = -1;
   for (int n = 0; n < int(inputs.size()); ++n) {
     if (program.variables[n].axes != axes) continue;
-    if (first < 0) first = n;
+    if (first < 0)
+      first = n;
     else if (inputs[n].points != inputs[first].points)
-      throw InputError("dim", std::string("all ") + category(axes) + " variables must have the same number of points: `" +
-                                  program.variables[first].name + "` has " + std::to_string(inputs[first].points) +
-                                  ", `" + program.variables[n].name + "` has " + std::to_string(inputs[n].points));
+      throw InputError(
+          "dim", std::string("all ") + category(axes) + " variables must have the same number of points: `" +
+                     program.variables[first].name + "` has " + std::to_string(inputs[first].points) + ", `" +
+                     program.variables[n].name + "` has " + std::to_string(inputs[n].points));
   }
   return first < 0 ? 1 : inputs[first].points;
 }
@@ -76,7 +89,8 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
   };
 }
 
-// Indices come from the engine as numbers from 1, with 0 for none. KMin_ArgKMin and the like hold them in their last half.
+// Indices come from the engine as numbers from 1, with 0 for none. KMin_ArgKMin and the like hold them in
+// their last half.
 int first_index_column(const ReductionRow& row, int size) {
   if (row.name.rfind("Arg", 0) == 0) return 0;
   return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
@@ -114,25 +128,31 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   const Reduction& result = program.graph.reductions[program.result];
   Rcpp::CharacterVector names, kinds;
   Rcpp::IntegerVector sizes;
-  for (const Variable& v : program.variables) names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
+  for (const Variable& v : program.variables)
+    names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
   const auto text = [&](Tree t) { return to_string(program.graph, t, program.variables); };
   Rcpp::CharacterVector stages;
   for (const Plan& plan : kernel->plans) {
     const Reduction& r = plan.reduction;
     const int id = kernel->order[&plan - kernel->plans.data()];
-    stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) + " over " +
-                     (r.over == both ? "i and j" : r.over == axis_i ? "i" : "j") + ": " + text(r.f) +
-                     (r.k ? ", K = " + std::to_string(r.k) : "") + (r.w < 0 ? "" : ", weights " + text(r.w)));
+    stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) +
+                     " over " +
+                     (r.over == both     ? "i and j"
+                      : r.over == axis_i ? "i"
+                                         : "j") +
+                     ": " + text(r.f) + (r.k ? ", K = " + std::to_string(r.k) : "") +
+                     (r.w < 0 ? "" : ", weights " + text(r.w)));
   }
   return Rcpp::List::create(
-      Rcpp::_["variables"] = Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
-                                                     Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
+      Rcpp::_["variables"] =
+          Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
+                                  Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
 // [[Rcpp::export]]
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single, int scheme, int threads,
-                std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single,
+                int scheme, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
     const Program& program = kernel->program;
     const Reduction& result = program.graph.reductions[program.result];
@@ -145,9 +165,11 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     data.m = common_points(program, inputs, axis_i);
     data.n = common_points(program, inputs, axis_j);
     const Count points = result.axes() == none ? 1 : data.length(result.axes());
-    Rcpp::NumericMatrix out(int(points_are_columns ? result.size : points), int(points_are_columns ? points : result.size));
+    Rcpp::NumericMatrix out(int(points_are_columns ? result.size : points),
+                            int(points_are_columns ? points : result.size));
     Settings settings{single, SumScheme(scheme), threads, isa, watch(progress)};
-    execute(*kernel, data, settings, out.begin(), points_are_columns ? 1 : points, points_are_columns ? result.size : 1);
+    execute(*kernel, data, settings, out.begin(), points_are_columns ? 1 : points,
+            points_are_columns ? result.size : 1);
     const int first = first_index_column(reduction_table()[result.row], result.size);
     return mark_missing(out, first, data.length(result.over == axis_i ? axis_i : axis_j), points_are_columns);
   });
@@ -165,8 +187,9 @@ Rcpp::DataFrame ops_table() {
     meaning.push_back(row.meaning);
     gradient.push_back(row.composite || row.leaf ? "" : row.gradient);
   }
-  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["group"] = group, Rcpp::_["arguments"] = arguments,
-                                 Rcpp::_["size"] = size, Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["group"] = group,
+                                 Rcpp::_["arguments"] = arguments, Rcpp::_["size"] = size,
+                                 Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
                                  Rcpp::_["stringsAsFactors"] = false);
 }
 

@@ -53,12 +53,12 @@ std::vector<OpRow> make_op_table() {
   const char* group = "";
   int id = 0;
 #define GROUP(name_) group = name_;
-#define OP(name_, arguments_, size_, entry_, meaning_, ...)                \
-  table.push_back(row(group, #name_, #arguments_, #size_, meaning_));      \
-  table.back().id = id++;                                                  \
-  table.back().size_of = ops::name_::size;                                 \
-  table.back().value = value<ops::name_>;                                  \
-  table.back().gradient = #__VA_ARGS__;                                    \
+#define OP(name_, arguments_, size_, entry_, meaning_, ...)           \
+  table.push_back(row(group, #name_, #arguments_, #size_, meaning_)); \
+  table.back().id = id++;                                             \
+  table.back().size_of = ops::name_::size;                            \
+  table.back().value = value<ops::name_>;                             \
+  table.back().gradient = #__VA_ARGS__;                               \
   table.back().gradients = parse_all(#__VA_ARGS__);
 #define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
   table.push_back(row(group, #name_, #arguments_, #condition_, meaning_)); \
@@ -69,8 +69,8 @@ std::vector<OpRow> make_op_table() {
   };                                                                       \
   table.back().formula = #formula_;                                        \
   table.back().body = parse(#formula_);
-#define LEAF(name_, meaning_)                                              \
-  table.push_back(row(group, #name_, "()", "1", meaning_));                \
+#define LEAF(name_, meaning_)                               \
+  table.push_back(row(group, #name_, "()", "1", meaning_)); \
   table.back().leaf = true;
 #include <kernops/ops.def>
 #undef GROUP
@@ -82,14 +82,14 @@ std::vector<OpRow> make_op_table() {
 
 std::vector<ReductionRow> make_reduction_table() {
   std::vector<ReductionRow> table;
-#define REDUCTION(name_, arguments_, size_, engine_, meaning_, ...)                                       \
-  {                                                                                                       \
-    const std::string arguments = #arguments_;                                                            \
-    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_,       \
-                     #__VA_ARGS__, arguments.find('w') != arguments.npos,                                 \
-                     arguments.find('p') != arguments.npos,                                               \
-                     [](int F, int W, int p) -> int { return (void)F, (void)W, (void)p, size_; },         \
-                     parse_all(#__VA_ARGS__)});                                                           \
+#define REDUCTION(name_, arguments_, size_, engine_, meaning_, ...)                                 \
+  {                                                                                                 \
+    const std::string arguments = #arguments_;                                                      \
+    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_, \
+                     #__VA_ARGS__, arguments.find('w') != arguments.npos,                           \
+                     arguments.find('p') != arguments.npos,                                         \
+                     [](int F, int W, int p) -> int { return (void)F, (void)W, (void)p, size_; },   \
+                     parse_all(#__VA_ARGS__)});                                                     \
   }
 #include <kernops/reductions.def>
 #undef REDUCTION
@@ -113,14 +113,16 @@ int find_op(const std::string& name) {
   return found == places.end() ? -1 : found->second;
 }
 
-int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
+            const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);
   return row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]);
 }
 
-Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
+                      const std::vector<int>& ints) {
   Scope scope;
   for (size_t n = 0; n < args.size(); ++n) {
     scope[std::string(1, row.vectors[n])] = args[n];

@@ -23,9 +23,11 @@ class Parser {
     skip_space();
     if (at_end()) throw FormulaError("the formula is empty", 0);
     Expr whole = dot();
-    if (!at_end()) throw FormulaError(text_[at_] == ')' || text_[at_] == ']'
-                                          ? std::string("unmatched '") + text_[at_] + "'"
-                                          : "expected an operator here", at_);
+    if (!at_end())
+      throw FormulaError(text_[at_] == ')' || text_[at_] == ']'
+                             ? std::string("unmatched '") + text_[at_] + "'"
+                             : "expected an operator here",
+                         at_);
     return whole;
   }
 
@@ -52,9 +54,12 @@ class Parser {
   Expr sum() {
     Expr left = term();
     for (int at = at_;; at = at_) {
-      if (take("+")) left = call("Add", at, {left, term()});
-      else if (take("-")) left = call("Subtract", at, {left, term()});
-      else return left;
+      if (take("+"))
+        left = call("Add", at, {left, term()});
+      else if (take("-"))
+        left = call("Subtract", at, {left, term()});
+      else
+        return left;
     }
   }
 
@@ -62,9 +67,12 @@ class Parser {
     Expr left = sign();
     for (int at = at_;; at = at_) {
       if (next_is("**")) return left;  // unreachable after a power, kept apart from '*'
-      if (take("*")) left = call("Mult", at, {left, sign()});
-      else if (take("/")) left = call("Divide", at, {left, sign()});
-      else return left;
+      if (take("*"))
+        left = call("Mult", at, {left, sign()});
+      else if (take("/"))
+        left = call("Divide", at, {left, sign()});
+      else
+        return left;
     }
   }
 
@@ -113,7 +121,8 @@ class Parser {
     char* end;
     Expr e{Expr::number, digits, std::strtod(digits.c_str(), &end), {}, at_};
     if (*end) throw FormulaError("'" + digits + "' is not a number", at_);
-    if (!std::isfinite(e.value)) throw FormulaError("the number " + digits + " is too large for double precision", at_);
+    if (!std::isfinite(e.value))
+      throw FormulaError("the number " + digits + " is too large for double precision", at_);
     at_ += int(length);
     if (!text_.compare(at_, 1, "L")) ++at_;  // 2L, as in R
     skip_space();

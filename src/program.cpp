@@ -11,12 +11,14 @@ namespace {
 
 bool is_name(const std::string& text) {
   if (text.empty() || std::isdigit((unsigned char)text[0]) || text[0] == '_') return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; });
 }
 
 int whole_number(const Expr& e, const char* what, int least) {
   if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > 1 << 20)
-    throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least), e.position);
+    throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least),
+                       e.position);
   return int(e.value);
 }
 
@@ -76,7 +78,8 @@ class Compiler {
         throw;
       }
     }
-    const auto positioned = std::count_if(program_.variables.begin(), program_.variables.end(), [](const Variable& v) { return v.position >= 0; });
+    const auto positioned = std::count_if(program_.variables.begin(), program_.variables.end(),
+                                          [](const Variable& v) { return v.position >= 0; });
     if (positioned == 0)
       for (size_t n = 0; n < program_.variables.size(); ++n) program_.variables[n].position = int(n);
     else if (size_t(positioned) < program_.variables.size())
@@ -88,15 +91,19 @@ class Compiler {
     for (const Expr& arg : e.args) collect_inline(arg);
     if (e.kind == Expr::name) used_.insert(e.text);
     if (e.kind != Expr::call || e.text != "Var") return;
-    if (e.args.size() != 3) throw FormulaError("`Var(position, size, category)` takes 3 arguments", e.position);
-    const int position = whole_number(e.args[0], "the position", 0), size = whole_number(e.args[1], "the size", 1);
+    if (e.args.size() != 3)
+      throw FormulaError("`Var(position, size, category)` takes 3 arguments", e.position);
+    const int position = whole_number(e.args[0], "the position", 0),
+              size = whole_number(e.args[1], "the size", 1);
     const int category = whole_number(e.args[2], "the category", 0);
     if (category > 2) throw FormulaError("the category is 0 (Vi), 1 (Vj) or 2 (Pm)", e.args[2].position);
     const Axes axes = category == 0 ? axis_i : category == 1 ? axis_j : none;
     for (const Variable& known : program_.variables) {
       if (known.position != position) continue;
       if (known.size != size || known.axes != axes)
-        throw FormulaError("position " + std::to_string(position) + " is already `" + known.name + "`, of another size or category", e.position);
+        throw FormulaError("position " + std::to_string(position) + " is already `" + known.name +
+                               "`, of another size or category",
+                           e.position);
       used_.insert(known.name);
       return;
     }
@@ -106,15 +113,18 @@ class Compiler {
 
   void check_positions() {
     auto& variables = program_.variables;
-    std::stable_sort(variables.begin(), variables.end(), [](const Variable& a, const Variable& b) { return a.position < b.position; });
+    std::stable_sort(variables.begin(), variables.end(),
+                     [](const Variable& a, const Variable& b) { return a.position < b.position; });
     for (size_t n = 0; n < variables.size(); ++n)
       if (variables[n].position != int(n))
-        throw FormulaError("the positions of the variables must be 0, 1, 2, ... without gap or repetition", -1);
+        throw FormulaError("the positions of the variables must be 0, 1, 2, ... without gap or repetition",
+                           -1);
   }
 
   void check_used() const {
     for (const Variable& v : program_.variables)
-      if (!used_.count(v.name)) throw FormulaError("the variable `" + v.name + "` is declared but not used", -1);
+      if (!used_.count(v.name))
+        throw FormulaError("the variable `" + v.name + "` is declared but not used", -1);
   }
 
   Reduction reduction(const Expr& e) {
@@ -126,7 +136,8 @@ class Compiler {
     if (find_reduction(name, false) < 0 && find_reduction(name, true) < 0)
       throw FormulaError("there is no reduction `" + e.text + "`", e.position, e.text);
     std::vector<Expr> args = e.args;
-    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);  // KeOps' order
+    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2]))
+      std::swap(args[1], args[2]);  // KeOps' order
     const int row = find_row(e, name, args);
     const ReductionRow& kind = reduction_table()[row];
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
@@ -135,8 +146,10 @@ class Compiler {
     const int F = program_.graph[r.f].size, W = r.w < 0 ? 0 : program_.graph[r.w].size;
     r.size = kind.size_of(F, W, r.k);
     if (r.size <= 0)
-      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " + std::to_string(F) + " entries", e.position);
-    if (r.over == both && name != "Sum") throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
+      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " + std::to_string(F) + " entries",
+                         e.position);
+    if (r.over == both && name != "Sum")
+      throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
     return r;
   }
 
@@ -147,23 +160,36 @@ class Compiler {
       const bool option = weighted || reduction_table()[row].counted;
       if (args.size() == (option ? 3u : 2u)) return row;
     }
-    const bool weighted = find_reduction(name, false) < 0, either = !weighted && find_reduction(name, true) >= 0;
+    const bool weighted = find_reduction(name, false) < 0,
+               either = !weighted && find_reduction(name, true) >= 0;
     const bool counted = reduction_table()[find_reduction(name, weighted)].counted;
-    throw FormulaError("`" + e.text + "(f, " + (counted ? "K, " : weighted ? "w, " : either ? "[w,] " : "") +
-                           "axis)` does not take " + std::to_string(args.size()) + (args.size() == 1 ? " argument" : " arguments"), e.position);
+    throw FormulaError("`" + e.text + "(f, " +
+                           (counted    ? "K, "
+                            : weighted ? "w, "
+                            : either   ? "[w,] "
+                                       : "") +
+                           "axis)` does not take " + std::to_string(args.size()) +
+                           (args.size() == 1 ? " argument" : " arguments"),
+                       e.position);
   }
 
   // Grad(reduction, v, e): a sum over the axis that v does not run along; over both for a parameter.
   Reduction gradient_of(const Expr& e) {
-    if (e.args.size() != 3) throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
+    if (e.args.size() != 3)
+      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()),
+                         e.position);
     Graph& graph = program_.graph;
     const Reduction inner = reduction(e.args[0]);
     const Tree v = expression(e.args[1]), g = expression(e.args[2]);
-    if (graph[v].kind != Node::variable) throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
+    if (graph[v].kind != Node::variable)
+      throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
     if (graph[g].size != inner.size || (graph[g].axes & inner.over))
-      throw FormulaError("the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
-                             (inner.axes() == axis_i ? " entries for each i" : inner.axes() == axis_j ? " entries for each j" : " entries"),
-                         e.args[2].position);
+      throw FormulaError(
+          "the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
+              (inner.axes() == axis_i   ? " entries for each i"
+               : inner.axes() == axis_j ? " entries for each j"
+                                        : " entries"),
+          e.args[2].position);
     Tree f = kernops::gradient(graph, inner, v, g);
     if (f < 0) f = graph.operation(find_op("Zero"), {}, {graph[v].size});
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
@@ -175,7 +201,10 @@ class Compiler {
     return e.text == "0" || e.text == "1" || e.text == "i" || e.text == "j" || e.text == "ij";
   }
   static unsigned axis(const Expr& e) {
-    if (!is_axis(e)) throw FormulaError("the last argument is the axis summed over: 0 or i (one result row per j), 1 or j (one per i)", e.position);
+    if (!is_axis(e))
+      throw FormulaError(
+          "the last argument is the axis summed over: 0 or i (one result row per j), 1 or j (one per i)",
+          e.position);
     return e.text == "ij" ? both : e.text == "0" || e.text == "i" ? axis_i : axis_j;
   }
 

@@ -1,7 +1,7 @@
 // Rewriting by a table of rules, tried where a node is made; so a tree is simple from its leaves up.
 //
-// a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only where the
-// result keeps its size.
+// a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only
+// where the result keeps its size.
 #include <unordered_map>
 
 #include "formula.h"
@@ -92,8 +92,8 @@ bool bind(const Graph& graph, Scope& scope, const std::string& name, Tree tree) 
 
 bool match(Graph& graph, const Expr& pattern, Tree tree, Scope& scope);
 
-bool match_arguments(Graph& graph, const Expr& pattern, const std::vector<Tree>& args, const std::vector<int>& ints,
-                     Scope& scope) {
+bool match_arguments(Graph& graph, const Expr& pattern, const std::vector<Tree>& args,
+                     const std::vector<int>& ints, Scope& scope) {
   for (size_t n = 0; n < args.size(); ++n)
     if (!match(graph, pattern.args[n], args[n], scope)) return false;
   for (size_t n = 0; n < ints.size(); ++n)
@@ -121,7 +121,8 @@ Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vec
     if (!match_arguments(graph, rule.pattern, args, ints, scope)) continue;
     for (const char name : {'a', 'b', 'c'}) {
       const auto bound = scope.find(std::string(1, name));
-      if (bound != scope.end()) scope[std::string(1, char(name - 'a' + 'A'))] = graph.constant(graph[bound->second].size);
+      if (bound != scope.end())
+        scope[std::string(1, char(name - 'a' + 'A'))] = graph.constant(graph[bound->second].size);
     }
     try {
       const Tree simpler = build(graph, rule.replacement, scope);

@@ -1,5 +1,5 @@
-// Nodes -> straight-line code. Each value is computed as rarely as it may be (once, once a row, once a lane, once a
-// pair), and pair values share buffers as soon as nobody needs the earlier one.
+// Nodes -> straight-line code. Each value is computed as rarely as it may be (once, once a row, once a lane,
+// once a pair), and pair values share buffers as soon as nobody needs the earlier one.
 #include <algorithm>
 
 #include "formula.h"
@@ -92,7 +92,8 @@ class Planner {
     std::sort(args.begin(), args.end());
     const auto end = std::unique(args.begin(), args.end());
     for (auto arg = args.begin(); arg != end; ++arg)
-      if (*arg >= 0 && last_use_[*arg] == t && plan_.slots[slot_[*arg]].place == Place::pair) free_.push_back(slot_[*arg]);
+      if (*arg >= 0 && last_use_[*arg] == t && plan_.slots[slot_[*arg]].place == Place::pair)
+        free_.push_back(slot_[*arg]);
   }
 
   // How many entries per lane the pair loop touches: what should stay in the first-level cache.

@@ -9,7 +9,7 @@ for_each_backend <- function(body) {
   }
 }
 
-# Equal up to rounding, relative to the largest number expected; NA, NaN and Inf must be where they are expected.
+# Equal up to rounding, relative to the largest number expected; NaN and Inf must be where they are expected.
 expect_close <- function(actual, expected, precision = "float64",
                          tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL) {
   expected <- as.matrix(expected)
@@ -28,7 +28,7 @@ expect_close <- function(actual, expected, precision = "float64",
 
 gradient_tolerance <- c(float64 = 1e-6, float32 = 1e-4)
 
-# The gradient of the number f(x), by central differences of steps h and h / 2 with Richardson's extrapolation.
+# The gradient of the number f(x): central differences of steps h and h / 2, with Richardson's extrapolation.
 central_difference <- function(f, x, h = 2^-10) {
   slope <- \(k, h) (f(replace(x, k, x[k] + h)) - f(replace(x, k, x[k] - h))) / (2 * h)
   gradient <- vapply(seq_along(x), \(k) (4 * slope(k, h / 2) - slope(k, h)) / 3, 0)
@@ -40,8 +40,9 @@ uniform <- \(n, d = 1, low = -1, high = 1) matrix(between(low, high)(n * d), n, 
 # The value of a formula of scalars and vectors for one pair.
 value_of <- function(formula, ..., precision = "float64") {
   parameters <- list(...)
-  args <- c("u = Vi(1)", "w = Vj(1)", if (...length()) sprintf("%s = Pm(%d)", names(parameters), lengths(parameters)))
-  op <- keops_kernel(sprintf("Max_Reduction((%s) * (u * w), 1)", formula), args, precision = precision)
+  declared <- if (...length()) sprintf("%s = Pm(%d)", names(parameters), lengths(parameters))
+  whole <- sprintf("Max_Reduction((%s) * (u * w), 1)", formula)
+  op <- keops_kernel(whole, c("u = Vi(1)", "w = Vj(1)", declared), precision = precision)
   as.vector(op(c(list(u = 1, w = 1), parameters)))
 }
 

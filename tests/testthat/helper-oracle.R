@@ -3,23 +3,25 @@
 #   name = each(f, domains)    f works entry by entry; arguments of size 1 repeat
 #   name = whole(f, domains)   f takes whole vectors
 #
-# f(a, b, c, p, q) is the value for one pair. A domain draws numbers such that the sum of two draws is an argument that
-# f accepts, away from its kinks, so that an argument can be Vi + Vj. For random m and n, sizes(m, n) are the sizes of
-# the vector arguments and integers(m, n) the integer arguments. flat: the gradient is 0, also at the jumps.
+# f(a, b, c, p, q) is the value for one pair. A domain draws numbers such that the sum of two draws is an
+# argument that f accepts, away from its kinks, so that an argument can be Vi + Vj. For random m and n,
+# sizes(m, n) are the sizes of the vector arguments and integers(m, n) the integer arguments. flat: the gradient
+# is 0, also at the jumps.
 
 each <- function(f, ..., integers = \(m, n) NULL, flat = FALSE) {
   rows <- function(count, arguments, integers) {
-    widened <- lapply(arguments, \(a) a[, rep_len(seq_len(ncol(a)), max(sapply(arguments, ncol))), drop = FALSE])
-    matrix(do.call(f, c(lapply(widened, as.vector), integers)), count)
+    entries <- max(sapply(arguments, ncol))
+    widened <- lapply(arguments, \(a) as.vector(a[, rep_len(seq_len(ncol(a)), entries)]))
+    matrix(do.call(f, c(widened, integers)), count)
   }
   sizes <- \(m, n) sample(c(m, m, 1), ...length(), replace = TRUE)
-  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat, cheap = TRUE)
+  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat)
 }
 
 whole <- function(f, ..., sizes = \(m, n) rep(m, ...length()), integers = \(m, n) NULL, flat = FALSE) {
   row <- \(r, arguments, integers) as.numeric(do.call(f, c(lapply(arguments, \(a) a[r, ]), integers)))
   rows <- \(count, arguments, integers) do.call(rbind, lapply(seq_len(count), row, arguments, integers))
-  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat, cheap = FALSE)
+  list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat)
 }
 
 # All numbers are multiples of 2^-16 below 2^7, so they and their sums are exact in float32.
@@ -32,7 +34,8 @@ positive <- between(0.3, 1)
 inside_1 <- between(-0.45, 0.45)
 small_integer <- one_of(-1:1)
 off_integers <- \(n) one_of(-2:1)(n) + between(0.15, 0.35)(n)
-decimal <- \(n) dyadic(one_of(c(-10, 0, 10))(n) + small_integer(n) + one_of(-2:2 / 10)(n) + runif(n, -0.01, 0.01))
+tens_ones_tenths <- \(n) one_of(c(-10, 0, 10))(n) + one_of(-1:1)(n) + one_of(-2:2 / 10)(n)
+decimal <- \(n) dyadic(tens_ones_tenths(n) + runif(n, -0.01, 0.01))
 odd <- one_of(c(-1.5, 0.5, 2.5))
 place <- \(m) sample.int(m, 1) - 1
 
@@ -124,14 +127,16 @@ oracle_ops <- list(
   Elem             = whole(\(a, p) a[p + 1], real, integers = \(m, n) place(m)),
   ElemT            = whole(\(a, p, q) replace(numeric(p), q + 1, a), real, sizes = \(m, n) 1,
                            integers = \(m, n) c(m, place(m))),
-  Extract          = whole(\(a, p, q) a[p + seq_len(q)], real, sizes = \(m, n) m + n, integers = \(m, n) c(m - 1, n)),
+  Extract          = whole(\(a, p, q) a[p + seq_len(q)], real, sizes = \(m, n) m + n,
+                           integers = \(m, n) c(m - 1, n)),
   ExtractT         = whole(\(a, p, q) replace(numeric(q), p + seq_along(a), a), real,
                            integers = \(m, n) c(n, m + n + 1)),
   Concat           = whole(\(a, b) c(a, b), real, real, sizes = \(m, n) c(m, n)),
   OneHot           = whole(\(a, p) as.numeric(a == seq_len(p) - 1), one_of(0:2), sizes = \(m, n) 1,
                            integers = \(m, n) m, flat = TRUE),
   MatVecMult       = whole(\(a, b) by_row(a, length(b)) %*% b, real, real, sizes = \(m, n) c(m * n, n)),
-  VecMatMult       = whole(\(a, b) a %*% by_row(b, length(b) / length(a)), real, real, sizes = \(m, n) c(m, m * n)),
+  VecMatMult       = whole(\(a, b) a %*% by_row(b, length(b) / length(a)), real, real,
+                           sizes = \(m, n) c(m, m * n)),
   TensorProd       = whole(\(a, b) t(a %o% b), real, real, sizes = \(m, n) c(m, n))
 )
 

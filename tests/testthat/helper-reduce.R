@@ -28,13 +28,13 @@ log_sum_exp <- function(v, w) {
 # Places beyond the last term hold Inf; a NaN of the data stays.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
-# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value for one pair, w(x, y, p) its weights.
+# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value for one pair, w(x, y, p) its weight.
 oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL) {
   pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)
   terms <- if (axis == 1) nrow(y) else nrow(x)
   width <- \(g) length(g(x[1, ], y[1, ], p))
-  column_of <- \(g, row) matrix(vapply(seq_len(terms), \(term) as.numeric(pair(g, row, term)), numeric(width(g))),
-                                ncol = width(g), byrow = TRUE)
-  reduce <- \(row) oracle_reductions[[reduction]](column_of(f, row), if (!is.null(w)) column_of(w, row), K)
+  along <- \(g, row) vapply(seq_len(terms), \(term) as.numeric(pair(g, row, term)), numeric(width(g)))
+  values <- \(g, row) matrix(along(g, row), ncol = width(g), byrow = TRUE)
+  reduce <- \(row) oracle_reductions[[reduction]](values(f, row), if (!is.null(w)) values(w, row), K)
   do.call(rbind, lapply(seq_len(if (axis == 1) nrow(x) else nrow(y)), reduce))
 }

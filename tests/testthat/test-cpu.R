@@ -1,6 +1,8 @@
 # What the CPU backend adds to the formulas: threads, instruction sets, interrupts.
 
-gaussian <- \(...) keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)"), ...)
+gaussian <- function(...) {
+  keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)"), ...)
+}
 
 test_that("the number of threads changes no bit of a result", {
   withr::local_seed(1)
@@ -13,7 +15,7 @@ test_that("the number of threads changes no bit of a result", {
       op <- keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"))
       on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
       alone <- on_threads(1)
-      for (n in c(2, 3, 8)) expect_identical(on_threads(n), alone, label = paste(formula, toString(size), n, "threads"))
+      for (n in c(2, 3, 8)) expect_identical(on_threads(n), alone, label = paste(formula, toString(size), n))
     }
   }
 })
@@ -86,7 +88,8 @@ wait_for <- function(file, seconds) {
 test_that("Ctrl-C ends a huge job within moments, and the session lives on", {
   skip_on_os("windows")
   skip_on_cran()
-  skip_if(!nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths())), "kernops is not installed")
+  installed <- nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths()))
+  skip_if_not(installed, "kernops is not installed")
   result <- interrupt(quote({
     x <- matrix(runif(6e6), ncol = 3)
     op <- kernops::keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))

@@ -1,6 +1,6 @@
-# Gradients are vector-Jacobian products: <eta, op(input)> differentiated by one variable, an array of that variable's shape.
+# A gradient is a vector-Jacobian product: <eta, op(input)> by one variable, in the shape of that variable.
 
-square_distances <- \(axis = 0, ...) keops_kernel(sprintf("Sum_Reduction(SqDist(x, y), %d)", axis), c("x = Vi(3)", "y = Vj(3)"), ...)
+square_distances <- \() keops_kernel("Sum_Reduction(SqDist(x, y), 0)", c("x = Vi(3)", "y = Vj(3)"))
 
 test_that("the gradient of a sum of squared distances is the one of the textbook", {
   withr::local_seed(1)
@@ -20,23 +20,25 @@ test_that("the gradient by a parameter is one row", {
   expect_close(keops_grad(op, "s")(input), matrix(-sum(drop(input$eta) * distances * exp(-0.7 * distances))))
 })
 
-# Reductions of values of x = Vi(2), y = Vj(2), s = Pm(2) and their twins in plain R: f and w are functions of one pair.
+# Reductions over x = Vi(2), y = Vj(2), s = Pm(2), and what they reduce in plain R: f and w of one pair.
 gauss <- \(x, y, s) exp(-sum(s * (x - y)^2))
-entries <- \(x, y, s) s * sin(x + 2 * y)
+waves <- \(x, y, s) s * sin(x + 2 * y)
+wave <- \(x, y, s) sum(waves(x, y, s))
 differentiable <- list(
   list("Sum", "Exp(-WeightedSqDist(s, x, y)) * x * y", f = \(x, y, s) gauss(x, y, s) * x * y),
-  list("LogSumExp", "s | Sin(x + 2 * y)", f = \(x, y, s) sum(entries(x, y, s))),
-  list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = \(x, y, s) sum(entries(x, y, s)), w = \(x, y, s) exp(x * y)),
-  list("SumSoftMaxWeight", "s | Sin(x + 2 * y)", ", x * y + s", f = \(x, y, s) sum(entries(x, y, s)), w = \(x, y, s) x * y + s),
-  list("Min", "s * Sin(x + 2 * y)", f = entries),
-  list("Max", "s * Sin(x + 2 * y)", f = entries),
-  list("Min_ArgMin", "s * Sin(x + 2 * y)", f = entries),
-  list("Max_ArgMax", "s * Sin(x + 2 * y)", f = entries),
-  list("KMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3),
-  list("KMin_ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3),
-  list("ArgMin", "s * Sin(x + 2 * y)", f = entries),
-  list("ArgMax", "s * Sin(x + 2 * y)", f = entries),
-  list("ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = entries, K = 3)
+  list("LogSumExp", "s | Sin(x + 2 * y)", f = wave),
+  list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x | y)", f = wave, w = \(x, y, s) exp(sum(x * y))),
+  list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = wave, w = \(x, y, s) exp(x * y)),
+  list("SumSoftMaxWeight", "s | Sin(x + 2 * y)", ", x * y + s", f = wave, w = \(x, y, s) x * y + s),
+  list("Min", "s * Sin(x + 2 * y)", f = waves),
+  list("Max", "s * Sin(x + 2 * y)", f = waves),
+  list("Min_ArgMin", "s * Sin(x + 2 * y)", f = waves),
+  list("Max_ArgMax", "s * Sin(x + 2 * y)", f = waves),
+  list("KMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
+  list("KMin_ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
+  list("ArgMin", "s * Sin(x + 2 * y)", f = waves),
+  list("ArgMax", "s * Sin(x + 2 * y)", f = waves),
+  list("ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3)
 )
 xys <- c("x = Vi(2)", "y = Vj(2)", "s = Pm(2)")
 

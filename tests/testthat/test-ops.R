@@ -1,9 +1,9 @@
-# Every operation of oracle_ops against plain R, on random sizes, with its arguments spread over Vi, Vj, Vi + Vj and Pm.
+# Every operation of oracle_ops against plain R: random sizes, arguments spread over Vi, Vj, Vi + Vj and Pm.
 
 leaves <- c("IndexI", "IndexJ")
 
-# A random formula with this operation, as list(formula, args, input, value); value(input) is the matrix of its values in
-# plain R, with the pair (i, j) in row i + (j - 1) * M. The first argument of an odd trial depends on i and j.
+# A random formula with this operation, as list(formula, args, input, value): value(input) is the matrix of its
+# values in plain R, with the pair (i, j) in row i + (j - 1) * M. In odd trials the first argument is Vi + Vj.
 random_case <- function(name, M, N, trial) {
   op <- oracle_ops[[name]]
   m <- sample(7, 1)
@@ -14,15 +14,16 @@ random_case <- function(name, M, N, trial) {
   if (length(homes) && trial %% 2) homes[[1]] <- c("i", "j")
   letter <- letters[seq_along(sizes)]
   rows <- c(i = M, j = N, p = 1)
-  draw <- \(domain, size, home) sapply(home, \(h) matrix(domain(rows[[h]] * size), rows[[h]]), simplify = FALSE)
+  draw <- \(domain, size, home) lapply(rows[home], \(n) matrix(domain(n * size), n))
   parts <- Map(draw, op$domains, sizes, homes)
   lone <- lengths(homes) == 1
   parts[lone] <- Map(\(part, domain) lapply(part, \(x) x + domain(length(x))), parts[lone], op$domains[lone])
   names <- Map(paste0, letter, homes)
-  input <- lapply(stats::setNames(unlist(parts, recursive = FALSE), unlist(names)), \(x) if (nrow(x) == 1) x[1, ] else x)
+  input <- stats::setNames(unlist(parts, recursive = FALSE), unlist(names))
+  input <- lapply(input, \(x) if (nrow(x) == 1) x[1, ] else x)
 
   pair <- list(i = rep(seq_len(M), N), j = rep(seq_len(N), each = M), p = rep(1, M * N))
-  at_pairs <- \(x, home) if (is.matrix(x)) x[pair[[home]], , drop = FALSE] else matrix(x, M * N, length(x), TRUE)
+  at_pairs <- \(x, home) (if (is.matrix(x)) x else t(x))[pair[[home]], , drop = FALSE]
   value <- function(input) {
     arguments <- Map(\(names, homes) Reduce(`+`, Map(at_pairs, input[names], homes)), names, homes)
     op$rows(M * N, unname(arguments), integers)
@@ -48,11 +49,10 @@ test_that("every operation has a line in the oracle", {
 for (name in names(oracle_ops)) {
   test_that(paste(name, "has the values of plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
-    size <- if (oracle_ops[[name]]$cheap) c(300, 500) else c(30, 500)
-    u <- uniform(size[1])
-    w <- uniform(size[2])
+    u <- uniform(300)
+    w <- uniform(500, low = 0.25)
     for (trial in 1:2) {
-      case <- random_case(name, size[1], size[2], trial)
+      case <- random_case(name, 300, 500, trial)
       expected <- as_sum(case$value(case$input), u, w)
       for_each_backend(function(kernel, precision) {
         op <- as_operator(case, kernel)
@@ -61,7 +61,7 @@ for (name in names(oracle_ops)) {
     }
   })
 
-  test_that(paste(name, "has the gradient of plain R"), {
+  if (length(oracle_ops[[name]]$domains)) test_that(paste(name, "has the gradient of plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
     u <- uniform(3)
     w <- uniform(4)
@@ -71,7 +71,8 @@ for (name in names(oracle_ops)) {
       along_eta <- \(input) sum(eta * weighted_sum(case$value(input), u, w))
       for (var in names(case$input)) {
         moved <- \(x) replace(case$input, var, list(x))
-        expected <- central_difference(\(x) if (oracle_ops[[name]]$flat) 0 else along_eta(moved(x)), case$input[[var]])
+        objective <- \(x) if (oracle_ops[[name]]$flat) 0 else along_eta(moved(x))
+        expected <- central_difference(objective, case$input[[var]])
         for_each_backend(function(kernel, precision) {
           gradient <- keops_grad(as_operator(case, kernel), var)
           expect_close(gradient(c(list(u = u, w = w), case$input, list(eta = eta))), expected, precision,
@@ -92,29 +93,35 @@ test_that("IndexI() and IndexJ() count rows and columns from 1", {
 
 test_that("special points have the values that the help page promises", {
   promised <- list(
-    list("Rsqrt(x)", 0, 0), list("XLogX(x)", 0, 0), list("SinXDivX(x)", 0, 1), list("SphericalBesselJ(x, 0)", 0, 1),
+    list("Rsqrt(x)", 0, 0), list("XLogX(x)", 0, 0), list("SinXDivX(x)", 0, 1),
+    list("SphericalBesselJ(x, 0)", 0, 1),
     list("SphericalBesselJ(x, 2)", 0, 0), list("Step(x)", 0, 1), list("Sign(x)", 0, 0), list("ReLU(x)", 0, 0),
-    list("IfElse(x, 5, 7)", 0, 5), list("Pow(x, 0)", 0, 1), list("Normalize(x)", c(0, 0), 0), list("Norm2(x)", c(0, 0), 0),
-    list("Round(x, 0)", 0.5, 0), list("Round(x, 0)", 1.5, 2), list("Round(x, 0)", 2.5, 2), list("Round(x, 0)", -0.5, 0),
+    list("IfElse(x, 5, 7)", 0, 5), list("Pow(x, 0)", 0, 1), list("Normalize(x)", c(0, 0), 0),
+    list("Norm2(x)", c(0, 0), 0), list("Round(x, 0)", 0.5, 0), list("Round(x, 0)", 1.5, 2),
+    list("Round(x, 0)", 2.5, 2), list("Round(x, 0)", -0.5, 0), list("Round(x, -1)", 25, 20),
     list("Round(x, 2)", Inf, Inf), list("ArgMax(x)", c(1, 3, 3), 1), list("ArgMin(x)", c(2, 1, 1), 1),
-    list("Clamp(x, 2, 1)", 5, 1), list("Mod(x, 3, 0)", -1, 2), list("Mod(x, 3, -1)", 2, -1), list("Exp(x)", -Inf, 0),
-    list("Softplus(x)", 800, 800), list("Softplus(x)", -800, 0), list("Sigmoid(x)", -800, 0), list("Sigmoid(x)", 800, 1),
+    list("Clamp(x, 2, 1)", 5, 1), list("Mod(x, 3, 0)", -1, 2), list("Mod(x, 3, -1)", 2, -1),
+    list("Exp(x)", -Inf, 0), list("Softplus(x)", 800, 800), list("Softplus(x)", -800, 0),
+    list("Sigmoid(x)", -800, 0), list("Sigmoid(x)", 800, 1),
     list("Hypot(x, x)", 3e30, 3e30 * sqrt(2)), list("Zero(1) * x", 2, 0)
   )
   for (case in promised) {
     for (precision in c("float64", "float32")) {
       value <- value_of(case[[1]], x = case[[2]], precision = precision)
-      expect_equal(unique(value), case[[3]], tolerance = 1e-6, label = paste(case[[1]], "at", toString(case[[2]])))
+      label <- paste(case[[1]], "at", toString(case[[2]]), "in", precision)
+      expect_equal(unique(value), case[[3]], tolerance = 1e-6, label = label)
     }
   }
 })
 
 test_that("NaN passes through every operation of its argument", {
-  unary <- c("Minus", "Inv", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "XLogX", "Sin", "Cos", "Tan", "SinXDivX", "Asin",
-             "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Expm1", "Log1p", "Log2", "Log10", "Sigmoid", "Softplus", "Erf",
-             "Erfc", "Abs", "Sign", "Step", "ReLU", "Floor", "Ceil", "Trunc", "Not", "Sum", "SqNorm2", "Max", "Min")
+  unary <- c("Minus", "Inv", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "XLogX", "Sin", "Cos", "Tan", "SinXDivX",
+             "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Expm1", "Log1p", "Log2", "Log10", "Sigmoid",
+             "Softplus", "Erf", "Erfc", "Abs", "Sign", "Step", "ReLU", "Floor", "Ceil", "Trunc", "Not", "Sum",
+             "SqNorm2", "Norm2", "Normalize", "Max", "Min")
   for (op in unary) expect_identical(value_of(paste0(op, "(x)"), x = NaN), NaN, label = op)
-  binary <- c("Add", "Mult", "Atan2", "Hypot", "Max2", "Min2", "Equal", "NotEqual", "LessThan", "LessOrEqual", "And", "Or")
+  binary <- c("Add", "Mult", "Atan2", "Hypot", "Max2", "Min2", "Equal", "NotEqual", "LessThan",
+              "LessOrEqual", "And", "Or")
   for (op in binary) {
     expect_identical(value_of(paste0(op, "(x, 1)"), x = NaN), NaN, label = op)
     expect_identical(value_of(paste0(op, "(1, x)"), x = NaN), NaN, label = op)

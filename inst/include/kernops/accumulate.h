@@ -2,7 +2,8 @@
 //   Entrywise<R>   each entry by itself, lane by lane, with a struct of reductions.h
 //   ShiftedExp     sums of exp(f - max f) * w, the maximum taken a tile at a time: one exp per pair
 //   KSmallest      sorted lists of the K smallest
-// Each keeps a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes the result.
+// Each keeps a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes
+// the result.
 #pragma once
 #include <kernops/job.h>
 #include <kernops/reductions.h>
@@ -31,7 +32,8 @@ template <class T, class R> struct Entrywise {
   }
 
   // Four states at a time hide the latency of an addition.
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile, T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile,
+                  T*) {
     constexpr int W = V::width, ways = 4;
     for (int k = 0; k < entries(job); ++k) {
       Lanes s[ways];
@@ -40,8 +42,10 @@ template <class T, class R> struct Entrywise {
       IntPack<T> j = IntPack<T>::iota() + IntPack<T>(tile.first);
       int lane = 0;
       for (; lane + ways * W <= tile.count; lane += ways * W)
-        for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W)) R::add(s[u], LaneView<T>(f, lane + u * W)[k], j);
-      for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W)) R::add(s[0], LaneView<T>(f, lane)[k], j);
+        for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W))
+          R::add(s[u], LaneView<T>(f, lane + u * W)[k], j);
+      for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W))
+        R::add(s[0], LaneView<T>(f, lane)[k], j);
       if (lane < tile.count) {
         const auto inside = IntPack<T>::iota() < IntPack<T>(tile.count - lane);
         R::add(s[0], select(inside, LaneView<T>(f, lane)[k], R::template neutral<V>()), j);
@@ -59,9 +63,12 @@ template <class T, class R> struct Entrywise {
       for (int lane = 0; lane < V::width; ++lane) {
         Partial one;
         for (int n = 0; n < R::values; ++n) one.v[n] = lanes.v[n].lane(lane);
-        for (int n = 0; n < R::indices; ++n) one.j[n] = lanes.j[n].lane(lane) + (lanes.j[n].lane(lane) < 0 ? 0 : chunk.base);
-        if (lane == 0) all = one;
-        else R::merge(all, one);
+        for (int n = 0; n < R::indices; ++n)
+          one.j[n] = lanes.j[n].lane(lane) + (lanes.j[n].lane(lane) < 0 ? 0 : chunk.base);
+        if (lane == 0)
+          all = one;
+        else
+          R::merge(all, one);
       }
     }
   }
@@ -107,10 +114,12 @@ template <class T, bool softmax> struct ShiftedExp {
     for (int k = 0; k < sums(job); ++k) BlockSum::start(lanes(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile, T* scratch) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w,
+                  const TileLanes& tile, T* scratch) {
     constexpr int W = V::width;
     V top = shift(state);
-    for (int lane = 0; lane < tile.count; lane += W) top = max(top, LaneView<T>(f, lane)[0]);  // padding repeats a lane
+    for (int lane = 0; lane < tile.count; lane += W)
+      top = max(top, LaneView<T>(f, lane)[0]);  // padding repeats a lane
     T highest = top.lane(0);
     for (int lane = 1; lane < W; ++lane) highest = max(highest, top.lane(lane));
     rescale(job, state, highest);
@@ -124,7 +133,8 @@ template <class T, bool softmax> struct ShiftedExp {
       for (int lane = 0; lane < tile.count; lane += W) {
         V term = V::load(scratch + lane);
         if (k > 0) term = term * LaneView<T>(w, lane)[k - 1];
-        if (lane + W > tile.count) term = select(IntPack<T>::iota() < IntPack<T>(tile.count - lane), term, V(0));
+        if (lane + W > tile.count)
+          term = select(IntPack<T>::iota() < IntPack<T>(tile.count - lane), term, V(0));
         BlockSum::add(s, term, 0);
       }
       BlockSum::settle(s);
@@ -144,14 +154,16 @@ template <class T, bool softmax> struct ShiftedExp {
     all.shift = shift(const_cast<char*>(state));
     Job each = job;
     each.f_size = sums(job);
-    Sums::collapse(each, reinterpret_cast<const char*>(lanes(const_cast<char*>(state))), chunk, reinterpret_cast<char*>(all.sums));
+    Sums::collapse(each, reinterpret_cast<const char*>(lanes(const_cast<char*>(state))), chunk,
+                   reinterpret_cast<char*>(all.sums));
   }
 
   static void merge(const Job& job, char* into, const char* other) {
     Partial &a = *reinterpret_cast<Partial*>(into), b = *reinterpret_cast<const Partial*>(other);
     const auto* b_sums = reinterpret_cast<const Partial*>(other)->sums;
     const T highest = max(a.shift, b.shift);
-    const T scale_a = a.shift == highest ? T(1) : T(exp(a.shift - highest)), scale_b = b.shift == highest ? T(1) : T(exp(b.shift - highest));
+    const T scale_a = a.shift == highest ? T(1) : T(exp(a.shift - highest)),
+            scale_b = b.shift == highest ? T(1) : T(exp(b.shift - highest));
     for (int k = 0; k < sums(job); ++k) {
       auto term = b_sums[k];
       scale(a.sums[k], scale_a);
@@ -171,8 +183,8 @@ template <class T, bool softmax> struct ShiftedExp {
   }
 };
 
-// The K smallest of each entry, ascending, the earlier first among equals, NaN last. Gives the values (first = 0), the
-// indices (last = 1) or both.
+// The K smallest of each entry, ascending, the earlier first among equals, NaN last. Gives the values (first
+// = 0), the indices (last = 1) or both.
 template <class T, int first, int last> struct KSmallest {
   struct Item {
     T value;
@@ -203,7 +215,8 @@ template <class T, int first, int last> struct KSmallest {
     to.items[place] = {x, index};
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile, T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile,
+                  T*) {
     using V = Pack<T>;
     for (int k = 0; k < job.f_size; ++k) {
       List& to = list(job, state, k);
@@ -223,7 +236,8 @@ template <class T, int first, int last> struct KSmallest {
   static void merge(const Job& job, char* into, const char* other) {
     for (int k = 0; k < job.f_size; ++k) {
       const List& from = list(job, other, k);
-      for (Count n = 0; n < from.count; ++n) insert(job, list(job, into, k), from.items[n].value, from.items[n].index);
+      for (Count n = 0; n < from.count; ++n)
+        insert(job, list(job, into, k), from.items[n].value, from.items[n].index);
     }
   }
 
@@ -233,8 +247,11 @@ template <class T, int first, int last> struct KSmallest {
       const List& from = list(job, partial, k);
       for (int n = 0; n < job.k; ++n) {
         const int at = n * job.f_size + k;
-        if (first == 0) out[at * job.out_entry] = n < from.count ? double(from.items[n].value) : infinity<double>();
-        if (last == 1) out[(at + (first == 0 ? block : 0)) * job.out_entry] = n < from.count ? double(from.items[n].index + 1) : 0;
+        if (first == 0)
+          out[at * job.out_entry] = n < from.count ? double(from.items[n].value) : infinity<double>();
+        if (last == 1)
+          out[(at + (first == 0 ? block : 0)) * job.out_entry] =
+              n < from.count ? double(from.items[n].index + 1) : 0;
       }
     }
   }

@@ -1,5 +1,5 @@
-// One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different instruction
-// sets shares nothing but this.
+// One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different
+// instruction sets shares nothing but this.
 #pragma once
 #include <kernops/tape.h>
 
@@ -10,7 +10,8 @@ namespace kernops {
 
 using Count = std::int64_t;
 
-// Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1 instead.
+// Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1
+// instead.
 struct Source {
   Load load;
   const double* data;
@@ -26,18 +27,18 @@ enum class SumScheme { automatic, direct, block, kahan };
 
 struct Job {
   Span<Slot> slots;
-  Span<Source> sources[3];  // by Place; pairs load nothing
-  Span<Step> steps[4];      // by Place
-  int entries[4];           // how many entries each place holds
-  int f, w, f_size, w_size; // what is reduced; w is slot 0, the number 1, where there is none
-  int reduction, k;         // row of reductions.def, and its option K
+  Span<Source> sources[3];   // by Place; pairs load nothing
+  Span<Step> steps[4];       // by Place
+  int entries[4];            // how many entries each place holds
+  int f, w, f_size, w_size;  // what is reduced; w is slot 0, the number 1, where there is none
+  int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   Count rows, lanes;
-  int tile;                 // lanes of a tile
-  int row_block;            // rows that share the tile in the first-level cache
-  Count chunk;              // lanes that are reduced in one go; a function of the sizes alone, so that results are too
-  char* partials;           // where there are several chunks: the states to merge, row by row
-  double* out;              // entry k of row n at out[k * out_entry + n * out_row]
+  int tile;        // lanes of a tile
+  int row_block;   // rows that share the tile in the first-level cache
+  Count chunk;     // lanes that are reduced in one go; a function of the sizes alone, so that results are too
+  char* partials;  // where there are several chunks: the states to merge, row by row
+  double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
 
   Count chunks() const { return lanes == 0 ? 1 : (lanes + chunk - 1) / chunk; }
@@ -59,8 +60,8 @@ struct Engine {
   const char* name;
   int pack_bytes;
   std::size_t (*partial_bytes)(const Job&, bool single);  // the state of one row
-  void (*work)(const Job&, bool single, Units&);           // one thread's loop
-  void (*merge)(const Job&, bool single);                  // the chunks of all rows, into out
+  void (*work)(const Job&, bool single, Units&);          // one thread's loop
+  void (*merge)(const Job&, bool single);                 // the chunks of all rows, into out
 };
 extern const Engine engine_baseline, engine_avx2, engine_avx512;
 

@@ -1,5 +1,5 @@
-// The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each instruction
-// set, by src/cpu_*.cpp.
+// The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each
+// instruction set, by src/cpu_*.cpp.
 #pragma once
 #include <kernops/accumulate.h>
 
@@ -11,7 +11,8 @@ inline namespace KERNOPS_ISA {
 // Aligned memory; not std::vector, whose code would be shared between instruction sets.
 template <class T> class Buffer {
  public:
-  explicit Buffer(std::size_t n) : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
+  explicit Buffer(std::size_t n)
+      : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
   ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -45,7 +46,8 @@ template <class T, class Reduction> class Worker {
   }
 
   void work(const Unit& unit, Units& units) {
-    const Count begin = unit.chunk * job_.chunk, end = begin + job_.chunk < job_.lanes ? begin + job_.chunk : job_.lanes;
+    const Count begin = unit.chunk * job_.chunk,
+                end = begin + job_.chunk < job_.lanes ? begin + job_.chunk : job_.lanes;
     for (Count row = unit.row_begin; row < unit.row_end; row += job_.row_block) {
       const int rows = int(unit.row_end - row < job_.row_block ? unit.row_end - row : job_.row_block);
       start_rows(row, rows);
@@ -63,13 +65,15 @@ template <class T, class Reduction> class Worker {
   void place_slots(Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
     for (int n = 0; n < job_.slots.count; ++n) {
       const Slot& slot = job_.slots.items[n];
-      if (slot.place == place) slots_.data()[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+      if (slot.place == place)
+        slots_.data()[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
     }
   }
 
   void run(Place place, int lanes) {
     const Span<Step>& steps = job_.steps[int(place)];
-    for (int n = 0; n < steps.count; ++n) step_function<T>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
+    for (int n = 0; n < steps.count; ++n)
+      step_function<T>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
   }
 
   static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
@@ -86,11 +90,14 @@ template <class T, class Reduction> class Worker {
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
       T* to = slots_.data()[from.load.slot].p;
-      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k) fill_pack(to + k * W, value_at(from, k, n));
+      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k)
+        fill_pack(to + k * W, value_at(from, k, n));
     }
   }
 
-  void point_to_row(int r) { place_slots(Place::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0); }
+  void point_to_row(int r) {
+    place_slots(Place::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0);
+  }
 
   void start_rows(Count row, int rows) {
     for (int r = 0; r < rows; ++r) {
@@ -127,9 +134,9 @@ template <class T, class Reduction> class Worker {
 
   void finish_rows(Count row, int rows, Count chunk, const TileLanes& lanes) {
     for (int r = 0; r < rows; ++r) {
-      char* partial = job_.chunks() == 1
-                          ? partial_.data()
-                          : job_.partials + ((row + r) * job_.chunks() + chunk) * Reduction::partial_bytes(job_);
+      char* partial = job_.chunks() == 1 ? partial_.data()
+                                         : job_.partials + ((row + r) * job_.chunks() + chunk) *
+                                                               Reduction::partial_bytes(job_);
       Reduction::collapse(job_, state(r), lanes, partial);
       if (job_.chunks() == 1) Reduction::finish(job_, partial, job_.out + (row + r) * job_.out_row);
     }
@@ -154,7 +161,8 @@ template <class T, class Reduction> struct Run {
     const std::size_t bytes = Reduction::partial_bytes(job);
     for (Count row = 0; row < job.rows; ++row) {
       char* first = job.partials + row * job.chunks() * bytes;
-      for (Count chunk = 1; chunk < job.chunks(); ++chunk) Reduction::merge(job, first, first + chunk * bytes);
+      for (Count chunk = 1; chunk < job.chunks(); ++chunk)
+        Reduction::merge(job, first, first + chunk * bytes);
       Reduction::finish(job, first, job.out + row * job.out_row);
     }
   }
@@ -201,7 +209,9 @@ template <class T> Entry find_entry(const Job& job) {
   return found;
 }
 
-inline Entry find_entry(const Job& job, bool single) { return single ? find_entry<float>(job) : find_entry<double>(job); }
+inline Entry find_entry(const Job& job, bool single) {
+  return single ? find_entry<float>(job) : find_entry<double>(job);
+}
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

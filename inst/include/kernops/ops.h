@@ -44,8 +44,8 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   return select(abs(a) < V(1) / V(0), rounded, a);
 }
 
-// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above, where
-// each is stable.
+// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above,
+// where each is stable.
 template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
   T term = 1;
   for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
@@ -80,7 +80,10 @@ template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
   return best;
 }
 template <class V, class In> KERNOPS_FN Best<V> smallest(int n, const In& a) {
-  struct Negated { const In& a; KERNOPS_FN V operator[](int m) const { return -a[m]; } };
+  struct Negated {
+    const In& a;
+    KERNOPS_FN V operator[](int m) const { return -a[m]; }
+  };
   const Best<V> best = largest<V>(n, Negated{a});
   return {-best.value, best.place};
 }
@@ -88,13 +91,14 @@ template <class V, class In> KERNOPS_FN Best<V> smallest(int n, const In& a) {
 #define TOTAL(n, term) total<V>(n, [&](int m) { return term; })
 
 namespace ops {
-#define OP(name, arguments, size_, entry_, ...)                                                                   \
-  struct name {                                                                                                   \
-    static KERNOPS_FN constexpr int size(int A, int B, int C, int p, int q) { return size_; }                     \
-    template <class V, class In>                                                                                  \
-    static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, int q) { \
-      return entry_;                                                                                              \
-    }                                                                                                             \
+#define OP(name, arguments, size_, entry_, ...)                                                         \
+  struct name {                                                                                         \
+    static KERNOPS_FN constexpr int size(int A, int B, int C, int p, int q) { return size_; }           \
+    template <class V, class In>                                                                        \
+    static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, \
+                              int q) {                                                                  \
+      return entry_;                                                                                    \
+    }                                                                                                   \
   };
 #define FORMULA(...)
 #define LEAF(...)

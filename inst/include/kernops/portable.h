@@ -1,4 +1,5 @@
-// What differs between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc and NVRTC.
+// What differs between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc
+// and NVRTC.
 #pragma once
 
 #ifdef __CUDACC_RTC__
@@ -20,7 +21,8 @@ namespace std = cuda::std;
 #define KERNOPS_FN inline
 #endif
 
-// The engine lives in an inline namespace named after the instruction set, so that code for one never links to another.
+// The engine lives in an inline namespace named after the instruction set, so that code for one never links
+// to another.
 #ifndef KERNOPS_ISA
 #define KERNOPS_ISA scalar
 #endif

@@ -1,6 +1,7 @@
 // Reductions of one entry: how a running state takes a value, joins another state and becomes a result.
 //
-// State holds `values` numbers and `indices` integers; they are scalars, or SIMD packs that reduce one lane each.
+// State holds `values` numbers and `indices` integers; they are scalars, or SIMD packs that reduce one lane
+// each.
 //   neutral()     a value that changes nothing      add(s, x, j)  value x of index j joins
 //   settle(s)     called after each tile            merge(s, o)   o joins; of equals the lower index stays
 //   finish(s, n)  result n of `outputs`; indices are given back from 1, and 0 where there was none
@@ -59,7 +60,8 @@ struct KahanSum {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return compensated(s); }
 };
 
-// Plain sums within a tile, compensated from tile to tile: nearly as fast as the first, nearly as exact as the second.
+// Plain sums within a tile, compensated from tile to tile: nearly as fast as the first, nearly as exact as
+// the second.
 struct BlockSum {
   static constexpr int values = 3, indices = 0, outputs = 1;
   template <class V> static KERNOPS_FN V neutral() { return V(0); }

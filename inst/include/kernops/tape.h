@@ -3,7 +3,8 @@
 
 namespace kernops {
 
-// Where a value lives, and so how often it is computed: once, once a row, once a lane (column) or once a pair.
+// Where a value lives, and so how often it is computed: once, once a row, once a lane (column) or once a
+// pair.
 enum class Place { once, row, lane, pair };
 
 struct Slot {
@@ -18,7 +19,8 @@ struct Load {
   double value;  // of a constant
 };
 
-// Operation `op` on the slots in[] of sizes[] (slot 0 where unused), with integer arguments ints[], into slot `out`.
+// Operation `op` on the slots in[] of sizes[] (slot 0 where unused), with integer arguments ints[], into slot
+// `out`.
 struct Step {
   int op, out, size;
   int in[3], sizes[3], ints[2];

@@ -8,8 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entry k of lane l stands at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; one that is the same
-// for all lanes is kept as one pack of equal numbers, and repeats by lanes = 0.
+// Entry k of lane l stands at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; one that is
+// the same for all lanes is kept as one pack of equal numbers, and repeats by lanes = 0.
 template <class T> struct Operand {
   T* p;
   std::ptrdiff_t entry, lanes;
@@ -18,7 +18,8 @@ template <class T> struct Operand {
 template <class T> struct LaneView {
   const T* p;
   std::ptrdiff_t entry;
-  KERNOPS_INLINE LaneView(const Operand<T>& from, std::ptrdiff_t lane) : p(from.p + (lane & from.lanes)), entry(from.entry) {}
+  KERNOPS_INLINE LaneView(const Operand<T>& from, std::ptrdiff_t lane)
+      : p(from.p + (lane & from.lanes)), entry(from.entry) {}
   KERNOPS_INLINE Pack<T> operator[](int k) const { return Pack<T>::load(p + k * entry); }
 };
 
@@ -28,7 +29,8 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
   const int A = step.sizes[0], B = step.sizes[1], C = step.sizes[2], p = step.ints[0], q = step.ints[1];
   for (int k = 0; k < step.size; ++k)
     for (std::ptrdiff_t lane = 0; lane < lanes; lane += V::width)
-      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p, q))
+      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p,
+                              q))
           .store(out.p + k * out.entry + lane);
 }
 
