@@ -78,9 +78,9 @@ template <class T> struct Pack {
   friend KERNOPS_INLINE Pack copysign(Pack size, Pack sign) {
     return from_bits((bits_of(size) & ~sign_bit()) | (bits_of(sign) & sign_bit()));
   }
-  // NaN if either is NaN
-  friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, Pack(a.v < b.v ? a.v : b.v)); }
-  friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, Pack(a.v > b.v ? a.v : b.v)); }
+  // NaN if either is NaN; smaller() and larger() give b if either is.
+  friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
+  friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
   // 1 / sqrt(x) loses at most 1.5 ulp; -0 gives +Inf like 0
   friend KERNOPS_INLINE Pack rsqrt(Pack x) { return Pack(1) / abs(sqrt(x)); }
 
@@ -114,6 +114,11 @@ template <class T> struct IntPack {
   friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
   friend KERNOPS_INLINE IntPack operator|(IntPack a, IntPack b) { return a.v | b.v; }
   friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
+  friend KERNOPS_INLINE IntPack operator^(IntPack a, IntPack b) { return a.v ^ b.v; }
+  friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // zeros come in from the left
+    typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+    return (Vector)((Unsigned)a.v >> bits);
+  }
   friend KERNOPS_INLINE Mask<T> operator==(IntPack a, IntPack b) { return {a.v == b.v}; }
   friend KERNOPS_INLINE Mask<T> operator<(IntPack a, IntPack b) { return {a.v < b.v}; }
   friend KERNOPS_INLINE Mask<T> operator>(IntPack a, IntPack b) { return {a.v > b.v}; }
@@ -133,32 +138,78 @@ template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack
   return x;
 }
 
-// ---- what the vector type has no operator for: any, fma, sqrt and rounding to an integer ----
+// The rare lanes that vector code got wrong, one by one from the scalar function; the others keep their result.
+template <class F, class T, class... Packs>
+__attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
+  for (int i = 0; i < Pack<T>::width; ++i)
+    if (wrong.lane(i)) result.v[i] = f(x.lane(i)...);
+  return result;
+}
+template <class F, class T, class... Packs>
+KERNOPS_INLINE Pack<T> mend(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
+  return any(wrong) ? mend_lanes(result, wrong, f, x...) : result;
+}
 
-#if KERNOPS_SIMD == 0
+// ---- what the vector type has no operator for: any, sqrt, fma, rounding, and the NaN rule of minimum and maximum ----
 
-#ifdef __SSE2__
+// The maskz_ forms because g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
+#if KERNOPS_SIMD == 3
+#define KERNOPS_INTRINSIC(name, type, ...) _mm512_maskz_##name##_##type(-1, __VA_ARGS__)
+#define KERNOPS_ROUND(type, x, mode) _mm512_maskz_roundscale_##type(-1, x, mode | _MM_FROUND_NO_EXC)
+KERNOPS_INLINE bool any(Mask<double> m) { return _mm512_movepi64_mask((__m512i)m.v) != 0; }
+KERNOPS_INLINE bool any(Mask<float> m) { return _mm512_movepi32_mask((__m512i)m.v) != 0; }
+#elif KERNOPS_SIMD == 2
+#define KERNOPS_INTRINSIC(name, type, ...) _mm256_##name##_##type(__VA_ARGS__)
+#define KERNOPS_ROUND(type, x, mode) _mm256_round_##type(x, mode | _MM_FROUND_NO_EXC)
+KERNOPS_INLINE bool any(Mask<double> m) { return _mm256_movemask_pd((__m256d)m.v) != 0; }
+KERNOPS_INLINE bool any(Mask<float> m) { return _mm256_movemask_ps((__m256)m.v) != 0; }
+#elif defined(__SSE2__)
+#define KERNOPS_INTRINSIC(name, type, ...) _mm_##name##_##type(__VA_ARGS__)
 KERNOPS_INLINE bool any(Mask<double> m) { return _mm_movemask_pd((__m128d)m.v) != 0; }
 KERNOPS_INLINE bool any(Mask<float> m) { return _mm_movemask_ps((__m128)m.v) != 0; }
-KERNOPS_INLINE Pack<double> sqrt(Pack<double> x) { return _mm_sqrt_pd(x.v); }
-KERNOPS_INLINE Pack<float> sqrt(Pack<float> x) { return _mm_sqrt_ps(x.v); }
 #else
 template <class T> KERNOPS_INLINE bool any(Mask<T> m) {
   typename Mask<T>::Int found = 0;
   for (int i = 0; i < Mask<T>::width; ++i) found |= m.v[i];
   return found != 0;
 }
+#endif
+
+#ifdef KERNOPS_INTRINSIC
+#define KERNOPS_HARDWARE(T, type)                                                                            \
+  KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) { return KERNOPS_INTRINSIC(sqrt, type, x.v); }                      \
+  KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return KERNOPS_INTRINSIC(min, type, a.v, b.v); }    \
+  KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return KERNOPS_INTRINSIC(max, type, a.v, b.v); }
+KERNOPS_HARDWARE(double, pd)
+KERNOPS_HARDWARE(float, ps)
+#undef KERNOPS_HARDWARE
+#else
 template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
+template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
+template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
 
+#ifdef KERNOPS_ROUND
+#define KERNOPS_HARDWARE(T, type)                                                                          \
+  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) {                                            \
+    return KERNOPS_INTRINSIC(fmadd, type, a.v, b.v, c.v);                                                  \
+  }                                                                                                        \
+  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEAREST_INT); }   \
+  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEG_INF); }      \
+  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_POS_INF); }       \
+  KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_ZERO); }
+KERNOPS_HARDWARE(double, pd)
+KERNOPS_HARDWARE(float, ps)
+#undef KERNOPS_HARDWARE
+#else
 KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a * b + c; }
 KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a * b + c; }
 
 // Adding and subtracting 2^(mantissa bits) leaves no room for a fraction; the sign survives for -0.
 template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
-  const T large = T(typename Format<T>::Int(1) << Format<T>::mantissa_bits);
+  constexpr T large = T(typename Format<T>::Int(1) << Format<T>::mantissa_bits);
   const Pack<T> size = abs(x);
   return select(size < large, copysign((size + large) - large, x), x);
 }
@@ -168,37 +219,14 @@ template <class T> KERNOPS_INLINE Pack<T> floor(Pack<T> x) {
 }
 template <class T> KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return -floor(-x); }
 template <class T> KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return copysign(floor(abs(x)), x); }
-
-#else
-
-// maskz_: g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
-#if KERNOPS_SIMD == 2
-#define KERNOPS_INTRINSIC(name, type, ...) _mm256_##name##_##type(__VA_ARGS__)
-#define KERNOPS_ROUND(type, x, mode) _mm256_round_##type(x, mode | _MM_FROUND_NO_EXC)
-KERNOPS_INLINE bool any(Mask<double> m) { return _mm256_movemask_pd((__m256d)m.v) != 0; }
-KERNOPS_INLINE bool any(Mask<float> m) { return _mm256_movemask_ps((__m256)m.v) != 0; }
-#else
-#define KERNOPS_INTRINSIC(name, type, ...) _mm512_maskz_##name##_##type(-1, __VA_ARGS__)
-#define KERNOPS_ROUND(type, x, mode) _mm512_maskz_roundscale_##type(-1, x, mode | _MM_FROUND_NO_EXC)
-KERNOPS_INLINE bool any(Mask<double> m) { return _mm512_movepi64_mask((__m512i)m.v) != 0; }
-KERNOPS_INLINE bool any(Mask<float> m) { return _mm512_movepi32_mask((__m512i)m.v) != 0; }
 #endif
-#define KERNOPS_HARDWARE(T, type)                                                                          \
-  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) {                                            \
-    return KERNOPS_INTRINSIC(fmadd, type, a.v, b.v, c.v);                                                  \
-  }                                                                                                        \
-  KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) { return KERNOPS_INTRINSIC(sqrt, type, x.v); }                    \
-  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEAREST_INT); }   \
-  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEG_INF); }      \
-  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_POS_INF); }       \
-  KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_ZERO); }
-KERNOPS_HARDWARE(double, pd)
-KERNOPS_HARDWARE(float, ps)
-#undef KERNOPS_HARDWARE
+
+#if KERNOPS_SIMD == 3  // x 2^k for whole k
+KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) { return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v); }
+KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v); }
+#endif
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
-
-#endif
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

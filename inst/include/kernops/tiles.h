@@ -3,6 +3,7 @@
 #include <kernops/ops.h>
 #include <kernops/pack.h>
 #include <kernops/pack_math.h>
+#include <kernops/pack_trig.h>
 #include <kernops/tape.h>
 
 namespace kernops {
