@@ -72,7 +72,7 @@ class PreparedJob : public Job {
       sources[place] = span(sources_[place]);
     }
     f = plan.f, w = plan.w;
-    f_size = plan.slots[f].size, w_size = plan.slots[w].size;
+    f_size = plan.f_size, w_size = plan.w_size;
     reduction = plan.reduction.row, k = plan.reduction.k;
     scheme = settings.scheme;
     choose_sizes(plan, settings);

@@ -154,7 +154,9 @@ struct Plan {
   std::array<std::vector<Load>, 3> loads;  // by Place, pairs load nothing
   std::array<std::vector<Step>, 4> steps;  // by Place
   std::array<int, 4> entries{};            // how many entries each place holds
-  int f, w;                                // slots of what is reduced
+  int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
+  int f_size, w_size;
+  int factor = 0;                          // a sum of products multiplies as it adds: f times this slot
   int pair_footprint = 0;                  // entries that the pair steps touch
   bool counts_indices = false;
 };

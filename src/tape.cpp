@@ -17,23 +17,34 @@ class Planner {
   }
 
   Plan make() {
+    const auto [f, w] = outputs_ = outputs();
     mark_needed();
     for (Tree t = 0; t < int(needed_.size()); ++t)
       if (needed_[t]) emit(t);
-    plan_.f = slot_[plan_.reduction.f];
-    plan_.w = plan_.reduction.w < 0 ? 0 : slot_[plan_.reduction.w];
+    plan_.f = slot_[f];
+    plan_.w = w < 0 ? 0 : slot_[w];
+    plan_.f_size = graph_[plan_.reduction.f].size;
+    plan_.w_size = w < 0 ? 1 : graph_[w].size;
     measure();
     return plan_;
   }
 
  private:
+  // What the reduction reads, and its weights. A sum of products multiplies as it adds.
+  std::array<Tree, 2> outputs() const {
+    const Node& f = graph_[plan_.reduction.f];
+    const bool product = f.kind == Node::operation && op_table()[f.id].name == "Mult" && f.axes == both;
+    if (product && reduction_table()[plan_.reduction.row].name == "Sum") return {f.args[0], f.args[1]};
+    return {plan_.reduction.f, plan_.reduction.w};
+  }
+
   void mark_needed() {
-    const Tree last = std::max(plan_.reduction.f, plan_.reduction.w);
+    const Tree last = *std::max_element(outputs_.begin(), outputs_.end());
     needed_.assign(last + 1, false);
     last_use_.assign(last + 1, last + 1);
     slot_.assign(last + 1, 0);
-    needed_[plan_.reduction.f] = true;
-    if (plan_.reduction.w >= 0) needed_[plan_.reduction.w] = true;
+    for (const Tree output : outputs_)
+      if (output >= 0) needed_[output] = true;
     for (Tree t = last; t >= 0; --t) {
       if (!needed_[t]) continue;
       for (const Tree arg : graph_[t].args) {
@@ -42,8 +53,8 @@ class Planner {
         needed_[arg] = true;
       }
     }
-    for (const Tree kept : {plan_.reduction.f, plan_.reduction.w})
-      if (kept >= 0) last_use_[kept] = last + 1;
+    for (const Tree output : outputs_)
+      if (output >= 0) last_use_[output] = last + 1;
   }
 
   Place place_of(unsigned axes) const {
@@ -110,6 +121,7 @@ class Planner {
 
   const Graph& graph_;
   Plan plan_;
+  std::array<Tree, 2> outputs_;
   std::vector<bool> needed_;
   std::vector<Tree> last_use_;
   std::vector<int> slot_;  // of each node

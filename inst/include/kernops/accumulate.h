@@ -31,29 +31,35 @@ template <class T, class R> struct Entrywise {
     for (int k = 0; k < entries(job); ++k) R::start(reinterpret_cast<Lanes*>(state)[k]);
   }
 
-  // Four states at a time hide the latency of an addition.
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile,
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile,
                   T*) {
-    constexpr int W = V::width, ways = 4;
+    const auto plain = [&](int lane, int k) { return LaneView<T>(f, lane)[k]; };
+    const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {
-      Lanes s[ways];
-      s[0] = reinterpret_cast<Lanes*>(state)[k];
-      for (int u = 1; u < ways; ++u) R::start(s[u]);
-      IntPack<T> j = IntPack<T>::iota() + IntPack<T>(tile.first);
-      int lane = 0;
-      for (; lane + ways * W <= tile.count; lane += ways * W)
-        for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W))
-          R::add(s[u], LaneView<T>(f, lane + u * W)[k], j);
-      for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W))
-        R::add(s[0], LaneView<T>(f, lane)[k], j);
-      if (lane < tile.count) {
-        const auto inside = IntPack<T>::iota() < IntPack<T>(tile.count - lane);
-        R::add(s[0], select(inside, LaneView<T>(f, lane)[k], R::template neutral<V>()), j);
-      }
-      for (int u = 1; u < ways; ++u) R::merge(s[0], s[u]);
-      R::settle(s[0]);
-      reinterpret_cast<Lanes*>(state)[k] = s[0];
+      Lanes& s = reinterpret_cast<Lanes*>(state)[k];
+      if (job.w == 0) add_entry(s, plain, k, tile);
+      else add_entry(s, weighted, k, tile);
     }
+  }
+
+  // Four states at a time hide the latency of an addition.
+  template <class F> static void add_entry(Lanes& state, const F& value, int k, const TileLanes& tile) {
+    constexpr int W = V::width, ways = 4;
+    Lanes s[ways];
+    s[0] = state;
+    for (int u = 1; u < ways; ++u) R::start(s[u]);
+    IntPack<T> j = IntPack<T>::iota() + IntPack<T>(tile.first);
+    int lane = 0;
+    for (; lane + ways * W <= tile.count; lane += ways * W)
+      for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W)) R::add(s[u], value(lane + u * W, k), j);
+    for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W)) R::add(s[0], value(lane, k), j);
+    if (lane < tile.count) {
+      const auto inside = IntPack<T>::iota() < IntPack<T>(tile.count - lane);
+      R::add(s[0], select(inside, value(lane, k), R::template neutral<V>()), j);
+    }
+    for (int u = 1; u < ways; ++u) R::merge(s[0], s[u]);
+    R::settle(s[0]);
+    state = s[0];
   }
 
   static void collapse(const Job& job, const char* state, const TileLanes& chunk, char* partial) {

@@ -30,7 +30,7 @@ struct Job {
   Span<Source> sources[3];   // by Place; pairs load nothing
   Span<Step> steps[4];       // by Place
   int entries[4];            // how many entries each place holds
-  int f, w, f_size, w_size;  // what is reduced; w is slot 0, the number 1, where there is none
+  int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   Count rows, lanes;
