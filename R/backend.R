@@ -31,10 +31,13 @@ default_threads <- function() {
 the <- new.env(parent = emptyenv())
 
 check_backend <- function(backend, call = caller_env()) {
-  backend <- arg_match0(backend, c("auto", "cpu", "cuda"), error_call = call)
-  if (backend == "cuda") {
-    stop_kernops("cuda", c("This installation of kernops has no CUDA backend.",
-                           i = "Use {.code backend = \"cpu\"} or {.code \"auto\"}."), call = call)
+  choices <- c("auto", "cpu", "cuda")
+  if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
+  backend <- arg_match0(backend, choices, error_call = call)
+  if (backend == "cuda" && nzchar(problem <- cuda_problem())) {
+    stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
+                           i = "{.run kernops::kernops_sitrep()} says more; {.code backend = \"cpu\"} always works."),
+                 call = call)
   }
   backend
 }
@@ -43,4 +46,37 @@ check_precision <- function(precision, call = caller_env()) {
   choices <- c("float64", "float32")
   if (identical(precision, choices)) precision <- kernops_option("precision", "float64")
   arg_match0(precision, choices, arg_nm = "precision", error_call = call)
+}
+
+.onLoad <- function(libname, pkgname) {
+  cache <- kernops_option("cache_dir")
+  checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
+  if (is.null(cache)) cache <- if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
+  cuda_set_paths(file.path(libname, pkgname, "include"), cache, as.character(utils::packageVersion("kernops", libname)))
+}
+
+#' What this installation can use
+#'
+#' Prints the versions, instruction sets and GPUs that kernops finds, where it keeps compiled kernels, and what to do
+#' about what is missing.
+#'
+#' @return Invisibly, a list of what is printed.
+#' @examples
+#' kernops_sitrep()
+#' @export
+kernops_sitrep <- function() {
+  problem <- cuda_problem()
+  found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
+                compiler = cuda_compiler(), problem = problem, device = if (!nzchar(problem)) cuda_describe())
+  cli::cat_line("kernops ", found$version, ", ", R.version.string)
+  cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
+  if (is.null(found$device)) {
+    cli::cat_line("GPU    none: ", problem)
+  } else {
+    cli::cat_line("GPU    ", found$device$name, " (", found$device$architecture, "), ",
+                  round(found$device$free_bytes / 2^30), " of ", round(found$device$total_bytes / 2^30), " GiB free")
+  }
+  cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
+    "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
+  invisible(found)
 }

@@ -31,7 +31,8 @@
 #'   never does.
 #' @param precision `"float64"` or `"float32"`, the arithmetic used; data and results are doubles in any case. The
 #'   default is the option `kernops.precision`, else `"float64"`.
-#' @param backend `"auto"` or `"cpu"`.
+#' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
+#'   is one. The default is the option `kernops.backend`, else `"auto"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col")`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
@@ -71,7 +72,7 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
   check_text(args, "args", one = FALSE)
   sum_scheme <- arg_match0(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme"))
   precision <- check_precision(precision)
-  backend <- check_backend(backend[[1]])
+  backend <- check_backend(backend)
   kernel_operator(formula, args, sum_scheme, precision, backend)
 }
 
@@ -80,6 +81,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme")) - 1L
   single <- precision == "float32"
+  where <- match(backend, c("auto", "cpu", "cuda")) - 1L
   op <- function(input, inner_dim = "col") {
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
@@ -87,7 +89,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
     input <- match_input(input, about$variables$name)
     rows <- inner_dim_is_row(inner_dim)
-    result <- kernel_run(kernel, input, rows, single, scheme, threads(), kernops_option("isa", ""), progress_bar())
+    result <- kernel_run(kernel, input, rows, single, scheme, where, threads(), kernops_option("isa", ""), progress_bar())
     keep_names(result, input[about$variables$category == about$axis], rows)
   }
   structure(op, class = "keops_kernel")

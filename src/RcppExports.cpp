@@ -12,6 +12,73 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// cuda_set_paths
+void cuda_set_paths(std::string include, std::string cache, std::string version);
+RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type include(includeSEXP);
+    Rcpp::traits::input_parameter< std::string >::type cache(cacheSEXP);
+    Rcpp::traits::input_parameter< std::string >::type version(versionSEXP);
+    cuda_set_paths(include, cache, version);
+    return R_NilValue;
+END_RCPP
+}
+// cuda_problem
+std::string cuda_problem();
+RcppExport SEXP _kernops_cuda_problem() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_problem());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_describe
+Rcpp::List cuda_describe();
+RcppExport SEXP _kernops_cuda_describe() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_describe());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_compiler
+std::string cuda_compiler();
+RcppExport SEXP _kernops_cuda_compiler() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_compiler());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_source
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_compile
+int cuda_compile(std::string text, std::string architecture);
+RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture));
+    return rcpp_result_gen;
+END_RCPP
+}
 // kernel_compile
 SEXP kernel_compile(std::string formula, std::vector<std::string> args);
 RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP) {
@@ -36,8 +103,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single, int scheme, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single, int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -46,10 +113,11 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    Rcpp::traits::input_parameter< int >::type where(whereSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, single, scheme, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, single, scheme, where, threads, isa, progress));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -96,9 +164,15 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 3},
+    {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 0},
+    {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
+    {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
+    {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 8},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 9},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reduction_names", (DL_FUNC) &_kernops_reduction_names, 0},

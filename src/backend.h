@@ -4,6 +4,7 @@
 #include <kernops/job.h>
 
 #include <functional>
+#include <memory>
 
 #include "formula.h"
 
@@ -15,7 +16,10 @@ struct Column {
   Count entry = 0, item = 0;
 };
 
+enum class Where { automatic, cpu, cuda };
+
 struct Settings {
+  Where where = Where::automatic;
   bool single = false;  // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   int threads = 1;
@@ -44,11 +48,22 @@ Kernel make_kernel(const std::string& formula, const std::vector<std::string>& d
 void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry,
              Count out_row);
 
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // Rows row_begin..row_end of the plan's result, into out as above, counted from row_begin.
+  virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
+                          Count row_end, double* out, Count out_entry, Count out_row) = 0;
+  virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
+};
+
 namespace cpu {
 std::vector<std::string> instruction_sets();  // of this machine, the best one first
-// Rows row_begin..row_end of the plan's result, into out as above, counted from row_begin.
-void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-                double* out, Count out_entry, Count out_row);
+std::unique_ptr<Backend> backend();
 }  // namespace cpu
+namespace cuda {
+bool available();
+std::unique_ptr<Backend> backend();  // throws CudaError where there is no GPU
+}  // namespace cuda
 
 }  // namespace kernops

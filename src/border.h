@@ -3,6 +3,7 @@
 #include <Rcpp.h>
 
 #include "backend.h"
+#include "cuda_driver.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
 struct InputError : std::runtime_error {
@@ -19,6 +20,8 @@ template <class F> auto guard(F body) -> decltype(body()) {
   } catch (const kernops::FormulaError& error) {
     stop("stop_formula")(error.what(), error.position, error.unknown, error.text);
   } catch (const InputError& error) {
+    stop("stop_input")(error.kind, error.what());
+  } catch (const kernops::cuda::CudaError& error) {
     stop("stop_input")(error.kind, error.what());
   } catch (const std::invalid_argument& error) {
     stop("stop_input")("input", error.what());

@@ -176,15 +176,26 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-                double* out, Count out_entry, Count out_row) {
-  const Engine& engine = engine_for(settings.isa);
-  PreparedJob job(plan, data, settings, row_begin, row_end, out, out_entry, out_row);
-  if (job.rows == 0) return;
-  job.keep_partials(engine.partial_bytes(job, settings.single));
-  Schedule(job, settings).run(engine);
-  if (job.chunks() > 1) engine.merge(job, settings.single);
-}
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  Count slab() const override { return 4096; }
+
+  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                  double* out, Count out_entry, Count out_row) override {
+    const Engine& engine = engine_for(settings.isa);
+    PreparedJob job(plan, data, settings, row_begin, row_end, out, out_entry, out_row);
+    if (job.rows == 0) return;
+    job.keep_partials(engine.partial_bytes(job, settings.single));
+    Schedule(job, settings).run(engine);
+    if (job.chunks() > 1) engine.merge(job, settings.single);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> backend() { return std::make_unique<CpuBackend>(); }
 
 }  // namespace cpu
 }  // namespace kernops

@@ -30,17 +30,26 @@ struct Total {
 };
 
 // A sum over both axes: slabs of rows, then down the rows, always in the same order.
-void reduce_both(const Plan& plan, const Data& data, const Settings& settings, double* out, Count out_entry) {
-  const Count rows = data.length(plan.rows), slab = 4096;
+void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings, double* out,
+                 Count out_entry) {
+  const Count rows = data.length(plan.rows), slab = backend.slab();
   const int size = plan.reduction.size;
   std::vector<double> part(size_t(std::min(rows, slab)) * size);
   std::vector<Total> totals(size);
   for (Count begin = 0; begin < rows; begin += slab) {
     const Count end = std::min(rows, begin + slab);
-    cpu::map_reduce(plan, data, settings, begin, end, part.data(), 1, size);
+    backend.map_reduce(plan, data, settings, begin, end, part.data(), 1, size);
     for (Count n = 0; n < (end - begin) * size; ++n) totals[n % size].add(part[n]);
   }
   for (int k = 0; k < size; ++k) out[k * out_entry] = totals[k].value();
+}
+
+// A GPU pays off once there is more to compute than to copy and launch.
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings) {
+  if (settings.where != Where::automatic) return settings.where == Where::cuda;
+  double work = 0;
+  for (const Plan& plan : kernel.plans) work += double(data.m) * double(data.n) * (plan.pair_footprint + 1);
+  return work > 1e9 && cuda::available();
 }
 
 }  // namespace
@@ -57,6 +66,7 @@ void execute(const Kernel& kernel, Data data, const Settings& settings, double* 
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
   std::vector<std::vector<double>> kept(reductions.size());
+  const std::unique_ptr<Backend> backend = on_gpu(kernel, data, settings) ? cuda::backend() : cpu::backend();
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n];
     const Plan& plan = kernel.plans[n];
@@ -71,9 +81,9 @@ void execute(const Kernel& kernel, Data data, const Settings& settings, double* 
     Settings here = settings;  // float32 counts only to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
-      reduce_both(plan, data, here, to, entry);
+      reduce_both(*backend, plan, data, here, to, entry);
     else
-      cpu::map_reduce(plan, data, here, 0, rows, to, entry, row);
+      backend->map_reduce(plan, data, here, 0, rows, to, entry, row);
   }
 }
 

@@ -152,7 +152,7 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
 
 // [[Rcpp::export]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single,
-                int scheme, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
+                int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
     const Program& program = kernel->program;
     const Reduction& result = program.graph.reductions[program.result];
@@ -167,7 +167,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     const Count points = result.axes() == none ? 1 : data.length(result.axes());
     Rcpp::NumericMatrix out(int(points_are_columns ? result.size : points),
                             int(points_are_columns ? points : result.size));
-    Settings settings{single, SumScheme(scheme), threads, isa, watch(progress)};
+    Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress)};
     execute(*kernel, data, settings, out.begin(), points_are_columns ? 1 : points,
             points_are_columns ? result.size : 1);
     const int first = first_index_column(reduction_table()[result.row], result.size);

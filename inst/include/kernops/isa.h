@@ -1,12 +1,12 @@
 // The instruction set of one translation unit, chosen without -m flags.
 //
-//   #define KERNOPS_SIMD 3          // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
-//   #include <kernops/isa.h>        // before any other header of the package that holds code
-//   ... everything of the package inside  namespace kernops { inline namespace KERNOPS_ISA { ... } }
-//   KERNOPS_ISA_END                 // the last line of the file
+//   #define KERNOPS_SIMD 3     // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
+//   #include <kernops/isa.h>   // before any other header of the package
+//   ...                        // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
+//   KERNOPS_ISA_END            // the last line of the file
 //
-// Standard headers come first and are compiled for the baseline: their inline functions may be shared with the rest
-// of the library. A level that this machine cannot have leaves only KERNOPS_ISA_MISSING.
+// Standard headers come first and are compiled for the baseline, since their inline functions may be shared
+// with the rest of the library. Where the level cannot exist only KERNOPS_ISA_MISSING is defined.
 #pragma once
 
 #include <cmath>
@@ -58,8 +58,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// Also what makes g++ 12 compile a friend function of a class template for the target above: without any attribute
-// of its own such a function is compiled for the baseline.
+// Not only for speed: g++ 12 compiles a friend function defined in a class template for the baseline unless
+// it has an attribute of its own, whichever.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

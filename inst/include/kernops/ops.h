@@ -13,6 +13,7 @@ template <class V> KERNOPS_FN V sq(V x) { return x * x; }
 
 template <class V, class F> KERNOPS_FN V total(int n, F term) {
   V sum = term(0);
+  KERNOPS_UNROLL
   for (int m = 1; m < n; ++m) sum += term(m);
   return sum;
 }
@@ -64,9 +65,11 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
   }
   return now;
 }
-template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
-  return lanewise([n](auto x) { return spherical_bessel_scalar(x, n); }, a);
-}
+struct SphericalBessel {
+  int n;
+  template <class T> KERNOPS_FN T operator()(T x) const { return spherical_bessel_scalar(x, n); }
+};
+template <class V> KERNOPS_FN V spherical_bessel(V a, int n) { return lanewise(SphericalBessel{n}, a); }
 
 // The first largest (smallest) entry and its place from 0; NaN counts as the most extreme.
 template <class V> struct Best { V value, place; };

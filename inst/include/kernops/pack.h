@@ -1,6 +1,6 @@
-// A pack of float or double lanes that reads like a number: operators, comparisons, select() and the functions of
-// <cmath> that are one or a few instructions. One compiler vector type per instruction set; intrinsics only where the
-// vector type has no operator. Everything is inlined, so a pack lives in a register.
+// A pack of float or double lanes that reads like a number: operators, comparisons, select() and those
+// functions of <cmath> that are a few instructions. It holds one vector type of the compiler; intrinsics come
+// in only where that type has no operator. Everything is inlined, so that a pack lives in a register.
 #pragma once
 
 #include <kernops/isa.h>
@@ -39,7 +39,9 @@ template <class T> struct Mask {
   friend KERNOPS_INLINE Mask operator!(Mask a) { return {~a.v}; }
   friend KERNOPS_INLINE bool all(Mask a) { return !any(!a); }
   friend KERNOPS_INLINE Pack<T> select(Mask m, Pack<T> yes, Pack<T> no) { return {m.v ? yes.v : no.v}; }
-  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) { return {m.v ? yes.v : no.v}; }
+  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) {
+    return {m.v ? yes.v : no.v};
+  }
 };
 
 template <class T> struct Pack {
@@ -52,7 +54,11 @@ template <class T> struct Pack {
   KERNOPS_INLINE Pack(Vector lanes) : v(lanes) {}
   template <class S, if_number<S> = 0> KERNOPS_INLINE Pack(S same) : v(T(same) - Vector{}) {}
 
-  static KERNOPS_INLINE Pack load(const T* from) { Pack x; std::memcpy(&x.v, from, sizeof x.v); return x; }
+  static KERNOPS_INLINE Pack load(const T* from) {
+    Pack x;
+    std::memcpy(&x.v, from, sizeof x.v);
+    return x;
+  }
   KERNOPS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof v); }
   KERNOPS_INLINE T lane(int i) const { return v[i]; }
 
@@ -61,10 +67,10 @@ template <class T> struct Pack {
   friend KERNOPS_INLINE Pack operator*(Pack a, Pack b) { return a.v * b.v; }
   friend KERNOPS_INLINE Pack operator/(Pack a, Pack b) { return a.v / b.v; }
   friend KERNOPS_INLINE Pack operator-(Pack a) { return -a.v; }
-  KERNOPS_INLINE Pack& operator+=(Pack b) { v += b.v; return *this; }
-  KERNOPS_INLINE Pack& operator-=(Pack b) { v -= b.v; return *this; }
-  KERNOPS_INLINE Pack& operator*=(Pack b) { v *= b.v; return *this; }
-  KERNOPS_INLINE Pack& operator/=(Pack b) { v /= b.v; return *this; }
+  KERNOPS_INLINE Pack& operator+=(Pack b) { return *this = *this + b; }
+  KERNOPS_INLINE Pack& operator-=(Pack b) { return *this = *this - b; }
+  KERNOPS_INLINE Pack& operator*=(Pack b) { return *this = *this * b; }
+  KERNOPS_INLINE Pack& operator/=(Pack b) { return *this = *this / b; }
 
   friend KERNOPS_INLINE Mask<T> operator<(Pack a, Pack b) { return {a.v < b.v}; }
   friend KERNOPS_INLINE Mask<T> operator>(Pack a, Pack b) { return {a.v > b.v}; }
@@ -81,10 +87,8 @@ template <class T> struct Pack {
   // NaN if either is NaN; smaller() and larger() give b if either is.
   friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
   friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
-  // 1 / sqrt(x) loses at most 1.5 ulp; -0 gives +Inf like 0
-  friend KERNOPS_INLINE Pack rsqrt(Pack x) { return Pack(1) / abs(sqrt(x)); }
+  friend KERNOPS_INLINE Pack rsqrt(Pack x) { return 1 / abs(sqrt(x)); }  // +Inf for -0, too
 
- private:
   static KERNOPS_INLINE IntPack<T> sign_bit() { return bits_of(Pack(T(-0.0))); }
 };
 
@@ -99,7 +103,11 @@ template <class T> struct IntPack {
   KERNOPS_INLINE IntPack(Vector lanes) : v(lanes) {}
   template <class S, if_number<S> = 0> KERNOPS_INLINE IntPack(S same) : v(Scalar(same) - Vector{}) {}
 
-  static KERNOPS_INLINE IntPack load(const Scalar* from) { IntPack x; std::memcpy(&x.v, from, sizeof x.v); return x; }
+  static KERNOPS_INLINE IntPack load(const Scalar* from) {
+    IntPack x;
+    std::memcpy(&x.v, from, sizeof x.v);
+    return x;
+  }
   KERNOPS_INLINE void store(Scalar* to) const { std::memcpy(to, &v, sizeof v); }
   KERNOPS_INLINE Scalar lane(int i) const { return v[i]; }
   static KERNOPS_INLINE IntPack iota() {
@@ -111,10 +119,10 @@ template <class T> struct IntPack {
   friend KERNOPS_INLINE IntPack operator+(IntPack a, IntPack b) { return a.v + b.v; }
   friend KERNOPS_INLINE IntPack operator-(IntPack a, IntPack b) { return a.v - b.v; }
   friend KERNOPS_INLINE IntPack operator&(IntPack a, IntPack b) { return a.v & b.v; }
-  friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
   friend KERNOPS_INLINE IntPack operator|(IntPack a, IntPack b) { return a.v | b.v; }
-  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
   friend KERNOPS_INLINE IntPack operator^(IntPack a, IntPack b) { return a.v ^ b.v; }
+  friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
+  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
   friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // zeros come in from the left
     typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));
     return (Vector)((Unsigned)a.v >> bits);
@@ -126,7 +134,9 @@ template <class T> struct IntPack {
 
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
-template <class T> KERNOPS_INLINE Pack<T> from_bits(Mask<T> m) { return (typename Pack<T>::Vector)m.v; }
+
+// A second argument from which T is not deduced, so that a number converts.
+template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
 // A scalar function, lane by lane.
 template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x) {
@@ -138,7 +148,8 @@ template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack
   return x;
 }
 
-// The rare lanes that vector code got wrong, one by one from the scalar function; the others keep their result.
+// The rare lanes that vector code got wrong, one by one from a scalar function; the others keep their result,
+// so that no lane depends on its neighbours.
 template <class F, class T, class... Packs>
 __attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
   for (int i = 0; i < Pack<T>::width; ++i)
@@ -150,7 +161,7 @@ KERNOPS_INLINE Pack<T> mend(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
   return any(wrong) ? mend_lanes(result, wrong, f, x...) : result;
 }
 
-// ---- what the vector type has no operator for: any, sqrt, fma, rounding, and the NaN rule of minimum and maximum ----
+// ---- what the vector type has no operator for: any, sqrt, smaller, larger, fma, rounding ----
 
 // The maskz_ forms because g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
 #if KERNOPS_SIMD == 3
@@ -176,9 +187,9 @@ template <class T> KERNOPS_INLINE bool any(Mask<T> m) {
 #endif
 
 #ifdef KERNOPS_INTRINSIC
-#define KERNOPS_HARDWARE(T, type)                                                                            \
-  KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) { return KERNOPS_INTRINSIC(sqrt, type, x.v); }                      \
-  KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return KERNOPS_INTRINSIC(min, type, a.v, b.v); }    \
+#define KERNOPS_HARDWARE(T, type)                                                                         \
+  KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) { return KERNOPS_INTRINSIC(sqrt, type, x.v); }                   \
+  KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return KERNOPS_INTRINSIC(min, type, a.v, b.v); } \
   KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return KERNOPS_INTRINSIC(max, type, a.v, b.v); }
 KERNOPS_HARDWARE(double, pd)
 KERNOPS_HARDWARE(float, ps)
@@ -192,20 +203,20 @@ template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return 
 #endif
 
 #ifdef KERNOPS_ROUND
-#define KERNOPS_HARDWARE(T, type)                                                                          \
-  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) {                                            \
-    return KERNOPS_INTRINSIC(fmadd, type, a.v, b.v, c.v);                                                  \
-  }                                                                                                        \
-  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEAREST_INT); }   \
-  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEG_INF); }      \
-  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_POS_INF); }       \
+#define KERNOPS_HARDWARE(T, type)                                                                        \
+  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) {                                          \
+    return KERNOPS_INTRINSIC(fmadd, type, a.v, b.v, c.v);                                                \
+  }                                                                                                      \
+  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEAREST_INT); } \
+  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_NEG_INF); }    \
+  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_POS_INF); }     \
   KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_ZERO); }
 KERNOPS_HARDWARE(double, pd)
 KERNOPS_HARDWARE(float, ps)
 #undef KERNOPS_HARDWARE
 #else
-KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a * b + c; }
-KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a * b + c; }
+KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a.v * b.v + c.v; }
+KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a.v * b.v + c.v; }
 
 // Adding and subtracting 2^(mantissa bits) leaves no room for a fraction; the sign survives for -0.
 template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
@@ -214,16 +225,20 @@ template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
   return select(size < large, copysign((size + large) - large, x), x);
 }
 template <class T> KERNOPS_INLINE Pack<T> floor(Pack<T> x) {
-  const Pack<T> near = rint(x);
-  return near - select(near > x, Pack<T>(1), Pack<T>(0));
+  const Pack<T> nearest = rint(x);
+  return nearest - select(nearest > x, Pack<T>(1), Pack<T>(0));
 }
 template <class T> KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return -floor(-x); }
 template <class T> KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return copysign(floor(abs(x)), x); }
 #endif
 
 #if KERNOPS_SIMD == 3  // x 2^k for whole k
-KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) { return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v); }
-KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v); }
+KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) {
+  return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v);
+}
+KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) {
+  return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v);
+}
 #endif
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND

@@ -1,32 +1,36 @@
-// What differs between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc
-// and NVRTC.
+// What differs between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc and
+// NVRTC (which knows no standard headers).
 #pragma once
 
-#ifdef __CUDACC_RTC__
-#include <cuda/std/cmath>
-#include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
-namespace std = cuda::std;
-#else
+#ifndef __CUDACC_RTC__
 #include <cmath>
-#include <cstdint>
-#include <type_traits>
 #endif
 
 #ifdef __CUDACC__
 #define KERNOPS_FN __host__ __device__ __forceinline__
+#define KERNOPS_UNROLL _Pragma("unroll")
+#define KERNOPS_TEXT_OF(x) #x
+#define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
 #elif defined(KERNOPS_INLINE)
 #define KERNOPS_FN KERNOPS_INLINE  // isa.h
+#define KERNOPS_UNROLL
 #else
 #define KERNOPS_FN inline
+#define KERNOPS_UNROLL
 #endif
 
-// The engine lives in an inline namespace named after the instruction set, so that code for one never links
-// to another.
+// The engine lives in an inline namespace named after the instruction set, so that code for one never links to another.
 #ifndef KERNOPS_ISA
-#define KERNOPS_ISA scalar
+#define KERNOPS_ISA one_lane
 #endif
 
 namespace kernops {
-template <class T> using enable_scalar = typename std::enable_if<std::is_floating_point<T>::value, T>::type;
-}
+template <class T> struct Scalar {};
+template <> struct Scalar<float> { using type = float; };
+template <> struct Scalar<double> { using type = double; };
+template <> struct Scalar<int> { using type = int; };
+template <> struct Scalar<long> { using type = long; };
+template <> struct Scalar<long long> { using type = long long; };
+// T, where T is a number and not a pack.
+template <class T> using if_scalar = typename Scalar<T>::type;
+}  // namespace kernops

@@ -16,7 +16,7 @@ template <class R, class V, class I> struct State {
   I j[R::indices > 0 ? R::indices : 1];
 };
 
-template <class V> KERNOPS_FN V infinity() { return V(__builtin_huge_val()); }
+template <class V> KERNOPS_FN V infinity() { return V(1) / V(0); }
 
 // Knuth's TwoSum: sum + error is exactly a + b.
 template <class V> KERNOPS_FN void two_sum(V a, V b, V& sum, V& error) {

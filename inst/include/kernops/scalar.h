@@ -1,49 +1,41 @@
-// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. pack.h gives
-// the same names to SIMD packs, so that a row of ops.def reads the same everywhere.
+// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. pack.h gives the same
+// names to SIMD packs, so that a row of ops.def reads the same everywhere.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+#ifdef __CUDACC__
+#define KERNOPS_MATH(name)                                      \
+  KERNOPS_FN float name(float x) { return ::name##f(x); }       \
+  KERNOPS_FN double name(double x) { return ::name(x); }
+#define KERNOPS_MATH2(name)                                               \
+  KERNOPS_FN float name(float x, float y) { return ::name##f(x, y); }     \
+  KERNOPS_FN double name(double x, double y) { return ::name(x, y); }
+KERNOPS_FN float abs(float x) { return ::fabsf(x); }
+KERNOPS_FN double abs(double x) { return ::fabs(x); }
+#else
+#define KERNOPS_MATH(name) using std::name;
+#define KERNOPS_MATH2(name) using std::name;
 using std::abs;
-using std::acos;
-using std::asin;
-using std::atan;
-using std::atan2;
-using std::ceil;
-using std::cos;
-using std::cosh;
-using std::erf;
-using std::erfc;
-using std::exp;
-using std::expm1;
-using std::floor;
-using std::hypot;
-using std::isnan;
-using std::log;
-using std::log10;
-using std::log1p;
-using std::log2;
-using std::pow;
-using std::rint;
-using std::sin;
-using std::sinh;
-using std::sqrt;
-using std::tan;
-using std::tanh;
-using std::trunc;
+#endif
+
+KERNOPS_MATH(sqrt) KERNOPS_MATH(floor) KERNOPS_MATH(ceil) KERNOPS_MATH(trunc) KERNOPS_MATH(rint)
+KERNOPS_MATH(exp) KERNOPS_MATH(expm1) KERNOPS_MATH(log) KERNOPS_MATH(log1p) KERNOPS_MATH(log2) KERNOPS_MATH(log10)
+KERNOPS_MATH(sin) KERNOPS_MATH(cos) KERNOPS_MATH(tan) KERNOPS_MATH(asin) KERNOPS_MATH(acos) KERNOPS_MATH(atan)
+KERNOPS_MATH(sinh) KERNOPS_MATH(cosh) KERNOPS_MATH(tanh) KERNOPS_MATH(erf) KERNOPS_MATH(erfc)
+KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot)
+#undef KERNOPS_MATH
+#undef KERNOPS_MATH2
 
 // NaN wins, as in R.
-template <class T> KERNOPS_FN enable_scalar<T> max(T x, T y) { return x > y || x != x ? x : y; }
-template <class T> KERNOPS_FN enable_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
-template <class T>
-KERNOPS_FN typename std::enable_if<std::is_arithmetic<T>::value, T>::type select(bool condition, T x, T y) {
-  return condition ? x : y;
-}
+template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != x ? x : y; }
+template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
+template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }
 
 // Calls f on each lane; a scalar is its own only lane.
-template <class F, class T> KERNOPS_FN enable_scalar<T> lanewise(F f, T x) { return f(x); }
+template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x) { return f(x); }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

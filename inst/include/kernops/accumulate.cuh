@@ -1,0 +1,180 @@
+// How one thread's row takes in the values of its pairs; the counterpart of accumulate.h.
+//
+//   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
+//   merge(o): o joins, its indices come later   finish(out, stride): the results
+#pragma once
+#include <kernops/reductions.h>
+#include <kernops/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
+template <class T, class R, int F, int W> struct EntrywiseRow {
+  static constexpr int group = 1;
+  State<R, T, int> s[F];
+
+  KERNOPS_FN void start() {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) R::start(s[k]);
+  }
+  template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u) {
+      if (u >= n) break;
+      KERNOPS_UNROLL
+      for (int k = 0; k < F; ++k) R::add(s[k], W ? f[u][k] * w[u][k] : f[u][k], j + u);
+    }
+  }
+  KERNOPS_FN void settle() {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) R::settle(s[k]);
+  }
+  KERNOPS_FN void merge(const EntrywiseRow& o) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
+  }
+  KERNOPS_FN void finish(double* out, long long stride, bool any) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) {
+      if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;  // all are equally infinite: the first
+      KERNOPS_UNROLL
+      for (int n = 0; n < R::outputs; ++n) out[(n * F + k) * stride] = R::finish(s[k], n);
+    }
+  }
+};
+
+// Sums of exp(f - max f) * w. The maximum of a group is taken first, so there is one exp per pair.
+template <class T, int W, bool softmax> struct ShiftedExpRow {
+  static constexpr int group = 8;
+  T shift;
+  State<BlockSum, T, int> mass[1], s[W];
+
+  static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1.7976931348623157e308) : T(-3.4028234663852886e38); }
+  KERNOPS_FN static void scale(State<BlockSum, T, int>& sum, T factor) {
+    sum.v[0] *= factor, sum.v[1] *= factor, sum.v[2] *= factor;
+  }
+  KERNOPS_FN void rescale(T highest) {
+    if (highest == shift) return;
+    const T factor = exp(shift - highest);
+    shift = highest;
+    scale(mass[0], factor);
+    KERNOPS_UNROLL
+    for (int k = 0; k < W; ++k) scale(s[k], factor);
+  }
+
+  KERNOPS_FN void start() {
+    shift = lowest();
+    BlockSum::start(mass[0]);
+    KERNOPS_UNROLL
+    for (int k = 0; k < W; ++k) BlockSum::start(s[k]);
+  }
+  template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
+    T highest = shift;
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u)
+      if (u < n) highest = max(highest, f[u][0]);
+    rescale(highest);
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u) {
+      if (u >= n) break;
+      const T e = f[u][0] == shift ? T(1) : exp(f[u][0] - shift);
+      if (softmax) mass[0].v[2] += e;
+      KERNOPS_UNROLL
+      for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
+    }
+  }
+  KERNOPS_FN void settle() {
+    BlockSum::settle(mass[0]);
+    KERNOPS_UNROLL
+    for (int k = 0; k < W; ++k) BlockSum::settle(s[k]);
+  }
+  KERNOPS_FN void merge(ShiftedExpRow o) {
+    const T highest = max(shift, o.shift);
+    rescale(highest);
+    o.rescale(highest);
+    BlockSum::merge(mass[0], o.mass[0]);
+    KERNOPS_UNROLL
+    for (int k = 0; k < W; ++k) BlockSum::merge(s[k], o.s[k]);
+  }
+  KERNOPS_FN void finish(double* out, long long stride, bool) {
+    const double total = BlockSum::finish(mass[0], 0);
+    KERNOPS_UNROLL
+    for (int k = 0; k < W; ++k) {
+      const double sum = BlockSum::finish(s[k], 0);
+      out[k * stride] = softmax ? sum / total : double(shift) + log(sum);
+    }
+  }
+};
+
+// The K smallest of each entry, ascending, the earlier first among equals, NaN last; j = -1 marks a free place.
+template <class T, int F, int K, int first, int last> struct KSmallestRow {
+  static constexpr int group = 1;
+  T v[F][K];
+  int j[F][K];
+
+  KERNOPS_FN void start() {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k)
+      KERNOPS_UNROLL
+      for (int n = 0; n < K; ++n) v[k][n] = infinity<T>(), j[k][n] = -1;
+  }
+  KERNOPS_FN bool before(T x, int k, int n) const { return j[k][n] < 0 || x < v[k][n] || (v[k][n] != v[k][n] && x == x); }
+  // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
+  KERNOPS_FN void insert(T x, int index, int k) {
+    if (!before(x, k, K - 1)) return;
+    bool here = true;
+    KERNOPS_UNROLL
+    for (int n = K - 1; n > 0; --n) {
+      const bool moves = before(x, k, n - 1);
+      v[k][n] = moves ? v[k][n - 1] : here ? x : v[k][n];
+      j[k][n] = moves ? j[k][n - 1] : here ? index : j[k][n];
+      here = here && moves;
+    }
+    if (here) v[k][0] = x, j[k][0] = index;
+  }
+  template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u)
+      KERNOPS_UNROLL
+      for (int k = 0; k < F; ++k)
+        if (u < n) insert(f[u][k], index + u, k);
+  }
+  KERNOPS_FN void settle() {}
+  KERNOPS_FN void merge(const KSmallestRow& o) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k)
+      for (int n = 0; n < K; ++n)
+        if (o.j[k][n] >= 0) insert(o.v[k][n], o.j[k][n], k);
+  }
+  KERNOPS_FN void finish(double* out, long long stride, bool) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k)
+      KERNOPS_UNROLL
+      for (int n = 0; n < K; ++n) {
+        if (first == 0) out[(n * F + k) * stride] = v[k][n];
+        if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
+      }
+  }
+};
+
+// The engines that reductions.def names: of numbers T, F entries reduced, W weights (0 for none), K kept.
+namespace engines {
+template <class T, int F, int W, int K> using Sum = EntrywiseRow<T, BlockSum, F, W>;
+template <class T, int F, int W, int K> using DirectSum = EntrywiseRow<T, kernops::DirectSum, F, W>;
+template <class T, int F, int W, int K> using KahanSum = EntrywiseRow<T, kernops::KahanSum, F, W>;
+template <class T, int F, int W, int K> using LogSumExp = ShiftedExpRow<T, W ? W : 1, false>;
+template <class T, int F, int W, int K> using SoftMax = ShiftedExpRow<T, W, true>;
+template <class T, int F, int W, int K> using Min = EntrywiseRow<T, Extreme<1>, F, 0>;
+template <class T, int F, int W, int K> using Max = EntrywiseRow<T, Extreme<-1>, F, 0>;
+template <class T, int F, int W, int K> using ArgMin = EntrywiseRow<T, ExtremeAt<1, 1, 1>, F, 0>;
+template <class T, int F, int W, int K> using ArgMax = EntrywiseRow<T, ExtremeAt<-1, 1, 1>, F, 0>;
+template <class T, int F, int W, int K> using MinArgMin = EntrywiseRow<T, ExtremeAt<1, 0, 1>, F, 0>;
+template <class T, int F, int W, int K> using MaxArgMax = EntrywiseRow<T, ExtremeAt<-1, 0, 1>, F, 0>;
+template <class T, int F, int W, int K> using KMin = KSmallestRow<T, F, K, 0, 0>;
+template <class T, int F, int W, int K> using ArgKMin = KSmallestRow<T, F, K, 1, 1>;
+template <class T, int F, int W, int K> using KMinArgKMin = KSmallestRow<T, F, K, 0, 1>;
+}  // namespace engines
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

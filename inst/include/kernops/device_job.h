@@ -1,0 +1,34 @@
+// What the host hands to the kernels of map_reduce.cuh: plain structs, the same for both.
+#pragma once
+
+namespace kernops {
+
+// Where `size` entries of a place come from: entry k of item n at data[k * entry + n * item].
+struct DeviceSource {
+  enum Kind { constant, doubles, floats, index } kind;
+  const void* data;
+  long long entry, item, first;  // an index is first + n + 1
+  double value;
+  int offset, size;
+};
+
+// Fills a place: out[n * stride + k], k < entries, n < count.
+struct AxisJob {
+  const DeviceSource* sources;
+  int source_count, stride;
+  const void* once;
+  void* out;
+  long long count;
+};
+
+struct PairJob {
+  const void *once, *rows, *lanes;  // filled places
+  long long row_begin, row_end, lane_count;
+  long long chunk;  // lanes that one block reduces
+  int chunks;
+  void* partials;   // of each row, chunk by chunk, where there are several
+  double* out;      // entry k of row n at out[k * out_entry + n * out_row]
+  long long out_entry, out_row;
+};
+
+}  // namespace kernops

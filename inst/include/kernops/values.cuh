@@ -1,0 +1,56 @@
+// Values in registers, and operations of ops.def on them: what generated text is made of.
+#pragma once
+#include <kernops/ops.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Entries of compile-time number; one of size 1 repeats.
+template <class T, int N> struct Vec {
+  T v[N];
+  KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
+};
+
+template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
+
+// Entries offset .. offset + size - 1 of a longer value.
+template <int offset, int size, class T, int N> KERNOPS_FN Vec<T, size> part(const Vec<T, N>& whole) {
+  Vec<T, size> some;
+  KERNOPS_UNROLL
+  for (int k = 0; k < size; ++k) some.v[k] = whole.v[offset + k];
+  return some;
+}
+template <int offset, int size, class T, int N> KERNOPS_FN void put(Vec<T, N>& whole, const Vec<T, size>& some) {
+  KERNOPS_UNROLL
+  for (int k = 0; k < size; ++k) whole.v[offset + k] = some.v[k];
+}
+
+// How an operation sees its arguments: one type for all three, as in the CPU's tiles.
+template <class T> struct RegisterView {
+  const T* v;
+  bool repeats;
+  KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
+};
+
+template <class Op, int size, int p, int q, class T, int A, int B, int C>
+KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b, const Vec<T, C>& c) {
+  using View = RegisterView<T>;
+  Vec<T, size> result;
+  KERNOPS_UNROLL
+  for (int k = 0; k < size; ++k)
+    result.v[k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
+  return result;
+}
+template <class Op, int size, int p, int q, class T, int A, int B>
+KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b) {
+  return apply<Op, size, p, q>(a, b, one<T>());
+}
+template <class Op, int size, int p, int q, class T, int A> KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a) {
+  return apply<Op, size, p, q>(a, one<T>(), one<T>());
+}
+template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> apply() {
+  return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,127 @@
+// Opens libcuda and libnvrtc. On systems without dlopen there is no CUDA.
+#include "cuda_driver.h"
+
+#include <cstdlib>
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+#ifdef _WIN32
+void* open_library(const std::string&) { return nullptr; }
+void* find_symbol(void*, const char*) { return nullptr; }
+#else
+void* open_library(const std::string& name) { return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); }
+void* find_symbol(void* library, const char* name) { return dlsym(library, name); }
+#endif
+
+template <class F> void find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(find_symbol(library, name));
+  if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
+}
+
+Driver open_driver() {
+  void* library = open_library("libcuda.so.1");
+  if (!library) throw CudaError("no NVIDIA driver was found (libcuda.so.1 cannot be opened)");
+  Driver d;
+#define FIND(name) find(library, #name, d.name);
+  FIND(cuInit) FIND(cuDriverGetVersion) FIND(cuGetErrorString) FIND(cuDeviceGetCount) FIND(cuDeviceGet)
+  FIND(cuDeviceGetName) FIND(cuDeviceGetAttribute) FIND(cuDevicePrimaryCtxRetain) FIND(cuCtxSetCurrent)
+  FIND(cuCtxSynchronize) FIND(cuMemGetInfo_v2) FIND(cuMemAlloc_v2) FIND(cuMemFree_v2) FIND(cuMemcpyHtoD_v2)
+  FIND(cuMemcpyDtoH_v2) FIND(cuMemcpyDtoD_v2) FIND(cuModuleLoadData) FIND(cuModuleUnload) FIND(cuModuleGetFunction)
+  FIND(cuModuleGetGlobal_v2) FIND(cuOccupancyMaxActiveBlocksPerMultiprocessor) FIND(cuLaunchKernel)
+#undef FIND
+  d.check(d.cuInit(0), "starting the NVIDIA driver");
+  int devices = 0;
+  d.check(d.cuDeviceGetCount(&devices), "counting the GPUs");
+  if (devices == 0) throw CudaError("the NVIDIA driver sees no GPU");
+  return d;
+}
+
+struct Compiler {
+  int (*nvrtcVersion)(int*, int*);
+  const char* (*nvrtcGetErrorString)(int);
+  int (*nvrtcCreateProgram)(void**, const char*, const char*, int, const char* const*, const char* const*);
+  int (*nvrtcCompileProgram)(void*, int, const char* const*);
+  int (*nvrtcGetProgramLogSize)(void*, size_t*);
+  int (*nvrtcGetProgramLog)(void*, char*);
+  int (*nvrtcGetCUBINSize)(void*, size_t*);
+  int (*nvrtcGetCUBIN)(void*, char*);
+  int (*nvrtcDestroyProgram)(void**);
+};
+
+Compiler open_compiler() {
+  std::vector<std::string> folders = {""};
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* home = std::getenv(variable)) folders.push_back(std::string(home) + "/lib64/");
+  folders.push_back("/usr/local/cuda/lib64/");
+  void* library = nullptr;
+  for (const std::string& folder : folders)
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+      if (!library) library = open_library(folder + name);
+  if (!library) throw CudaError("NVRTC, the CUDA run-time compiler, was not found (libnvrtc.so); set CUDA_HOME to the CUDA toolkit");
+  Compiler c;
+#define FIND(name) find(library, #name, c.name);
+  FIND(nvrtcVersion) FIND(nvrtcGetErrorString) FIND(nvrtcCreateProgram) FIND(nvrtcCompileProgram)
+  FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize) FIND(nvrtcGetCUBIN)
+  FIND(nvrtcDestroyProgram)
+#undef FIND
+  return c;
+}
+
+const Compiler& compiler() {
+  static const Compiler opened = open_compiler();
+  return opened;
+}
+
+}  // namespace
+
+void Driver::check(Result result, const char* what) const {
+  if (result == 0) return;
+  const char* reason = nullptr;
+  cuGetErrorString(result, &reason);
+  const bool memory = result == 2;  // CUDA_ERROR_OUT_OF_MEMORY
+  throw CudaError(std::string(what) + " failed: " + (reason ? reason : "unknown error"), memory ? "memory" : "cuda");
+}
+
+const Driver& driver() {
+  static const Driver opened = open_driver();
+  return opened;
+}
+
+std::string compiler_version() {
+  int major = 0, minor = 0;
+  compiler().nvrtcVersion(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include) {
+  const Compiler& c = compiler();
+  const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
+  const char* options[] = {arch.c_str(), folder.c_str(), "--std=c++17"};
+  void* program = nullptr;
+  if (c.nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr) != 0)
+    throw CudaError("NVRTC cannot start", "compile");
+  const int result = c.nvrtcCompileProgram(program, 3, options);
+  std::vector<char> binary;
+  size_t size = 0;
+  if (result == 0) {
+    c.nvrtcGetCUBINSize(program, &size);
+    binary.resize(size);
+    c.nvrtcGetCUBIN(program, binary.data());
+    c.nvrtcDestroyProgram(&program);
+    return binary;
+  }
+  c.nvrtcGetProgramLogSize(program, &size);
+  std::vector<char> log(size + 1, '\0');
+  c.nvrtcGetProgramLog(program, log.data());
+  c.nvrtcDestroyProgram(&program);
+  throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log.data(), "compile");
+}
+
+}  // namespace cuda
+}  // namespace kernops
