@@ -33,7 +33,7 @@ the <- new.env(parent = emptyenv())
 check_backend <- function(backend, call = caller_env()) {
   choices <- c("auto", "cpu", "cuda")
   if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
-  backend <- arg_match0(backend, choices, error_call = call)
+  check_choice(backend, "backend", choices, call)
   if (backend == "cuda" && nzchar(problem <- cuda_problem())) {
     stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
                            i = "{.run kernops::kernops_sitrep()} says more; {.code backend = \"cpu\"} always works."),
@@ -45,7 +45,7 @@ check_backend <- function(backend, call = caller_env()) {
 check_precision <- function(precision, call = caller_env()) {
   choices <- c("float64", "float32")
   if (identical(precision, choices)) precision <- kernops_option("precision", "float64")
-  arg_match0(precision, choices, arg_nm = "precision", error_call = call)
+  check_choice(precision, "precision", choices, call)
 }
 
 .onLoad <- function(libname, pkgname) {

@@ -1,6 +1,6 @@
 # Every message to the user: stop_*() says what went wrong, with class kernops_error and a child of it.
 
-#' @importFrom rlang abort arg_match0 caller_env warn %||%
+#' @importFrom rlang abort caller_env %||%
 NULL
 
 stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()) {
@@ -11,6 +11,11 @@ stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()
 # Called by the C++ border, with plain text.
 stop_input <- function(kind, message) {
   abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
+}
+
+check_choice <- function(x, name, choices, call = caller_env()) {
+  if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
+  stop_kernops("input", "{.arg {name}} must be one of {.or {.val {choices}}}, not {.val {x}}.", call = call)
 }
 
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.

@@ -24,7 +24,7 @@
 #' grad(list(x = x, y = y, eta = eta)) # row i is 2 * sum_j eta_j (x_i - y_j)
 #' @export
 keops_grad <- function(op, var) {
-  if (!inherits(op, "keops_kernel")) stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.")
+  check_operator(op)
   from <- environment(op)
   names <- from$about$variables$name
   var <- variable_name(var, names)
@@ -35,9 +35,15 @@ keops_grad <- function(op, var) {
                   from$sum_scheme, from$precision, from$backend)
 }
 
+check_operator <- function(op, call = caller_env()) {
+  if (!inherits(op, "keops_kernel")) {
+    stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.", call = call)
+  }
+}
+
 variable_name <- function(var, names, call = caller_env()) {
   if (is.character(var) && length(var) == 1 && var %in% names) return(var)
   if (is.numeric(var) && length(var) == 1 && var %in% (seq_along(names) - 1)) return(names[[var + 1]])
-  stop_kernops("input", c("{.arg var} must be one of {.val {names}}, or a position from 0 to {length(names) - 1}.",
+  stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 0 to {length(names) - 1}.",
                           x = "It is {.val {var}}."), call = call)
 }

@@ -70,16 +70,18 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
                          precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda")) {
   check_text(formula, "formula", one = TRUE)
   check_text(args, "args", one = FALSE)
-  sum_scheme <- arg_match0(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme"))
+  sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
   backend <- check_backend(backend)
   kernel_operator(formula, args, sum_scheme, precision, backend)
 }
 
+sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
+
 kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
   kernel <- kernel_compile(formula, args)
   about <- kernel_describe(kernel)
-  scheme <- match(sum_scheme, c("auto", "direct_sum", "block_sum", "kahan_scheme")) - 1L
+  scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
   op <- function(input, inner_dim = "col") {

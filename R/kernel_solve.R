@@ -36,24 +36,24 @@
 #' fit
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL) {
-  if (!inherits(op, "keops_kernel")) stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.")
+  check_operator(op)
   variables <- environment(op)$about$variables
-  b_name <- variable_name(b_name, variables$name)
+  check_choice(b_name, "b_name", variables$name[variables$category != "Pm"])
   input <- stats::setNames(match_input(input, variables$name), variables$name)
   b <- as.matrix(input[[b_name]])
   storage.mode(b) <- "double"
   check_number(lambda, "lambda", least = 0)
-  check_number(tol, "tol", least = .Machine$double.xmin)
+  check_number(tol, "tol", least = 0, above = TRUE)
   maxit <- maxit %||% min(10 * nrow(b), 1e4)
-  check_number(maxit, "maxit", least = 0)
+  check_number(maxit, "maxit", least = 1, whole = TRUE)
   if (!all(is.finite(b))) stop_kernops("input", "The right-hand side {.code {b_name}} must be finite.")
   product <- function(a) {
     input[[b_name]] <- a
-    result <- op(input) + lambda * a
+    result <- op(input)
     if (!identical(dim(result), dim(a))) {
       stop_kernops("dim", "{.arg op} must map {.code {b_name}} to its own shape, {nrow(b)} x {ncol(b)}, not to {nrow(result)} x {ncol(result)}.")
     }
-    result
+    result + lambda * a
   }
   start <- check_start(x0, b)
   warn_unless_converged(conjugate_gradients(product, b, start, tol, maxit), tol)
@@ -90,9 +90,11 @@ conjugate_gradients <- function(product, b, x, tol, maxit) {
 
 column_norm <- function(x) sqrt(colSums(x^2))
 
-check_number <- function(x, name, least, call = caller_env()) {
-  if (is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least) return(invisible())
-  stop_kernops("input", "{.arg {name}} must be one finite number, at least {least}.", call = call)
+check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = caller_env()) {
+  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && !(whole && x != floor(x))
+  if (fits) return(invisible())
+  what <- paste(if (whole) "whole" else "finite", "number,", if (above) "above" else "at least")
+  stop_kernops("input", "{.arg {name}} must be one {what} {least}.", call = call)
 }
 
 check_start <- function(x0, b, call = caller_env()) {

@@ -1,5 +1,17 @@
-# The backends of this build: one test body serves them all.
-backends <- \() "cpu"
+# Why this machine has no "cuda" backend; NULL where it has one.
+cuda_refusal <- function() {
+  use <- \() keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cuda")
+  tryCatch({use(); NULL}, kernops_cuda_error = conditionMessage)
+}
+
+# The backends of this machine: one test body serves them all.
+backends <- local({
+  usable <- NULL
+  function() {
+    if (is.null(usable)) usable <<- c("cpu", if (is.null(cuda_refusal())) "cuda")
+    usable
+  }
+})
 
 # body(kernel, precision), with kernel(formula, args, ...) the keops_kernel() of that backend and precision.
 for_each_backend <- function(body) {
@@ -14,7 +26,7 @@ expect_close <- function(actual, expected, precision = "float64",
                          tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL) {
   expected <- as.matrix(expected)
   finite <- is.finite(expected)
-  scale <- max(abs(expected[finite]), 1e-4)
+  scale <- max(abs(expected[finite]), 0.01)
   error <- max(abs(actual[finite] - expected[finite]) / scale, 0)
   described <- paste0("(", paste(c(precision, info), collapse = ", "), ")")
   expect(is.numeric(actual) && identical(dim(actual), dim(expected)),
@@ -46,5 +58,11 @@ value_of <- function(formula, ..., precision = "float64") {
   as.vector(op(c(list(u = 1, w = 1), parameters)))
 }
 
-# An error of this class, which is a kernops_error, whose message is in the snapshots.
-expect_kernops_error <- \(code, class) expect_s3_class(expect_error(code, class = class), "kernops_error")
+# One test for each line of an alist(): the code stops with this class, and its message is in the snapshots.
+test_mistakes <- function(class, mistakes, env = parent.frame()) {
+  for (mistake in names(mistakes)) test_that(paste("a mistake is explained:", mistake), {
+    code <- mistakes[[mistake]]
+    expect_s3_class(expect_error(eval(code, env), class = class), "kernops_error")
+    eval(bquote(expect_snapshot(.(code), error = TRUE)), env)
+  })
+}

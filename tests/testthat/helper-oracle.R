@@ -5,7 +5,7 @@
 #
 # f(a, b, c, p, q) is the value for one pair. A domain draws numbers such that the sum of two draws is an
 # argument that f accepts, away from its kinks, so that an argument can be Vi + Vj. For random m and n,
-# sizes(m, n) are the sizes of the vector arguments and integers(m, n) the integer arguments. flat: the gradient
+# sizes(m, n) are the sizes of the vector arguments, integers(m, n) the integer arguments. flat: the gradient
 # is 0, also at the jumps.
 
 each <- function(f, ..., integers = \(m, n) NULL, flat = FALSE) {

@@ -28,7 +28,7 @@ log_sum_exp <- function(v, w) {
 # Places beyond the last term hold Inf; a NaN of the data stays.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
-# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value for one pair, w(x, y, p) its weight.
+# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight.
 oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL) {
   pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)
   terms <- if (axis == 1) nrow(y) else nrow(x)

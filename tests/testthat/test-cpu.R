@@ -1,7 +1,8 @@
 # What the CPU backend adds to the formulas: threads, instruction sets, interrupts.
 
 gaussian <- function(...) {
-  keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)"), ...)
+  args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
+  keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args, backend = "cpu", ...)
 }
 
 test_that("the number of threads changes no bit of a result", {
@@ -12,7 +13,7 @@ test_that("the number of threads changes no bit of a result", {
   for (size in sizes) {
     input <- list(uniform(size[1], 2), uniform(size[2], 2))
     for (formula in formulas) {
-      op <- keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"))
+      op <- keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"), backend = "cpu")
       on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
       alone <- on_threads(1)
       for (n in c(2, 3, 8)) expect_identical(on_threads(n), alone, label = paste(formula, toString(size), n))
@@ -26,13 +27,16 @@ test_that("the same call gives the same bits again", {
   expect_identical(gaussian()(input), gaussian()(input))
 })
 
-test_that("a wrong number of threads is an error", {
-  input <- list(uniform(5, 3), uniform(7, 3), uniform(7, 2))
-  for (n in list(0, -1, "two", NA, 1.5)) {
-    withr::local_options(kernops.threads = n)
-    expect_kernops_error(gaussian()(input), "kernops_input_error")
-  }
-})
+small <- list(matrix(1, 5, 3), matrix(1, 7, 3), matrix(1, 7, 2))
+with_option <- \(...) withr::with_options(list(...), gaussian()(small))
+test_mistakes("kernops_input_error", alist(
+  `no threads` = with_option(kernops.threads = 0),
+  `negative threads` = with_option(kernops.threads = -1),
+  `half a thread` = with_option(kernops.threads = 1.5),
+  `threads in words` = with_option(kernops.threads = "two"),
+  `missing number of threads` = with_option(kernops.threads = NA),
+  `unknown instruction set` = with_option(kernops.isa = "abacus")
+))
 
 for (isa in c("baseline", "avx2", "avx512")) {
   test_that(paste("every instruction set computes the same sums:", isa), {
@@ -44,22 +48,18 @@ for (isa in c("baseline", "avx2", "avx512")) {
     b <- uniform(333, 2)
     distances <- outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * x %*% t(y)
     nearest <- t(apply(distances, 1, order))[, 1:4]
-    for_each_backend(function(kernel, precision) {
+    neighbours <- "ArgKMin_Reduction(SqDist(x, y), 4, 1)"
+    for (precision in c("float64", "float32")) {
+      kernel <- \(...) keops_kernel(..., precision = precision, backend = "cpu")
       expect_close(gaussian(precision = precision)(list(x, y, b)), exp(-distances) %*% b, precision)
-      neighbours <- kernel("ArgKMin_Reduction(SqDist(x, y), 4, 1)", c("x = Vi(3)", "y = Vj(3)"))
-      expect_identical(neighbours(list(x, y)), nearest)
-    })
+      expect_identical(kernel(neighbours, c("x = Vi(3)", "y = Vj(3)"))(list(x, y)), nearest)
+    }
   })
 }
 
-test_that("an unknown instruction set is an error", {
-  withr::local_options(kernops.isa = "abacus")
-  expect_kernops_error(gaussian()(list(uniform(5, 3), uniform(7, 3), uniform(7, 2))), "kernops_input_error")
-})
-
 # Runs script in another R, and interrupts it as Ctrl-C does once it has said that it is at work.
 interrupt <- function(script, after = 1) {
-  files <- withr::local_tempfile(c("script", "pid", "result"))
+  files <- file.path(withr::local_tempdir(), c("script", "pid", "result"))
   body <- bquote({
     .libPaths(.(.libPaths()))
     say_pid <- \() writeLines(as.character(Sys.getpid()), .(files[2]))
@@ -85,14 +85,15 @@ wait_for <- function(file, seconds) {
   file.exists(file)
 }
 
-test_that("Ctrl-C ends a huge job within moments, and the session lives on", {
+test_that("Ctrl-C ends a huge job within moments, and R lives on", {
   skip_on_os("windows")
   skip_on_cran()
   installed <- nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths()))
   skip_if_not(installed, "kernops is not installed")
   result <- interrupt(quote({
     x <- matrix(runif(6e6), ncol = 3)
-    op <- kernops::keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
+    args <- c("x = Vi(3)", "y = Vj(3)")
+    op <- kernops::keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", args, backend = "cpu")
     say_pid()
     start <- proc.time()[["elapsed"]]
     ended <- tryCatch({op(list(x, x)); "finished"}, interrupt = \(e) "interrupted")

@@ -127,24 +127,18 @@ test_that("eta comes last, by name or position, and may be in rows", {
   expect_identical(t(in_rows), gradient(list(x, y, eta)))
 })
 
-test_that("a mistake is explained", {
-  op <- square_distances()
-  input <- list(x = uniform(4, 3), y = uniform(5, 3))
-  mistakes <- list(
-    kernops_input_error = \() keops_grad(op, "z"),
-    kernops_input_error = \() keops_grad(op, 2),
-    kernops_input_error = \() keops_grad(op, -1),
-    kernops_input_error = \() keops_grad(op, 0.5),
-    kernops_input_error = \() keops_grad(op, c("x", "y")),
-    kernops_input_error = \() keops_grad(op, NA),
-    kernops_input_error = \() keops_grad(op),
-    kernops_input_error = \() keops_grad(sum, "x"),
-    kernops_input_error = \() keops_grad(op, "x")(input),
-    kernops_dim_error = \() keops_grad(op, "x")(c(input, list(eta = uniform(4)))),
-    kernops_dim_error = \() keops_grad(op, "x")(c(input, list(eta = uniform(5, 3))))
-  )
-  for (k in seq_along(mistakes)) {
-    expect_kernops_error(mistakes[[k]](), names(mistakes)[k])
-    expect_snapshot(mistakes[[k]](), error = TRUE)
-  }
-})
+input <- list(x = matrix(1, 4, 3), y = matrix(1, 5, 3))
+test_mistakes("kernops_input_error", alist(
+  `unknown variable` = keops_grad(square_distances(), "z"),
+  `position too large` = keops_grad(square_distances(), 2),
+  `negative position` = keops_grad(square_distances(), -1),
+  `position between two` = keops_grad(square_distances(), 0.5),
+  `two variables` = keops_grad(square_distances(), c("x", "y")),
+  `missing value for a variable` = keops_grad(square_distances(), NA),
+  `no operator` = keops_grad(sum, "x"),
+  `no eta` = keops_grad(square_distances(), "x")(input)
+))
+test_mistakes("kernops_dim_error", alist(
+  `eta with rows of x` = keops_grad(square_distances(), "x")(c(input, list(eta = 1:4))),
+  `eta with columns of x` = keops_grad(square_distances(), "x")(c(input, list(eta = matrix(1, 5, 3))))
+))

@@ -12,23 +12,6 @@ test_that("a sum over i has one row per j, a sum over j one row per i", {
   })
 })
 
-test_that("input is a list, by name in any order or by position, of points in rows or columns", {
-  withr::local_seed(2)
-  x <- uniform(10, 3)
-  y <- uniform(15, 3)
-  value <- dot()(list(x = x, y = y))
-  expect_identical(dot()(list(y = y, x = x)), value)
-  expect_identical(dot()(list(x, y)), value)
-  expect_identical(dot()(list(x = t(x), y = t(y)), inner_dim = "row"), t(value))
-  expect_identical(dot()(list(t(y), t(x))[2:1], inner_dim = "row"), t(value))
-  expect_error(dot()(list(x, y), inner_dim = "diagonal"), class = "kernops_input_error")
-})
-
-test_that("points in columns: the example of the help page", {
-  op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 0)", xy)
-  expect_identical(op(list(x = matrix(1:9, 3), y = matrix(3:8, 3)), inner_dim = "row"), t(c(63, 90)))
-})
-
 test_that("any number of points, of any dimension", {
   withr::local_seed(3)
   for (D in c(1, 2, 3, 16, 33, 100, 513)) {
@@ -45,6 +28,30 @@ test_that("any number of points, of any dimension", {
       })
     }
   }
+})
+
+test_that("very many points", {
+  for (n in c(524289, 1048577)) {
+    x <- seq_len(n)
+    op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+    expect_identical(op(list(x, 3)), cbind(3 * x))
+    expect_identical(op(list(3, x)), matrix(3 * n * (n + 1) / 2))
+  }
+})
+
+test_that("results of many columns", {
+  withr::local_seed(4)
+  x <- uniform(7, 513)
+  y <- uniform(300, 513)
+  for_each_backend(function(kernel, precision) {
+    op <- kernel("Sum_Reduction(x * y, 1)", c("x = Vi(513)", "y = Vj(513)"))
+    expect_close(op(list(x, y)), x * rep(colSums(y), each = 7), precision)
+  })
+})
+
+test_that("an index that no variable has takes one value", {
+  expect_identical(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(2)")(list(diag(2))), diag(2))
+  expect_identical(keops_kernel("Sum_Reduction(x, 0)", "x = Vi(2)")(list(diag(2))), matrix(1, 1, 2))
 })
 
 test_that("no points: no rows, or the value of an empty sum", {
@@ -65,35 +72,6 @@ test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
     expect_true(all(is.na(value[2:3])))
   })
   expect_true(is.na(dot(1)(list(matrix(c(1L, NA, 1L), 1), matrix(1, 1, 3)))))
-})
-
-test_that("integer, logical, data frame and vector input is as good as a matrix of doubles", {
-  args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
-  op <- keops_kernel("Sum_Reduction(s * SqDist(x, y) * b, 1)", args)
-  x <- matrix(c(1, 2, 3, 4, 5, 6), 3)
-  y <- matrix(c(1, 0, 1, 1), 2)
-  b <- c(2, -1)
-  value <- op(list(2, x, y, cbind(b)))
-  expect_identical(op(list(2L, array(as.integer(x), dim(x)), y == 1, as.integer(b))), value)
-  frames <- list(as.data.frame(x), data.frame(u = c(TRUE, FALSE), v = 1L), data.frame(b))
-  expect_identical(op(c(list(2), frames)), value)
-  expect_identical(op(list(matrix(2), x, y, b)), value)
-})
-
-test_that("the names of the rows stay on the result", {
-  x <- matrix(1:6, 2, dimnames = list(c("a", "b"), c("u", "v", "w")))
-  y <- matrix(1:9, 3, dimnames = list(letters[3:5], NULL))
-  expect_identical(dimnames(dot(1)(list(x, y))), list(c("a", "b"), NULL))
-  expect_identical(dimnames(dot(0)(list(x, y))), list(letters[3:5], NULL))
-  expect_identical(dimnames(dot(1)(list(t(x), t(y)), inner_dim = "row")), list(NULL, c("a", "b")))
-  expect_null(dimnames(dot(1)(list(unname(x), y))))
-})
-
-test_that("an operator changes nothing that it is given", {
-  x <- matrix(1, 2, 3)
-  y <- matrix(2, 2, 3)
-  invisible(dot(1)(list(x, y)))
-  expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
 })
 
 test_that("a parameter that changes costs neither time nor memory", {
@@ -137,43 +115,14 @@ test_that("float32 computes with 24 bits, float64 with 53", {
   expect_identical(sum_in("float32"), 1)
 })
 
-test_that("options that do not exist are errors", {
-  expect_kernops_error(dot(backend = "cuda"), "kernops_cuda_error")
-  expect_kernops_error(dot(backend = "quantum"), "kernops_input_error")
-  expect_kernops_error(dot(precision = "float16"), "kernops_input_error")
-  expect_snapshot(dot(backend = "cuda"), error = TRUE)
-  expect_snapshot(dot(precision = "float16"), error = TRUE)
+test_that("the option kernops.precision is a default, and arguments win", {
+  withr::local_options(kernops.precision = "float32")
+  third <- \(...) drop(keops_kernel("Sum_Reduction(x / 3, 1)", "x = Vi(1)", ...)(list(1)))
+  expect_identical(third(), 11184811 / 2^25)
+  expect_identical(third(precision = "float64"), 1 / 3)
 })
 
-test_that("wrong input is explained before anything runs", {
-  op <- keops_kernel("Sum_Reduction(s * (x|y) * b, 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
-  good <- list(s = 2, x = matrix(1, 4, 3), y = matrix(1, 5, 3), b = matrix(1, 5, 1))
-  with <- \(...) utils::modifyList(good, list(...))
-  wrong <- list(
-    kernops_input_error = good[-2],
-    kernops_input_error = c(good, list(z = 1)),
-    kernops_input_error = stats::setNames(good, c("s", "x", "z", "b")),
-    kernops_input_error = stats::setNames(good, c("s", "x", "x", "b")),
-    kernops_input_error = unname(good)[1:3],
-    kernops_input_error = list(),
-    kernops_input_error = NULL,
-    kernops_input_error = matrix(1, 4, 3),
-    kernops_input_error = with(x = matrix("1", 4, 3)),
-    kernops_input_error = replace(good, "x", list(NULL)),
-    kernops_input_error = with(x = sum),
-    kernops_input_error = with(x = matrix(1i, 4, 3)),
-    kernops_input_error = with(x = data.frame(letters[1:4], 1, 2)),
-    kernops_dim_error = with(x = array(1, c(4, 3, 2))),
-    kernops_dim_error = with(x = matrix(1, 4, 2)),
-    kernops_dim_error = with(x = 1:4),
-    kernops_dim_error = with(b = matrix(1, 6, 1)),
-    kernops_dim_error = with(s = 1:2),
-    kernops_dim_error = with(s = numeric())
-  )
-  for (k in seq_along(wrong)) {
-    expect_kernops_error(op(wrong[[k]]), names(wrong)[k])
-    expect_snapshot(op(wrong[[k]]), error = TRUE)
-  }
-  two <- keops_kernel("Sum_Reduction(u * x * y, 1)", c("u = Vi(1)", "x = Vi(1)", "y = Vj(1)"))
-  expect_kernops_error(two(list(1:3, 1:4, 1:5)), "kernops_dim_error")
-})
+test_mistakes("kernops_input_error", alist(
+  `unknown backend` = dot(backend = "quantum"),
+  `unknown precision` = dot(precision = "float16")
+))

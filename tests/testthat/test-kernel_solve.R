@@ -109,35 +109,35 @@ test_that("the product may run over the other axis", {
   expect_close(fit$solution, dense(case, 0.2), tolerance = 1e-8)
 })
 
-test_that("a mistake is explained", {
-  withr::local_seed(10)
-  case <- problem(10)
-  op <- gaussian()
-  solve_with <- \(..., op = gaussian(), b_name = "b", input = case$input) kernel_solve(op, b_name, input, ...)
-  mistakes <- list(
-    kernops_input_error = \() solve_with(tol = 0),
-    kernops_input_error = \() solve_with(tol = NA),
-    kernops_input_error = \() solve_with(tol = "small"),
-    kernops_input_error = \() solve_with(tol = c(1e-3, 1e-6)),
-    kernops_input_error = \() solve_with(maxit = 0),
-    kernops_input_error = \() solve_with(maxit = 2.5),
-    kernops_input_error = \() solve_with(lambda = -1),
-    kernops_input_error = \() solve_with(lambda = Inf),
-    kernops_input_error = \() solve_with(b_name = "z"),
-    kernops_input_error = \() solve_with(b_name = "s"),
-    kernops_input_error = \() solve_with(op = sum),
-    kernops_dim_error = \() solve_with(x0 = uniform(9)),
-    kernops_dim_error = \() solve_with(input = replace(case$input, "x", list(uniform(9, 2))))
-  )
-  for (k in seq_along(mistakes)) {
-    expect_kernops_error(mistakes[[k]](), names(mistakes)[k])
-    expect_snapshot(mistakes[[k]](), error = TRUE)
-  }
-})
-
 test_that("the result prints as a summary", {
   withr::local_seed(11)
   case <- problem(20)
   rounded <- \(lines) gsub("[0-9.]+e-[0-9]+", "<small>", lines)
   expect_snapshot(print(kernel_solve(gaussian(), "b", case$input, 5)), transform = rounded)
 })
+
+tiny <- list(s = 8, x = diag(2), y = diag(2), b = 1:2)
+solve_tiny <- \(..., b_name = "b", input = tiny) kernel_solve(gaussian(), b_name, input, ...)
+negative <- keops_kernel("Sum_Reduction(-(x|y) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+test_mistakes("kernops_input_error", alist(
+  `tol of 0` = solve_tiny(tol = 0),
+  `missing tol` = solve_tiny(tol = NA),
+  `tol in words` = solve_tiny(tol = "small"),
+  `two values of tol` = solve_tiny(tol = c(1e-3, 1e-6)),
+  `negative maxit` = solve_tiny(maxit = -1),
+  `fractional maxit` = solve_tiny(maxit = 2.5),
+  `missing maxit` = solve_tiny(maxit = NA),
+  `negative lambda` = solve_tiny(lambda = -1),
+  `infinite lambda` = solve_tiny(lambda = Inf),
+  `unknown b_name` = solve_tiny(b_name = "z"),
+  `b_name of a parameter` = solve_tiny(b_name = "s"),
+  `missing variable` = solve_tiny(input = tiny[-2]),
+  `missing right-hand side` = solve_tiny(input = replace(tiny, "b", list(c(1, NA)))),
+  `matrix that is not positive definite` = kernel_solve(negative, "b", tiny[-1]),
+  `no operator` = kernel_solve(sum, "b", tiny)
+))
+test_mistakes("kernops_dim_error", alist(
+  `start of the wrong size` = solve_tiny(x0 = 1:3),
+  `start in words` = solve_tiny(x0 = c("a", "b")),
+  `points that are not those of b` = solve_tiny(input = replace(tiny, "x", list(diag(3)[, 1:2])))
+))

@@ -77,60 +77,53 @@ test_that("depth costs time, never a crash", {
   }
 })
 
-mistakes <- list(
-  undeclared = list("Sum_Reduction(Exp(-z) * x * y, 1)"),
-  unbalanced = list("Sum_Reduction((x|y, 1)"),
-  unopened = list("Sum_Reduction(x|y), 1)"),
-  `unknown operation` = list("Sum_Reduction(Foo(x) * y, 1)"),
-  `misspelt operation` = list("Sum_Reduction(Exq(x) * y, 1)"),
-  `unknown reduction` = list("Sun_Reduction(x * y, 1)"),
-  `sizes that do not fit` = list("Sum_Reduction(x + y, 1)", c("x = Vi(3)", "y = Vj(7)")),
-  `dot product of unequal sizes` = list("Sum_Reduction(Scalprod(x, y), 1)", c("x = Vi(3)", "y = Vj(1)")),
-  `entry outside of the vector` = list("Sum_Reduction(Elem(x, 3) * y, 1)", c("x = Vi(3)", "y = Vj(1)")),
-  `alias cut short` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(3")),
-  `alias of no kind` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vk(3)")),
-  `alias of size 0` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(0)")),
-  `alias without a name` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "= Vj(3)")),
-  `duplicate names` = list("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "x = Vj(3)", "y = Vj(3)")),
-  `duplicate positions` = list("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(0, 3)")),
-  `some positions` = list("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(3)")),
-  `unused variable` = list("Sum_Reduction(Exp(x), 1)"),
-  `too few arguments` = list("Sum_Reduction(Scalprod(x) * y, 1)"),
-  `too many arguments` = list("Sum_Reduction(Exp(x, y), 1)"),
-  `number for an integer argument` = list("Sum_Reduction(Pow(x, 0.5) * y, 1)"),
-  `missing axis` = list("Sum_Reduction(x * y)"),
-  `axis that is none` = list("Sum_Reduction(x * y, 2)"),
-  `no reduction` = list("x * y"),
-  `KMin without K` = list("KMin_Reduction(x * y, 1)"),
-  `K of 0` = list("KMin_Reduction(x * y, 0, 1)"),
-  `weights for Min` = list("Min_Reduction(x, y, 1)"),
-  `text after the end` = list("Sum_Reduction(x * y, 1) x"),
-  `operator without operand` = list("Sum_Reduction(x * , 1)"),
-  `two operands in a row` = list("Sum_Reduction(x y, 1)"),
-  `unknown character` = list("Sum_Reduction(x $ y, 1)"),
-  `number too large` = list("Sum_Reduction(x * y * 1e999, 1)"),
-  `integer too large` = list("Sum_Reduction(Elem(x, 99999999999) * y, 1)"),
-  `malformed number` = list("Sum_Reduction(x * y * 1.2.3, 1)"),
-  `empty formula` = list(""),
-  `missing formula` = list(NA_character_),
-  `two formulas` = list(c("Sum_Reduction(x, 1)", "Sum_Reduction(y, 1)")),
-  `formula that is no text` = list(3),
-  `NULL formula` = list(NULL),
-  `args that are no text` = list("Sum_Reduction(x * y, 1)", 1:2),
-  `missing args` = list("Sum_Reduction(x * y, 1)", c("x = Vi(1)", NA))
-)
-for (mistake in names(mistakes)) {
-  test_that(paste("a mistake is explained at construction:", mistake), {
-    args <- if (length(mistakes[[mistake]]) > 1) mistakes[[mistake]][[2]] else c("x = Vi(1)", "y = Vj(1)")
-    build <- \() keops_kernel(mistakes[[mistake]][[1]], args)
-    expect_kernops_error(build(), "kernops_formula_error")
-    expect_snapshot(build(), error = TRUE)
-  })
-}
+build <- \(formula, args = c("x = Vi(1)", "y = Vj(1)")) keops_kernel(formula, args)
+test_mistakes("kernops_formula_error", alist(
+  undeclared = build("Sum_Reduction(Exp(-z) * x * y, 1)"),
+  unbalanced = build("Sum_Reduction((x|y, 1)"),
+  unopened = build("Sum_Reduction(x|y), 1)"),
+  `unknown operation` = build("Sum_Reduction(Foo(x) * y, 1)"),
+  `misspelt operation` = build("Sum_Reduction(Exq(x) * y, 1)"),
+  `unknown reduction` = build("Sun_Reduction(x * y, 1)"),
+  `sizes that do not fit` = build("Sum_Reduction(x + y, 1)", c("x = Vi(3)", "y = Vj(7)")),
+  `dot product of unequal sizes` = build("Sum_Reduction(Scalprod(x, y), 1)", c("x = Vi(3)", "y = Vj(1)")),
+  `entry outside of the vector` = build("Sum_Reduction(Elem(x, 3) * y, 1)", c("x = Vi(3)", "y = Vj(1)")),
+  `alias cut short` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(3")),
+  `alias of no kind` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vk(3)")),
+  `alias of size 0` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(0)")),
+  `alias without a name` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "= Vj(3)")),
+  `duplicate names` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "x = Vj(3)", "y = Vj(3)")),
+  `duplicate positions` = build("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(0, 3)")),
+  `some positions` = build("Sum_Reduction(x * y, 1)", c("x = Vi(0, 3)", "y = Vj(3)")),
+  `unused variable` = build("Sum_Reduction(Exp(x), 1)"),
+  `too few arguments` = build("Sum_Reduction(Scalprod(x) * y, 1)"),
+  `too many arguments` = build("Sum_Reduction(Exp(x, y), 1)"),
+  `number for an integer argument` = build("Sum_Reduction(Pow(x, 0.5) * y, 1)"),
+  `missing axis` = build("Sum_Reduction(x * y)"),
+  `axis that is none` = build("Sum_Reduction(x * y, 2)"),
+  `no reduction` = build("x * y"),
+  `KMin without K` = build("KMin_Reduction(x * y, 1)"),
+  `K of 0` = build("KMin_Reduction(x * y, 0, 1)"),
+  `weights for Min` = build("Min_Reduction(x, y, 1)"),
+  `text after the end` = build("Sum_Reduction(x * y, 1) x"),
+  `operator without operand` = build("Sum_Reduction(x * , 1)"),
+  `two operands in a row` = build("Sum_Reduction(x y, 1)"),
+  `unknown character` = build("Sum_Reduction(x $ y, 1)"),
+  `number too large` = build("Sum_Reduction(x * y * 1e999, 1)"),
+  `integer too large` = build("Sum_Reduction(Elem(x, 99999999999) * y, 1)"),
+  `malformed number` = build("Sum_Reduction(x * y * 1.2.3, 1)"),
+  `empty formula` = build(""),
+  `missing formula` = build(NA_character_),
+  `two formulas` = build(c("Sum_Reduction(x, 1)", "Sum_Reduction(y, 1)")),
+  `formula that is no text` = build(3),
+  `NULL formula` = build(NULL),
+  `args that are no text` = build("Sum_Reduction(x * y, 1)", 1:2),
+  `missing args` = build("Sum_Reduction(x * y, 1)", c("x = Vi(1)", NA))
+))
 
 test_that("a formula is never evaluated", {
   marker <- withr::local_tempfile()
   hostile <- sprintf("Sum_Reduction(file.create('%s') + x * y, 1)", marker)
-  expect_kernops_error(keops_kernel(hostile, c("x = Vi(1)", "y = Vj(1)")), "kernops_formula_error")
+  expect_error(build(hostile), class = "kernops_formula_error")
   expect_false(file.exists(marker))
 })

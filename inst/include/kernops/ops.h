@@ -38,11 +38,19 @@ template <class V> KERNOPS_FN V sign(V a) { return select(a > V(0), V(1), select
 template <class V> KERNOPS_FN V xlogx(V a) { return select(a == V(0), V(0), a * log(a)); }
 template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(0), V(1) / sqrt(a)); }
 
+// As R >= 4.0.0 rounds to decimals: of the two neighbours with so many digits the one that is nearer to a, of equals
+// the even one.
 template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   if (digits == 0) return rint(a);
-  const V scale = powi(V(10), digits < 0 ? -digits : digits);
-  const V rounded = digits < 0 ? rint(a / scale) * scale : rint(a * scale) / scale;
-  return select(abs(a) < V(1) / V(0), rounded, a);
+  const V x = abs(a), scale = powi(V(10), digits < 0 ? -digits : digits);
+  const V scaled = digits < 0 ? x / scale : x * scale, floored = floor(scaled), raised = ceil(scaled);
+  const V below = digits < 0 ? floored * scale : floored / scale, above = digits < 0 ? raised * scale : raised / scale;
+  const V half = floored * V(0.5);
+  const auto down = (x - below < above - x) | ((x - below == above - x) & (half == floor(half)));
+  const V rounded = select(a < V(0), -select(down, below, above), select(down, below, above));
+  const V finest = select(scale - scale == V(0), V(4503599627370496.0), V(0));  // beyond it there are no digits left
+  if (digits < 0) return select(scale - scale == V(0), select(x - x == V(0), rounded, a), a - a);
+  return select(scaled < finest, rounded, a);
 }
 
 // j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above,

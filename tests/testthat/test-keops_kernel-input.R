@@ -1,0 +1,83 @@
+# What an operator accepts as input, and what it answers to anything else.
+
+xy <- c("x = Vi(3)", "y = Vj(3)")
+dot <- \(axis = 0) keops_kernel(sprintf("Sum_Reduction((x|y), %d)", axis), xy)
+
+test_that("input is a list, by name in any order or by position, of points in rows or columns", {
+  withr::local_seed(2)
+  x <- uniform(10, 3)
+  y <- uniform(15, 3)
+  value <- dot()(list(x = x, y = y))
+  expect_identical(dot()(list(y = y, x = x)), value)
+  expect_identical(dot()(list(x, y)), value)
+  expect_identical(dot()(list(x = t(x), y = t(y)), inner_dim = "row"), t(value))
+  expect_identical(dot()(list(t(y), t(x))[2:1], inner_dim = "row"), t(value))
+})
+
+test_that("points in columns: the example of the help page", {
+  op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 0)", xy)
+  expect_identical(op(list(x = matrix(1:9, 3), y = matrix(3:8, 3)), inner_dim = "row"), t(c(63, 90)))
+})
+
+test_that("integer, logical, data frame and vector input is as good as a matrix of doubles", {
+  args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
+  op <- keops_kernel("Sum_Reduction(s * SqDist(x, y) * b, 1)", args)
+  x <- matrix(c(1, 2, 3, 4, 5, 6), 3)
+  y <- matrix(c(1, 0, 1, 1), 2)
+  b <- c(2, -1)
+  value <- op(list(2, x, y, cbind(b)))
+  expect_identical(op(list(2L, array(as.integer(x), dim(x)), y == 1, as.integer(b))), value)
+  frames <- list(as.data.frame(x), data.frame(u = c(TRUE, FALSE), v = 1L), data.frame(b))
+  expect_identical(op(c(list(2), frames)), value)
+  expect_identical(op(list(matrix(2), x, y, b)), value)
+})
+
+test_that("the names of the rows stay on the result", {
+  x <- matrix(1:6, 2, dimnames = list(c("a", "b"), c("u", "v", "w")))
+  y <- matrix(1:9, 3, dimnames = list(letters[3:5], NULL))
+  expect_identical(dimnames(dot(1)(list(x, y))), list(c("a", "b"), NULL))
+  expect_identical(dimnames(dot(0)(list(x, y))), list(letters[3:5], NULL))
+  expect_identical(dimnames(dot(1)(list(t(x), t(y)), inner_dim = "row")), list(NULL, c("a", "b")))
+  expect_null(dimnames(dot(1)(list(unname(x), y))))
+})
+
+test_that("an operator changes nothing that it is given", {
+  x <- matrix(1, 2, 3)
+  y <- matrix(2, 2, 3)
+  invisible(dot(1)(list(x, y)))
+  expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
+})
+
+weighted <- keops_kernel("Sum_Reduction(s * (x|y) * b, 1)", c("s = Pm(1)", xy, "b = Vj(1)"))
+good <- list(s = 2, x = matrix(1, 4, 3), y = matrix(1, 5, 3), b = matrix(1, 5, 1))
+with_x <- \(x) weighted(replace(good, "x", list(x)))
+renamed <- \(...) stats::setNames(good, c(...))
+test_mistakes("kernops_input_error", alist(
+  `unknown inner_dim` = weighted(good, inner_dim = "diagonal"),
+  `missing variable` = weighted(good[-2]),
+  `extra variable` = weighted(c(good, list(z = 1))),
+  `unknown variable` = weighted(renamed("s", "x", "z", "b")),
+  `variable given twice` = weighted(renamed("s", "x", "x", "b")),
+  `some names only` = weighted(renamed("s", "x", "", "b")),
+  `too few by position` = weighted(unname(good)[1:3]),
+  `empty list` = weighted(list()),
+  `NULL input` = weighted(NULL),
+  `input that is no list` = weighted(matrix(1, 4, 3)),
+  `text` = with_x(matrix("1", 4, 3)),
+  `NULL variable` = with_x(NULL),
+  `function` = with_x(mean),
+  `complex numbers` = with_x(matrix(1i, 4, 3)),
+  `factor` = with_x(factor(1:4)),
+  `list` = with_x(list(1, 2, 3)),
+  `data frame with text` = with_x(data.frame(letters[1:4], 1, 2))
+))
+test_mistakes("kernops_dim_error", alist(
+  `three dimensions` = with_x(array(1, c(4, 3, 2))),
+  `too few columns` = with_x(matrix(1, 4, 2)),
+  `points in columns` = with_x(matrix(1, 3, 4)),
+  `points in rows, said to be in columns` = weighted(good, inner_dim = "row"),
+  `vector for three columns` = with_x(1:4),
+  `unequal numbers of points` = weighted(replace(good, "b", list(1:6))),
+  `parameter too long` = weighted(replace(good, "s", list(1:2))),
+  `parameter too short` = weighted(replace(good, "s", list(numeric())))
+))
