@@ -17,17 +17,31 @@ int padded(int entries, int bytes) {
   return (size <= 4 ? 4 : size <= 8 ? 8 : (size + 15) / 16 * 16) / bytes;
 }
 
+constexpr int shared_bytes = 48 * 1024;  // what every GPU has for a block
+
+// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the card.
+Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const int words = (settings.single ? 1 : 2) * (plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
+                                                 3 * plan.f_size * (1 + plan.reduction.k));
+  int most = words <= 24 ? 4 : words <= 48 ? 2 : 1;
+  while (most > 1 && rows < Count(most) * 64 * multiprocessors) most /= 2;
+  int threads = 128;
+  while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes) threads /= 2;
+  return {Shape::narrow, most, threads, threads};
+}
+
 class CudaBackend : public Backend {
  public:
   CudaBackend() : device_(use_device()) {}
 
   Count slab() const override { return 1 << 20; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
+  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
                   Count out_entry, Count out_row) override {
+    const TiledPlan plan = tile(untiled);
     const Count rows = row_end - row_begin, lanes = data.length(both & ~plan.rows);
     if (rows == 0) return;
-    const Shape shape = choose_shape(plan, settings, rows);
+    const Shape shape = choose_shape(plan, settings, rows, device_.multiprocessors);
     const Kernels& k = kernels(source(plan, settings, shape));
     const int bytes = settings.single ? 4 : 8;
 
@@ -44,17 +58,6 @@ class CudaBackend : public Backend {
   }
 
  private:
-  // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the card.
-  Shape choose_shape(const Plan& plan, const Settings& settings, Count rows) const {
-    const int words = (settings.single ? 1 : 2) * (plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-                                                   3 * plan.f_size * (1 + plan.reduction.k));
-    int most = words <= 24 ? 4 : words <= 48 ? 2 : 1;
-    while (most > 1 && rows < Count(most) * 64 * device_.multiprocessors) most /= 2;
-    int threads = 128;  // a tile has as many lanes, and must fit the static shared memory
-    while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > 48 * 1024) threads /= 2;
-    return {most, threads};
-  }
-
   std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel, const Buffer* once,
                                Count first, Count count, int bytes) {
     const int stride = padded(std::max(plan.entries[int(place)], 1), bytes);
@@ -101,19 +104,22 @@ class CudaBackend : public Backend {
     int resident = 1;
     driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k.pairs, shape.threads, 0), "asking about occupancy");
     const Count rows = job.row_end, per_block = Count(shape.threads) * shape.rows_per_thread;
-    const Count wanted = Count(8) * std::max(resident, 1) * device_.multiprocessors;
-    const Count pieces = std::max<Count>(1, std::min<Count>(ceil_div(wanted, ceil_div(rows, per_block)), job.lane_count / (2 * shape.threads)));
-    job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.threads) * shape.threads);
+    const Count filled = Count(std::max(resident, 1)) * device_.multiprocessors;  // blocks that run at the same time
+    const Count pieces = std::max<Count>(1, std::min<Count>(ceil_div(8 * filled, ceil_div(rows, per_block)), job.lane_count / (2 * shape.lanes)));
+    job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.lanes) * shape.lanes);
     job.chunks = int(std::max<Count>(1, ceil_div(job.lane_count, job.chunk)));
 
     const double cost = double(std::max<Count>(job.lane_count, 1)) * (plan.pair_footprint + 1);
-    const Count slab = std::max<Count>(1, Count(1e12 / cost / double(per_block))) * per_block;
-    Buffer partials(job.chunks > 1 ? size_t(std::min(slab, rows)) * job.chunks * k.partial_bytes : 0);
+    const bool merges = job.chunks > 1 || shape.kind == Shape::spread;
+    Count blocks = std::max<Count>(2 * filled, Count(1e12 / cost / double(per_block)));
+    if (merges) blocks = std::min<Count>(blocks, Count(1e9 / k.partial_bytes / job.chunks) / per_block);
+    const Count slab = std::max<Count>(1, blocks) * per_block;
+    Buffer partials(merges ? size_t(std::min(slab, rows)) * job.chunks * k.partial_bytes : 0);
     job.partials = partials.address();
     for (Count begin = 0; begin < rows; begin += slab) {
       job.row_begin = begin, job.row_end = std::min(begin + slab, rows);
       launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks), unsigned(shape.threads), &job);
-      if (job.chunks > 1) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
+      if (merges) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
       if (slab < rows) {
         driver().check(driver().cuCtxSynchronize(), "running a kernel");
         if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows))) throw Interrupted();
@@ -138,6 +144,16 @@ class CudaBackend : public Backend {
 };
 
 }  // namespace
+
+// Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once they are
+// contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
+  if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
+  int lanes = settings.single ? 64 : 32;
+  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
+  return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
+}
 
 std::unique_ptr<Backend> backend() { return std::make_unique<CudaBackend>(); }
 

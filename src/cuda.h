@@ -7,12 +7,14 @@
 namespace kernops {
 namespace cuda {
 
-// How a kernel is laid out: the part of it that is compiled in.
+// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
 struct Shape {
-  int rows_per_thread, threads;
+  enum Kind { narrow, wide, spread } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
+  int rows_per_thread, threads, lanes;
 };
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 
-std::string source(const Plan& plan, const Settings& settings, const Shape& shape);
+std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 
 // Where the engine's headers are, and where compiled kernels are kept; set once, when the package is loaded.
 struct Paths {

@@ -49,7 +49,8 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
-  return cuda::source(kernel->plans.back(), settings, {1, 128});
+  const TiledPlan plan = tile(kernel->plans.back());
+  return cuda::source(plan, settings, cuda::choose_shape(plan, settings, 1, 1));
 }
 
 // Compiles a text without a GPU: bytes of the binary.
