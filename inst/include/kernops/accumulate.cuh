@@ -30,6 +30,10 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::settle(s[k]);
   }
+  KERNOPS_FN void absorb(const EntrywiseRow& o) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
+  }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);

@@ -154,7 +154,7 @@ template <class T, int C, class Terms> struct Contractor {
       const bool more = first + Tile::depth < Terms::size;
       const int depth = more ? Tile::depth : Terms::size - first;
       if (more) fetch(at, first + Tile::depth);
-      KERNOPS_UNROLL_BY(4)
+      KERNOPS_UNROLL_BY(2)
       for (int k = 0; k < depth; ++k) step(sum, now, k, at.once, first, o);
       if (more) store(next);
       __syncthreads();

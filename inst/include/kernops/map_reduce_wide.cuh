@@ -68,6 +68,16 @@ template <class Formula, class Row, int C> __device__ void map_reduce_wide(const
   if (int(threadIdx.x) < block.row_count) hand_over(job, block.first + threadIdx.x, state);
 }
 
+// 16 bytes of each of some vectors, which start at their offsets from here.
+template <class Offsets, int quad, class T, int N> __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
+  KERNOPS_UNROLL
+  for (int n = 0; n < Offsets::count; ++n) {
+    const auto some = few<quad>(from + Offsets::nth(n));
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e) to[e].v[n] = some.v[e];
+  }
+}
+
 // Adds number x vector for the pairs of a tile; numbers[lane * rows + row]. The totals stay in global memory, rows side
 // by side, entry after entry.
 template <class Formula, class Row, int C, class O>
@@ -82,24 +92,23 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o, con
   constexpr int quad = Tile::quad, R = Tile::R, E = Rows::count > 0 ? quad : 2 * quad, slab = 8 * E;
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += slab) {
-    int entry[E];
+    int entry[E / quad];  // the first of each 16 bytes; those beyond the end are made, but not kept
     Vec<T, Rows::room> x[R][E];
     Vec<T, Once::room> z[E];
     Row sum[R][E];
     KERNOPS_UNROLL
-    for (int e = 0; e < E; ++e) {
-      entry[e] = base + (e / quad * 8 + Tile::lane_thread()) * quad + e % quad;
-      const int from = entry[e] < Terms::size ? entry[e] : 0;
+    for (int e = 0; e < E; e += quad) {
+      const int here = base + (e / quad * 8 + Tile::lane_thread()) * quad;
+      entry[e / quad] = here < Terms::size ? here : 0;
+      load_quad<Once, quad>(at.once + entry[e / quad], z + e);
       KERNOPS_UNROLL
-      for (int n = 0; n < Once::count; ++n) z[e].v[n] = at.once[Once::nth(n) + from];
-      KERNOPS_UNROLL
-      for (int r = 0; r < R; ++r) {
-        sum[r][e].start();
-        KERNOPS_UNROLL
-        for (int n = 0; n < Rows::count; ++n)
-          x[r][e].v[n] = at.rows[(Tile::row(r) < at.row_count ? Tile::row(r) : 0) * (long long)at.row_stride + Rows::nth(n) + from];
-      }
+      for (int r = 0; r < R; ++r)
+        load_quad<Rows, quad>(at.rows + (Tile::row(r) < at.row_count ? Tile::row(r) : 0) * (long long)at.row_stride + entry[e / quad], x[r] + e);
     }
+    KERNOPS_UNROLL
+    for (int e = 0; e < E; ++e)
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r) sum[r][e].start();
     KERNOPS_UNROLL_BY(2)
     for (int lane = 0; lane < at.lane_count; ++lane) {
       Vec<T, 1> number[R][1];
@@ -111,13 +120,7 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o, con
         for (int e = 0; e < quad; ++e) number[r + e][0].v[0] = some.v[e];
       }
       KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n)
-        KERNOPS_UNROLL
-        for (int e = 0; e < E; e += quad) {
-          const auto some = few<quad>(at.lanes + lane * (long long)at.lane_stride + Lanes::nth(n) + (entry[e] < Terms::size ? entry[e] : 0));
-          KERNOPS_UNROLL
-          for (int q = 0; q < quad; ++q) y[e + q].v[n] = some.v[q];
-        }
+      for (int e = 0; e < E; e += quad) load_quad<Lanes, quad>(at.lanes + lane * (long long)at.lane_stride + entry[e / quad], y + e);
       KERNOPS_UNROLL
       for (int e = 0; e < E; ++e)
         KERNOPS_UNROLL
@@ -130,15 +133,14 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o, con
     for (int e = 0; e < E; ++e)
       KERNOPS_UNROLL
       for (int r = 0; r < R; ++r) {
-        if (entry[e] >= Terms::size || Tile::row(r) >= at.row_count) continue;
-        Row& total = totals[entry[e] * total_stride + Tile::row(r)];
-        Row all = sum[r][e];
-        if (!first_tile) {
-          all = total;
-          all.merge(sum[r][e]);
-        }
-        all.settle();
-        total = all;
+        const int here = base + (e / quad * 8 + Tile::lane_thread()) * quad + e % quad;
+        if (here >= Terms::size || Tile::row(r) >= at.row_count) continue;
+        Row total, &kept = totals[here * total_stride + Tile::row(r)];
+        if (first_tile) total.start();
+        else total = kept;
+        total.absorb(sum[r][e]);
+        total.settle();
+        kept = total;
       }
   }
 }
