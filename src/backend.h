@@ -41,6 +41,7 @@ struct Kernel {
   Program program;
   std::vector<int> order;
   std::vector<Plan> plans;
+  std::vector<Plan> gpu_plans;  // of the same reductions
 };
 Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations);
 

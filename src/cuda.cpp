@@ -23,8 +23,8 @@ class CudaBackend : public Backend {
 
   Count slab() const override { return 1 << 20; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
-                  Count out_entry, Count out_row) override {
+  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, double* out, Count out_entry, Count out_row) override {
     const Count rows = row_end - row_begin, lanes = data.length(both & ~plan.rows);
     if (rows == 0) return;
     const Shape shape = choose_shape(plan, settings, rows);
@@ -37,26 +37,40 @@ class CudaBackend : public Backend {
 
     const int size = plan.reduction.size;
     Buffer result(size_t(rows) * size * sizeof(double));
-    PairJob job{once->address(), x->address(), y->address(), 0, rows, lanes, 0, 0, nullptr,
-                static_cast<double*>(result.address()), rows, 1};
+    PairJob job{once->address(),
+                x->address(),
+                y->address(),
+                0,
+                rows,
+                lanes,
+                0,
+                0,
+                nullptr,
+                static_cast<double*>(result.address()),
+                rows,
+                1};
     run_pairs(plan, k, shape, job, settings);
     fetch(result, rows, size, out, out_entry, out_row);
   }
 
  private:
-  // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the card.
+  // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
+  // card. The limits are where the H200 changed its mind.
   Shape choose_shape(const Plan& plan, const Settings& settings, Count rows) const {
-    const int words = (settings.single ? 1 : 2) * (plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-                                                   3 * plan.f_size * (1 + plan.reduction.k));
-    int most = words <= 24 ? 4 : words <= 48 ? 2 : 1;
+    const ReductionRow& reduction = reduction_table()[plan.reduction.row];
+    const bool grouped = reduction.engine == "LogSumExp" || reduction.engine == "SoftMax";
+    const int words = plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
+                      plan.f_size * (3 + 2 * plan.reduction.k) + (grouped ? 16 + 3 * plan.w_size : 0);
+    int most = settings.single ? (words <= 22 ? 4 : words <= 48 ? 2 : 1) : words <= 24 ? 2 : 1;
     while (most > 1 && rows < Count(most) * 64 * device_.multiprocessors) most /= 2;
-    int threads = 128;  // a tile has as many lanes, and must fit the static shared memory
-    while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > 48 * 1024) threads /= 2;
+    int threads = settings.single && rows >= Count(256) * device_.multiprocessors ? 256 : 128;
+    const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
+    while (threads > 32 && threads * lane_bytes > 48 * 1024) threads /= 2;  // a tile has as many lanes
     return {most, threads};
   }
 
-  std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel, const Buffer* once,
-                               Count first, Count count, int bytes) {
+  std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel,
+                               const Buffer* once, Count first, Count count, int bytes) {
     const int stride = padded(std::max(plan.entries[int(place)], 1), bytes);
     auto out = std::make_unique<Buffer>(size_t(count) * stride * bytes);
     if (count == 0) return out;
@@ -68,15 +82,22 @@ class CudaBackend : public Backend {
       if (load.kind == Load::variable || load.kind == Load::reduced) {
         const Column& column = load.kind == Load::variable ? data.variables[load.id] : data.reduced[load.id];
         s.kind = DeviceSource::doubles, s.entry = column.entry, s.item = column.item;
-        s.data = upload(column.data, slot.size, place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows)) +
-                 first * column.item;
+        s.data =
+            upload(
+                column.data, slot.size,
+                place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows)) +
+            first * column.item;
       }
       sources.push_back(s);
     }
     Buffer table(sources.size() * sizeof(DeviceSource));
     copy_in(table, sources.data(), sources.size() * sizeof(DeviceSource));
-    AxisJob job{static_cast<const DeviceSource*>(table.address()), int(sources.size()), stride,
-                once ? once->address() : nullptr, out->address(), count};
+    AxisJob job{static_cast<const DeviceSource*>(table.address()),
+                int(sources.size()),
+                stride,
+                once ? once->address() : nullptr,
+                out->address(),
+                count};
     launch(kernel, unsigned(ceil_div(count, 128)), 1, 128, &job);
     return out;
   }
@@ -95,14 +116,17 @@ class CudaBackend : public Backend {
     if (bytes) driver().check(driver().cuMemcpyHtoD_v2(to.pointer(), from, bytes), "copying to the GPU");
   }
 
-  // Lanes are split where rows alone do not fill the card several times; rows are launched in slabs, so that the
-  // caller may interrupt.
-  void run_pairs(const Plan& plan, const Kernels& k, const Shape& shape, PairJob& job, const Settings& settings) {
+  // Lanes are split where rows alone do not fill the card several times; rows are launched in slabs, so that
+  // the caller may interrupt.
+  void run_pairs(const Plan& plan, const Kernels& k, const Shape& shape, PairJob& job,
+                 const Settings& settings) {
     int resident = 1;
-    driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k.pairs, shape.threads, 0), "asking about occupancy");
+    driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k.pairs, shape.threads, 0),
+                   "asking about occupancy");
     const Count rows = job.row_end, per_block = Count(shape.threads) * shape.rows_per_thread;
     const Count wanted = Count(8) * std::max(resident, 1) * device_.multiprocessors;
-    const Count pieces = std::max<Count>(1, std::min<Count>(ceil_div(wanted, ceil_div(rows, per_block)), job.lane_count / (2 * shape.threads)));
+    const Count pieces = std::max<Count>(1, std::min<Count>(ceil_div(wanted, ceil_div(rows, per_block)),
+                                                            job.lane_count / (2 * shape.threads)));
     job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.threads) * shape.threads);
     job.chunks = int(std::max<Count>(1, ceil_div(job.lane_count, job.chunk)));
 
@@ -112,11 +136,13 @@ class CudaBackend : public Backend {
     job.partials = partials.address();
     for (Count begin = 0; begin < rows; begin += slab) {
       job.row_begin = begin, job.row_end = std::min(begin + slab, rows);
-      launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks), unsigned(shape.threads), &job);
+      launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks),
+             unsigned(shape.threads), &job);
       if (job.chunks > 1) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
       if (slab < rows) {
         driver().check(driver().cuCtxSynchronize(), "running a kernel");
-        if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows))) throw Interrupted();
+        if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows)))
+          throw Interrupted();
       }
     }
     driver().check(driver().cuCtxSynchronize(), "running a kernel");
@@ -127,7 +153,8 @@ class CudaBackend : public Backend {
     const bool direct = out_row == 1 && (out_entry == rows || size == 1);
     std::vector<double> aside(direct ? 0 : count);
     double* to = direct ? out : aside.data();
-    driver().check(driver().cuMemcpyDtoH_v2(to, result.pointer(), count * sizeof(double)), "copying from the GPU");
+    driver().check(driver().cuMemcpyDtoH_v2(to, result.pointer(), count * sizeof(double)),
+                   "copying from the GPU");
     if (direct) return;
     for (int k = 0; k < size; ++k)
       for (Count n = 0; n < rows; ++n) out[k * out_entry + n * out_row] = aside[k * rows + n];

@@ -1,5 +1,5 @@
-// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both libraries
-// are opened at run time, so the same build works where they are and where they are not.
+// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both
+// libraries are opened at run time, so the same build works where they are and where they are not.
 #pragma once
 #include "backend.h"
 #include "cuda_driver.h"

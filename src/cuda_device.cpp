@@ -44,7 +44,8 @@ const Device& use_device() {
     d.check(d.cuDevicePrimaryCtxRetain(&context, handle), "opening the GPU");
     d.check(d.cuDeviceGetName(name, sizeof name, handle), "asking the GPU about itself");
     device.name = name;
-    device.architecture = "sm_" + std::to_string(attribute(handle, compute_major)) + std::to_string(attribute(handle, compute_minor));
+    device.architecture = "sm_" + std::to_string(attribute(handle, compute_major)) +
+                          std::to_string(attribute(handle, compute_minor));
     device.multiprocessors = attribute(handle, multiprocessor_count);
   }
   d.check(d.cuCtxSetCurrent(context), "choosing the GPU");
@@ -97,15 +98,17 @@ const Kernels& kernels(const std::string& text) {
   get(k.pairs, "kernops_pairs"), get(k.merge, "kernops_merge");
   DevicePointer bytes;
   size_t size;
-  d.check(d.cuModuleGetGlobal_v2(&bytes, &size, k.module, "kernops_partial_bytes"), "finding a compiled kernel");
+  d.check(d.cuModuleGetGlobal_v2(&bytes, &size, k.module, "kernops_partial_bytes"),
+          "finding a compiled kernel");
   d.check(d.cuMemcpyDtoH_v2(&k.partial_bytes, bytes, sizeof(int)), "reading from the GPU");
   return loaded[text] = k;
 }
 
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, void* job) {
   void* arguments[] = {job};
-  driver().check(driver().cuLaunchKernel(function, grid_x, grid_y, 1, threads, 1, 1, 0, nullptr, arguments, nullptr),
-                 "launching a kernel");
+  driver().check(
+      driver().cuLaunchKernel(function, grid_x, grid_y, 1, threads, 1, 1, 0, nullptr, arguments, nullptr),
+      "launching a kernel");
 }
 
 }  // namespace cuda

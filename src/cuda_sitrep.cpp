@@ -49,7 +49,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
-  return cuda::source(kernel->plans.back(), settings, {1, 128});
+  return cuda::source(kernel->gpu_plans.back(), settings, {1, 128});
 }
 
 // Compiles a text without a GPU: bytes of the binary.

@@ -8,7 +8,7 @@ namespace kernops {
 namespace {
 
 void collect(Graph& graph, int reduction, Kernel& kernel) {
-  const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction]));
+  const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction], false));
   for (const auto& loads : needed.loads)
     for (const Load& load : loads)
       if (load.kind == Load::reduced &&
@@ -16,6 +16,7 @@ void collect(Graph& graph, int reduction, Kernel& kernel) {
         collect(graph, load.id, kernel);
   kernel.order.push_back(reduction);
   kernel.plans.push_back(needed);
+  kernel.gpu_plans.push_back(plan(graph, regroup(graph, graph.reductions[reduction], true)));
 }
 
 // Neumaier's compensated sum.
@@ -66,10 +67,11 @@ void execute(const Kernel& kernel, Data data, const Settings& settings, double* 
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
   std::vector<std::vector<double>> kept(reductions.size());
-  const std::unique_ptr<Backend> backend = on_gpu(kernel, data, settings) ? cuda::backend() : cpu::backend();
+  const bool gpu = on_gpu(kernel, data, settings);
+  const std::unique_ptr<Backend> backend = gpu ? cuda::backend() : cpu::backend();
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n];
-    const Plan& plan = kernel.plans[n];
+    const Plan& plan = (gpu ? kernel.gpu_plans : kernel.plans)[n];
     const bool last = id == kernel.program.result, both_axes = plan.reduction.over == both;
     const Count rows = both_axes ? 1 : data.length(plan.rows);
     if (!last) {
