@@ -39,7 +39,7 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   check_operator(op)
   variables <- environment(op)$about$variables
   check_choice(b_name, "b_name", variables$name[variables$category != "Pm"])
-  input <- stats::setNames(match_input(input, variables$name), variables$name)
+  input <- stats::setNames(match_input(input, variables$name, environment(op)$backend), variables$name)
   b <- as.matrix(input[[b_name]])
   storage.mode(b) <- "double"
   check_number(lambda, "lambda", least = 0)
