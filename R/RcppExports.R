@@ -73,3 +73,15 @@ is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
 }
 
+gpu_copy <- function(x) {
+    .Call(`_kernops_gpu_copy`, x)
+}
+
+gpu_axpby <- function(a, x, b, y) {
+    .Call(`_kernops_gpu_axpby`, a, x, b, y)
+}
+
+gpu_dots <- function(x, y) {
+    .Call(`_kernops_gpu_dots`, x, y)
+}
+

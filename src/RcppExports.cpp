@@ -223,6 +223,43 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_copy
+SEXP gpu_copy(SEXP x);
+RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_copy(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_axpby
+SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
+RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_axpby(a, x, b, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_dots
+Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 3},
@@ -243,6 +280,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reduction_names", (DL_FUNC) &_kernops_reduction_names, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
+    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 1},
+    {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
+    {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
     {NULL, NULL, 0}
 };
 

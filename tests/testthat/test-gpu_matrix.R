@@ -106,6 +106,77 @@ test_that("backend auto goes where the data are", {
   expect_error(dot(backend = "cuda")(list(gpu_matrix(t(x)), y)), class = "kernops_dim_error")
 })
 
+test_that("systems are solved on the GPU", {
+  skip_without_gpu()
+  withr::local_seed(5)
+  n <- 2500
+  x <- uniform(n, 2)
+  b <- cbind(u = rnorm(n), v = 0, w = x[, 1])
+  solve_on <- function(backend, wrap = identity, ...) {
+    args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(3)")
+    op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", args, backend = backend)
+    kernel_solve(op, "b", list(s = 8, x = x, y = x, b = wrap(b)), lambda = 5, tol = 1e-10, ...)
+  }
+  host <- solve_on("cpu")
+  there <- solve_on("cuda")
+  expect_close(there$solution, host$solution, tolerance = 1e-7)
+  expect_identical(dimnames(there$solution), dimnames(host$solution))
+  expect_lte(abs(there$iterations - host$iterations), 2)
+  expect_true(all(there$converged))
+  expect_identical(solve_on("cuda"), there)
+
+  kept <- solve_on("auto", gpu_matrix)
+  expect_s3_class(kept$solution, "gpu_matrix")
+  expect_identical(as.matrix(kept$solution), unname(there$solution))
+  again <- solve_on("auto", gpu_matrix, x0 = kept$solution)
+  expect_identical(again$iterations, 0L)
+  expect_identical(as.matrix(again$solution), as.matrix(kept$solution))
+  rounded <- solve_on("auto", \(b) gpu_matrix(b, "float32"))
+  expect_close(as.matrix(rounded$solution), host$solution, "float32")
+
+  expect_error(solve_on("cuda", \(b) replace(b, 1, NA)), class = "kernops_input_error")
+  expect_error(solve_on("cuda", x0 = 1:3), class = "kernops_dim_error")
+  expect_error(solve_on("cpu", gpu_matrix), class = "kernops_input_error")
+})
+
+# The GPU writes into the vectors that it is given; environments stand in for them.
+test_that("conjugate gradients do not mind vectors that change in place", {
+  withr::local_seed(8)
+  K <- crossprod(uniform(30)[, rep(1, 30)] + diag(30)) + diag(30)
+  b <- cbind(uniform(30, 2), 0)
+  box <- \(value) list2env(list(value = value), parent = emptyenv())
+  host <- host_space()
+  boxes <- list(
+    copy = \(x) box(x$value),
+    axpby = \(a, x, b, y) {
+      y$value <- host$axpby(a, x$value, b, y$value)
+      y
+    },
+    dots = \(x, y) host$dots(x$value, y$value)
+  )
+  for (start in list(0 * b, uniform(30, 3))) {
+    expected <- conjugate_gradients(host, \(a) K %*% a, b, start, 1e-10, 200)
+    kept <- box(b)
+    fit <- conjugate_gradients(boxes, \(a) box(K %*% a$value), kept, box(start), 1e-10, 200)
+    expect_identical(replace(fit, "solution", list(fit$solution$value)), expected)
+    expect_close(expected$solution, solve(K, b), tolerance = 1e-7)
+    expect_identical(kept$value, b)
+  }
+})
+
+test_that("no solve changes what it is given", {
+  skip_without_gpu()
+  withr::local_seed(6)
+  x <- uniform(200, 2)
+  start <- b <- rnorm(200)
+  args <- c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args, backend = "cuda")
+  on_gpu <- list(b = gpu_matrix(b), start = gpu_matrix(start))
+  kernel_solve(op, "b", list(x = x, y = x, b = on_gpu$b), lambda = 1, x0 = on_gpu$start)
+  expect_identical(as.matrix(on_gpu$b), matrix(b))
+  expect_identical(as.matrix(on_gpu$start), matrix(start))
+})
+
 test_that("GPU memory is given back", {
   skip_without_gpu()
   withr::local_seed(7)

@@ -40,4 +40,14 @@ struct GatherJob {
   int column_count;
 };
 
+// Blocks of vectors, rows x columns, column by column (solve.cuh).
+struct VectorJob {
+  const double* x;
+  double* y;
+  const double *a, *b;  // a number for each column
+  double *partials, *sums;
+  long long rows;
+  int columns, parts;  // of a column's sum
+};
+
 }  // namespace kernops
