@@ -24,7 +24,7 @@ class CudaBackend : public Backend {
   Count slab() const override { return 1 << 20; }
 
   void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                  Count row_end, double* out, Count out_entry, Count out_row) override {
+                  Count row_end, const Target& out) override {
     const Count rows = row_end - row_begin, lanes = data.length(both & ~plan.rows);
     if (rows == 0) return;
     const Shape shape = choose_shape(plan, settings, rows);
@@ -36,21 +36,13 @@ class CudaBackend : public Backend {
     const auto y = fill(plan, data, Place::lane, k.lanes, once.get(), 0, lanes, bytes);
 
     const int size = plan.reduction.size;
-    Buffer result(size_t(rows) * size * sizeof(double));
-    PairJob job{once->address(),
-                x->address(),
-                y->address(),
-                0,
-                rows,
-                lanes,
-                0,
-                0,
-                nullptr,
-                static_cast<double*>(result.address()),
-                rows,
-                1};
+    const bool to_host = out.home == Home::host;
+    Buffer aside(to_host ? size_t(rows) * size * sizeof(double) : 0);
+    PairJob job{once->address(), x->address(), y->address(), 0,      rows, lanes, 0, 0,
+                nullptr,         out.data,     out.entry,    out.row};
+    if (to_host) job.out = static_cast<double*>(aside.address()), job.out_entry = rows, job.out_row = 1;
     run_pairs(plan, k, shape, job, settings);
-    fetch(result, rows, size, out, out_entry, out_row);
+    if (to_host) fetch(aside, rows, size, out);
   }
 
  private:
@@ -81,17 +73,19 @@ class CudaBackend : public Backend {
       if (load.kind == Load::index) s.kind = DeviceSource::index;
       if (load.kind == Load::variable || load.kind == Load::reduced) {
         const Column& column = load.kind == Load::variable ? data.variables[load.id] : data.reduced[load.id];
-        s.kind = DeviceSource::doubles, s.entry = column.entry, s.item = column.item;
-        s.data =
-            upload(
-                column.data, slot.size,
-                place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows)) +
-            first * column.item;
+        const Count items =
+            place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows);
+        const bool floats = column.home == Home::device_float;
+        const void* there = column.home == Home::host ? upload(column.data, slot.size, items) : column.data;
+        s.kind = floats ? DeviceSource::floats : DeviceSource::doubles;
+        s.entry = column.entry, s.item = column.item;
+        s.data = static_cast<const char*>(there) +
+                 first * column.item * Count(floats ? sizeof(float) : sizeof(double));
       }
       sources.push_back(s);
     }
     Buffer table(sources.size() * sizeof(DeviceSource));
-    copy_in(table, sources.data(), sources.size() * sizeof(DeviceSource));
+    copy_in(table.pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
     AxisJob job{static_cast<const DeviceSource*>(table.address()),
                 int(sources.size()),
                 stride,
@@ -103,17 +97,13 @@ class CudaBackend : public Backend {
   }
 
   // Each array of the host once, however many reductions read it.
-  const double* upload(const double* data, int size, Count n) {
+  const void* upload(const void* data, int size, Count n) {
     auto& buffer = uploads_[data];
     if (!buffer) {
       buffer = std::make_unique<Buffer>(size_t(n) * size * sizeof(double));
-      copy_in(*buffer, data, size_t(n) * size * sizeof(double));
+      copy_in(buffer->pointer(), data, size_t(n) * size * sizeof(double));
     }
-    return static_cast<const double*>(buffer->address());
-  }
-
-  static void copy_in(const Buffer& to, const void* from, size_t bytes) {
-    if (bytes) driver().check(driver().cuMemcpyHtoD_v2(to.pointer(), from, bytes), "copying to the GPU");
+    return buffer->address();
   }
 
   // Lanes are split where rows alone do not fill the card several times; rows are launched in slabs, so that
@@ -148,20 +138,18 @@ class CudaBackend : public Backend {
     driver().check(driver().cuCtxSynchronize(), "running a kernel");
   }
 
-  static void fetch(const Buffer& result, Count rows, int size, double* out, Count out_entry, Count out_row) {
+  static void fetch(const Buffer& result, Count rows, int size, const Target& out) {
     const size_t count = size_t(rows) * size;
-    const bool direct = out_row == 1 && (out_entry == rows || size == 1);
+    const bool direct = out.row == 1 && (out.entry == rows || size == 1);
     std::vector<double> aside(direct ? 0 : count);
-    double* to = direct ? out : aside.data();
-    driver().check(driver().cuMemcpyDtoH_v2(to, result.pointer(), count * sizeof(double)),
-                   "copying from the GPU");
+    copy_out(direct ? out.data : aside.data(), result.pointer(), count * sizeof(double));
     if (direct) return;
     for (int k = 0; k < size; ++k)
-      for (Count n = 0; n < rows; ++n) out[k * out_entry + n * out_row] = aside[k * rows + n];
+      for (Count n = 0; n < rows; ++n) out.data[k * out.entry + n * out.row] = aside[k * rows + n];
   }
 
   const Device& device_;
-  std::map<const double*, std::unique_ptr<Buffer>> uploads_;
+  std::map<const void*, std::unique_ptr<Buffer>> uploads_;
 };
 
 }  // namespace

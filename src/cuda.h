@@ -40,6 +40,14 @@ class Buffer {
 size_t memory_in_use();  // bytes that Buffers hold now
 void release_memory();   // gives back what is kept
 
+// Destroys the Buffers that nobody can reach any more: the host language knows which. Called where much is in
+// use.
+using Collector = void (*)();
+Collector& collect_garbage();
+
+void copy_in(DevicePointer to, const void* from, size_t bytes);
+void copy_out(void* to, DevicePointer from, size_t bytes);
+
 struct Kernels {
   void *module, *once, *rows, *lanes, *pairs, *merge;
   int partial_bytes;
@@ -48,10 +56,12 @@ struct Kernels {
 struct Device {
   std::string name, architecture;
   int multiprocessors;
-  size_t free_bytes, total_bytes;
 };
 const Device& use_device();  // makes the first device current for this thread
+void device_memory(size_t& free_bytes, size_t& total_bytes);
+
 const Kernels& kernels(const std::string& text);
+void* function(const std::string& text, const char* name);  // one entry point of a text
 
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, void* job);
 
