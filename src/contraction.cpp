@@ -1,5 +1,6 @@
-// Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of long vectors,
-// such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k * (x - y)).
+// Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of
+// long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k *
+// (x - y)).
 #include <algorithm>
 #include <set>
 
@@ -14,7 +15,8 @@ constexpr int most_leaves = 2;  // vectors of each place that one of them reads
 
 // The value for a vector is the sum of the values for its entries.
 bool adds_up(const OpRow& op) {
-  static const std::set<std::string> names = {"Sum", "Scalprod", "SqNorm2", "SqDist", "DiagSqNorm", "DiagSqDist"};
+  static const std::set<std::string> names = {"Sum",    "Scalprod",   "SqNorm2",
+                                              "SqDist", "DiagSqNorm", "DiagSqDist"};
   return names.count(op.name) > 0;
 }
 bool entrywise(const OpRow& op) {
@@ -23,16 +25,20 @@ bool entrywise(const OpRow& op) {
 
 class Tiler {
  public:
-  explicit Tiler(const Plan& plan) { static_cast<Plan&>(plan_) = plan; }
+  Tiler(const Plan& plan, bool long_vectors) : long_vectors_(long_vectors) {
+    static_cast<Plan&>(plan_) = plan;
+  }
 
   TiledPlan make() {
     own_slots();
     used_.assign(plan_.slots.size(), false);
     used_[0] = true;
-    find_spread();
+    if (long_vectors_) find_spread();
     need(plan_.f), need(plan_.w);
     auto& steps = plan_.steps[int(Place::pair)];
-    steps.erase(std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return !computed_.count(step.out); }), steps.end());
+    steps.erase(std::remove_if(steps.begin(), steps.end(),
+                               [&](const Step& step) { return !computed_.count(step.out); }),
+                steps.end());
     reorder();
     return plan_;
   }
@@ -69,13 +75,15 @@ class Tiler {
     }
   }
 
-  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it takes more.
+  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
+  // takes more.
   bool collect(int slot, Entries& made) {
     const Slot& s = plan_.slots[slot];
     if (s.place == Place::once && s.size == 1) return used_[slot] = true;
     if (s.size != made.size) return false;
     if (s.place != Place::pair) {
-      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end()) made.leaves.push_back(slot);
+      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end())
+        made.leaves.push_back(slot);
       return leaves(made, s.place) <= most_leaves;
     }
     const Step& step = maker(slot);
@@ -88,11 +96,14 @@ class Tiler {
   }
 
   long leaves(const Entries& made, Place place) const {
-    return std::count_if(made.leaves.begin(), made.leaves.end(), [&](int leaf) { return plan_.slots[leaf].place == place; });
+    return std::count_if(made.leaves.begin(), made.leaves.end(),
+                         [&](int leaf) { return plan_.slots[leaf].place == place; });
   }
 
   bool contracts(const Step& step) {
-    if (int(plan_.contractions.size()) >= most || !adds_up(op_row(step.op)) || step.sizes[0] < shortest) return false;
+    if (!long_vectors_ || int(plan_.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
+        step.sizes[0] < shortest)
+      return false;
     Entries made{step.out, step.sizes[0], {}, {}};
     for (const int in : step.in)
       if (!collect(in, made)) return false;
@@ -130,6 +141,7 @@ class Tiler {
     }
   }
 
+  const bool long_vectors_;
   TiledPlan plan_;
   std::vector<bool> used_;  // by the pair steps that are left
   std::set<int> computed_;  // by them
@@ -137,6 +149,6 @@ class Tiler {
 
 }  // namespace
 
-TiledPlan tile(const Plan& plan) { return Tiler(plan).make(); }
+TiledPlan tile(const Plan& plan, bool long_vectors) { return Tiler(plan, long_vectors).make(); }
 
 }  // namespace kernops

@@ -1,5 +1,5 @@
-// Compiled kernels on disk: a file per text, architecture and version. Written aside and renamed, so that other
-// processes see whole files or none; a file that is cut short or of another version is compiled anew.
+// Compiled kernels on disk: a file per text, architecture and version. Written aside and renamed, so that
+// other processes see whole files or none; a file that is cut short or of another version is compiled anew.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -70,7 +70,8 @@ void write(const fs::path& file, const std::string& text, const std::vector<char
 }  // namespace
 
 std::vector<char> binary(const std::string& text, const std::string& architecture) {
-  const std::string all = text + "\n// " + architecture + " NVRTC " + compiler_version() + " kernops " + paths().version;
+  const std::string all =
+      text + "\n// " + architecture + " NVRTC " + compiler_version() + " kernops " + paths().version;
   const fs::path file = fs::path(paths().cache) / (hash(all.data(), all.size()) + ".cubin");
   std::vector<char> code = read(file);
   if (code.empty()) {

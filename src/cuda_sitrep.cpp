@@ -9,6 +9,7 @@ using namespace kernops;
 // [[Rcpp::export]]
 void cuda_set_paths(std::string include, std::string cache, std::string version) {
   cuda::paths() = {include, cache, version};
+  cuda::collect_garbage() = R_gc;
 }
 
 // An empty string where a GPU can be used, else why not.
@@ -26,11 +27,12 @@ std::string cuda_problem() {
 Rcpp::List cuda_describe() {
   return guard([&] {
     const cuda::Device& device = cuda::use_device();
-    return Rcpp::List::create(Rcpp::_["name"] = device.name, Rcpp::_["architecture"] = device.architecture,
-                              Rcpp::_["multiprocessors"] = device.multiprocessors,
-                              Rcpp::_["free_bytes"] = double(device.free_bytes),
-                              Rcpp::_["total_bytes"] = double(device.total_bytes),
-                              Rcpp::_["used_bytes"] = double(cuda::memory_in_use()));
+    size_t free_bytes, total_bytes;
+    cuda::device_memory(free_bytes, total_bytes);
+    return Rcpp::List::create(
+        Rcpp::_["name"] = device.name, Rcpp::_["architecture"] = device.architecture,
+        Rcpp::_["multiprocessors"] = device.multiprocessors, Rcpp::_["free_bytes"] = double(free_bytes),
+        Rcpp::_["total_bytes"] = double(total_bytes), Rcpp::_["used_bytes"] = double(cuda::memory_in_use()));
   });
 }
 
@@ -49,7 +51,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
-  const TiledPlan plan = tile(kernel->plans.back());
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
   return cuda::source(plan, settings, cuda::choose_shape(plan, settings, 1, 1));
 }
 

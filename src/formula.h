@@ -100,8 +100,8 @@ Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
 // The first rule that rewrites operation `op` of these arguments; -1 where none does.
 Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
 
-// The same reduction with its products ordered by what depends on which axis.
-Reduction regroup(Graph& graph, Reduction reduction);
+// The same reduction with its products ordered by what depends on which axis, and exponentials in base 2 if asked.
+Reduction regroup(Graph& graph, Reduction reduction, bool base_2);
 
 // ---- the tables (op_table.cpp)
 // -------------------------------------------------------------------------------------
@@ -181,6 +181,6 @@ struct TiledPlan : Plan {
   std::array<int, 3> kept{};
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
 };
-TiledPlan tile(const Plan& plan);
+TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for them
 
 }  // namespace kernops

@@ -53,6 +53,9 @@ test_that("gradients with respect to long vectors are right", {
     k <- exp(-sq_dist(x, y)) * e
     close(keops_grad(gauss, "x")(list(x, y, e)), -2 * (x * rowSums(k) - k %*% y))
     close(keops_grad(gauss, "y")(list(x, y, e)), -2 * (y * colSums(k) - crossprod(k, x)))
+    weighted <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)), 1)", vectors(D, sprintf("w = Pm(%d)", D)))
+    by_entry <- sapply(seq_len(D), \(d) -sum(k * outer(x[, d], y[, d], `-`)^2))
+    close(keops_grad(weighted, "w")(list(x, y, rep(1, D), e)), t(by_entry))
   })
 })
 

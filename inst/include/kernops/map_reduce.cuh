@@ -7,6 +7,7 @@
 #include <kernops/accumulate.cuh>
 #include <kernops/device_job.h>
 
+
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
@@ -92,7 +93,7 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
 
     constexpr int group = Row::group;
     const int whole = count / group * group;
-    KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+    KERNOPS_UNROLL_BY(group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4)
     for (int n = 0; n < whole; n += group) {
       Vec<T, Formula::lane> y[group];
       KERNOPS_UNROLL
