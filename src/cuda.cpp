@@ -43,6 +43,22 @@ Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int m
   return {Shape::narrow, most, threads, threads};
 }
 
+// A plan is tiled, and its text written, at the first call only.
+const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
+  static std::map<std::pair<long, bool>, TiledPlan> known;
+  const std::pair<long, bool> key(plan.id, settings.single);
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
+}
+
+const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
+  static std::map<std::array<long, 6>, const Kernels*> known;
+  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), shape.kind,
+                             shape.rows_per_thread, shape.threads}];
+  if (!k) k = &kernels(source(plan, settings, shape));
+  return *k;
+}
+
 class CudaBackend : public Backend {
  public:
   CudaBackend() : device_(use_device()) {}
@@ -51,11 +67,11 @@ class CudaBackend : public Backend {
 
   void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
                   Count row_end, const Target& out) override {
-    const TiledPlan plan = tiled(untiled, settings);
-    const Count rows = row_end - row_begin, lanes = data.length(both & ~plan.rows);
+    const Count rows = row_end - row_begin, lanes = data.length(both & ~untiled.rows);
     if (rows == 0) return;
+    const TiledPlan& plan = tiled_once(untiled, settings);
     const Shape shape = choose_shape(plan, settings, rows, device_.multiprocessors);
-    const Kernels& k = kernels(source(plan, settings, shape));
+    const Kernels& k = kernels_once(plan, settings, shape);
     const int bytes = settings.single ? 4 : 8;
 
     const auto once = fill(plan, data, Place::once, k.once, nullptr, 0, 1, bytes);
@@ -96,14 +112,16 @@ class CudaBackend : public Backend {
       }
       sources.push_back(s);
     }
-    Buffer table(sources.size() * sizeof(DeviceSource));
-    copy_in(table.pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
-    AxisJob job{static_cast<const DeviceSource*>(table.address()),
-                int(sources.size()),
-                stride,
-                once ? once->address() : nullptr,
-                out->address(),
+    AxisJob job{{},   nullptr, int(sources.size()), stride, once ? once->address() : nullptr, out->address(),
                 count};
+    const bool few = sources.size() <= AxisJob::most;  // they travel with the launch
+    Buffer table(few ? 0 : sources.size() * sizeof(DeviceSource));
+    if (few) {
+      std::copy(sources.begin(), sources.end(), job.sources);
+    } else {
+      copy_in(table.pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
+      job.table = static_cast<const DeviceSource*>(table.address());
+    }
     launch(kernel, unsigned(ceil_div(count, 128)), 1, 128, &job);
     return out;
   }
@@ -128,15 +146,16 @@ class CudaBackend : public Backend {
     const Count rows = job.row_end, per_block = Count(shape.threads) * shape.rows_per_thread;
     const Count filled = Count(std::max(resident, 1)) * device_.multiprocessors;  // blocks that run at a time
     const Count kept = std::min(rows, filled * per_block) * k.partial_bytes;      // bytes of a piece
-    const Count wanted =
-        std::min<Count>(ceil_div(8 * filled, ceil_div(rows, per_block)), job.lane_count / (2 * shape.lanes));
+    const Count waves = plan.reduction.k > 0 ? 1 : 8;  // a list is filled anew in each chunk
+    const Count wanted = std::min<Count>(ceil_div(waves * filled, ceil_div(rows, per_block)),
+                                         job.lane_count / (2 * shape.lanes));
     const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
     job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.lanes) * shape.lanes);
     job.chunks = int(std::max<Count>(1, ceil_div(job.lane_count, job.chunk)));
 
     const double cost = double(std::max<Count>(job.lane_count, 1)) * (plan.pair_footprint + 1);
     const bool merges = job.chunks > 1 || shape.kind == Shape::spread;
-    Count blocks = std::max<Count>(2 * filled, Count(1e12 / cost / double(per_block)));
+    Count blocks = std::max<Count>(2 * filled, Count(5e12 / cost / double(per_block)));
     if (merges)
       blocks = std::min<Count>(blocks, most_partial_bytes / (per_block * job.chunks * k.partial_bytes));
     const Count slab = std::max<Count>(1, blocks) * per_block;
@@ -146,7 +165,9 @@ class CudaBackend : public Backend {
       job.row_begin = begin, job.row_end = std::min(begin + slab, rows);
       launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks),
              unsigned(shape.threads), &job);
-      if (merges) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
+      const bool together = job.chunks > merged_by_one && shape.kind != Shape::spread;
+      const Count merging = together ? job.row_end - begin : ceil_div(job.row_end - begin, 64);
+      if (merges) launch(k.merge, unsigned(merging), 1, 64, &job);
       if (slab < rows) {
         driver().check(driver().cuCtxSynchronize(), "running a kernel");
         if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows)))

@@ -149,6 +149,7 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
 // ------------------------------------------------------------------------
 
 struct Plan {
+  long id = 0;  // of no other plan
   Reduction reduction;
   unsigned rows;  // the axis of the result; the other one runs along the lanes
   std::vector<Slot> slots;

@@ -130,6 +130,11 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const Graph& graph, const Reduction& reduction) { return Planner(graph, reduction).make(); }
+Plan plan(const Graph& graph, const Reduction& reduction) {
+  static long made = 0;
+  Plan plan = Planner(graph, reduction).make();
+  plan.id = ++made;
+  return plan;
+}
 
 }  // namespace kernops

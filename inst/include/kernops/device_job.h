@@ -14,12 +14,17 @@ struct DeviceSource {
 
 // Fills a place: out[n * stride + k], k < entries, n < count.
 struct AxisJob {
-  const DeviceSource* sources;
+  static constexpr int most = 16;
+  DeviceSource sources[most];
+  const DeviceSource* table;  // instead of `sources`, where there are more
   int source_count, stride;
   const void* once;
   void* out;
   long long count;
 };
+
+// So many chunks of a row one thread joins; a block joins more.
+constexpr int merged_by_one = 64;
 
 struct PairJob {
   const void *once, *rows, *lanes;  // filled places

@@ -52,8 +52,10 @@ template <class Formula, int place> __device__ void fill_place(const AxisJob& jo
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.count) return;
   T* out = static_cast<T*>(job.out) + n * padded<T>(entries);
-  for (int s = 0; s < job.source_count; ++s)
-    for (int k = 0; k < job.sources[s].size; ++k) out[job.sources[s].offset + k] = source_value<T>(job.sources[s], k, n);
+  for (int s = 0; s < job.source_count; ++s) {
+    const DeviceSource& source = job.table ? job.table[s] : job.sources[s];
+    for (int k = 0; k < source.size; ++k) out[source.offset + k] = source_value<T>(source, k, n);
+  }
   const T* once_values = static_cast<const T*>(job.once);
   if constexpr (place == 0) Formula::run_once(out);
   if constexpr (place == 1) Formula::run_row(once_values, out);
@@ -129,14 +131,29 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
   }
 }
 
-// One thread a row: joins the chunks.
+template <class Row> __device__ Row merged(const Row* partials, int begin, int end, int step) {
+  Row state = partials[begin];
+  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(partials[chunk]);
+  return state;
+}
+
+// Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
 template <class Row> __device__ void merge_chunks(const PairJob& job) {
-  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x, row = job.row_begin + n;
+  const bool together = job.chunks > merged_by_one;
+  const long long n = together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  const long long row = job.row_begin + n;
   if (row >= job.row_end) return;
-  const Row* partials = static_cast<const Row*>(job.partials) + n * job.chunks;
-  Row state = partials[0];
-  for (int chunk = 1; chunk < job.chunks; ++chunk) state.merge(partials[chunk]);
-  state.finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
+  Row* partials = static_cast<Row*>(job.partials) + n * job.chunks;
+  int step = 1;
+  if (together) {
+    step = (job.chunks + blockDim.x - 1) / blockDim.x;
+    const int begin = threadIdx.x * step, end = begin + step < job.chunks ? begin + step : job.chunks;
+    if (begin < job.chunks) partials[begin] = merged(partials, begin, end, 1);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+  }
+  merged(partials, 0, job.chunks, step)
+      .finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
