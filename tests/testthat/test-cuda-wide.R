@@ -35,7 +35,8 @@ test_that("distances and inner products of long vectors are right", {
 test_that("every reduction takes what long vectors give", {
   for_each_size(\(kernel, D, x, y, close) {
     d <- sq_dist(x, y)
-    reduced <- \(name, options = "") kernel(sprintf("%s_Reduction(3 * SqDist(x, y)%s, 1)", name, options), vectors(D))(list(x, y))
+    formula <- "%s_Reduction(3 * SqDist(x, y)%s, 1)"
+    reduced <- \(name, options = "") kernel(sprintf(formula, name, options), vectors(D))(list(x, y))
     close(reduced("LogSumExp"), log(rowSums(exp(3 * d))))
     close(reduced("Max"), 3 * apply(d, 1, max))
     expect_identical(reduced("ArgMin"), matrix(apply(d, 1, which.min)))
@@ -69,7 +70,8 @@ test_that("long vectors are summed", {
 
 test_that("several contractions, long vectors of other kinds, and long lanes go together", {
   for_each_size(\(kernel, D, x, y, close) {
-    both <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)", vectors(D, "s = Pm(1)"))
+    formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
+    both <- kernel(formula, vectors(D, "s = Pm(1)"))
     l1 <- apply(y, 1, \(y) rowSums(abs(sweep(x, 2, y))))
     close(both(list(x, y, 7)), rowSums(exp(-sq_dist(x, y)) * tcrossprod(x, y) + exp(-l1 / 7)))
     largest <- kernel("Sum_Reduction(Max(x - y) * SqDist(x, y), 1)", vectors(D))
