@@ -12,11 +12,6 @@ namespace {
 
 Count ceil_div(Count a, Count b) { return (a + b - 1) / b; }
 
-int padded(int entries, int bytes) {
-  const int size = entries * bytes;
-  return (size <= 4 ? 4 : size <= 8 ? 8 : (size + 15) / 16 * 16) / bytes;
-}
-
 class CudaBackend : public Backend {
  public:
   CudaBackend() : device_(use_device()) {}
@@ -44,15 +39,11 @@ class CudaBackend : public Backend {
   }
 
  private:
-  // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the card.
   Shape choose_shape(const Plan& plan, const Settings& settings, Count rows) const {
-    const int words = (settings.single ? 1 : 2) * (plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-                                                   3 * plan.f_size * (1 + plan.reduction.k));
-    int most = words <= 24 ? 4 : words <= 48 ? 2 : 1;
-    while (most > 1 && rows < Count(most) * 64 * device_.multiprocessors) most /= 2;
-    int threads = 128;  // a tile has as many lanes, and must fit the static shared memory
-    while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > 48 * 1024) threads /= 2;
-    return {most, threads};
+    const std::vector<Shape> all = shapes(plan, settings);
+    size_t n = 0;
+    while (n + 1 < all.size() && rows < Count(all[n].rows_per_thread) * 64 * device_.multiprocessors) ++n;
+    return all[n];
   }
 
   std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel, const Buffer* once,

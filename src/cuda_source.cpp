@@ -86,6 +86,22 @@ class Writer {
 
 }  // namespace
 
+int padded(int entries, int bytes) {
+  const int size = entries * bytes;
+  return (size <= 4 ? 4 : size <= 8 ? 8 : (size + 15) / 16 * 16) / bytes;
+}
+
+// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the card.
+std::vector<Shape> shapes(const Plan& plan, const Settings& settings) {
+  const int words = (settings.single ? 1 : 2) * (plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
+                                                 3 * plan.f_size * (1 + plan.reduction.k));
+  int threads = 128;  // a tile has as many lanes, and must fit the static shared memory
+  while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > 48 * 1024) threads /= 2;
+  std::vector<Shape> all;
+  for (int rows = words <= 24 ? 4 : words <= 48 ? 2 : 1; rows >= 1; rows /= 2) all.push_back({rows, threads});
+  return all;
+}
+
 std::string source(const Plan& plan, const Settings& settings, const Shape& shape) {
   return Writer(plan, settings, shape).text();
 }
