@@ -66,16 +66,19 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   settings.single = single;
   std::vector<std::string> texts;
   for (const Plan& plan : kernel->plans)
-    for (const cuda::Shape& shape : cuda::shapes(plan, settings)) texts.push_back(cuda::source(plan, settings, shape));
+    for (const cuda::Shape& shape : cuda::shapes(plan, settings))
+      texts.push_back(cuda::source(plan, settings, shape));
   return texts;
 }
 
 // [[Rcpp::export]]
-void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary) {
+void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file,
+                     std::string fatbinary) {
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
 }
 
-// The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed package.
+// The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed
+// package.
 // [[Rcpp::export]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {
