@@ -48,8 +48,9 @@ catalogue_sources <- function(entries) {
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
   library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))
-  for (routine in getDLLRegisteredRoutines(library)$.Call) assign(routine$name, routine, globalenv())
-  sys.source("../R/RcppExports.R", globalenv())
+  here <- parent.env(environment())
+  for (routine in getDLLRegisteredRoutines(library)$.Call) assign(routine$name, routine, here)
+  sys.source("../R/RcppExports.R", here)
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_sources(catalogue("../inst/cuda/catalogue.txt"))
