@@ -45,6 +45,22 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
+gpu_upload <- function(x, single) {
+    .Call(`_kernops_gpu_upload`, x, single)
+}
+
+gpu_download <- function(x) {
+    .Call(`_kernops_gpu_download`, x)
+}
+
+gpu_describe <- function(x) {
+    .Call(`_kernops_gpu_describe`, x)
+}
+
+gpu_gather <- function(x, rows, columns) {
+    .Call(`_kernops_gpu_gather`, x, rows, columns)
+}
+
 kernel_compile <- function(formula, args) {
     .Call(`_kernops_kernel_compile`, formula, args)
 }
@@ -53,8 +69,12 @@ kernel_describe <- function(kernel) {
     .Call(`_kernops_kernel_describe`, kernel)
 }
 
-kernel_run <- function(kernel, input, points_are_columns, single, scheme, where, threads, isa, progress) {
-    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, single, scheme, where, threads, isa, progress)
+kernel_run <- function(kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress) {
+    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress)
+}
+
+kernel_worth_gpu <- function(kernel, m, n) {
+    .Call(`_kernops_kernel_worth_gpu`, kernel, m, n)
 }
 
 cpu_isas <- function() {
@@ -71,5 +91,17 @@ reduction_names <- function() {
 
 is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
+}
+
+gpu_copy <- function(x) {
+    .Call(`_kernops_gpu_copy`, x)
+}
+
+gpu_axpby <- function(a, x, b, y) {
+    .Call(`_kernops_gpu_axpby`, a, x, b, y)
+}
+
+gpu_dots <- function(x, y) {
+    .Call(`_kernops_gpu_dots`, x, y)
 }
 

@@ -34,12 +34,16 @@ check_backend <- function(backend, call = caller_env()) {
   choices <- c("auto", "cpu", "cuda")
   if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
   check_choice(backend, "backend", choices, call)
-  if (backend == "cuda" && nzchar(problem <- cuda_problem())) {
+  if (backend == "cuda") check_gpu(call)
+  backend
+}
+
+check_gpu <- function(call = caller_env()) {
+  if (nzchar(problem <- cuda_problem())) {
     stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
                            i = "{.run kernops::kernops_sitrep()} says more; {.code backend = \"cpu\"} always works."),
                  call = call)
   }
-  backend
 }
 
 check_precision <- function(precision, call = caller_env()) {

@@ -34,12 +34,15 @@
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
 #'   is one. The default is the option `kernops.backend`, else `"auto"`.
 #'
-#' @return A function of class `keops_kernel`, `op(input, inner_dim = "col")`:
+#' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
 #'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
-#'     Integers and logicals are taken as doubles.
+#'     Integers and logicals are taken as doubles. Any of them may be a [gpu_matrix()], which takes the
+#'     computation to the GPU.
 #'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
 #'   * The result is always a matrix, one row per point; positions are integers. Row names are kept.
+#'   * `output = "gpu"` leaves the result on the GPU, as a `float64` [gpu_matrix()] without names: positions
+#'     are then doubles, and 0 where there is nothing.
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
 #' @section Errors:
@@ -84,14 +87,20 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
-  op <- function(input, inner_dim = "col") {
+  live_kernel <- function() {
+    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
+    kernel
+  }
+  op <- function(input, inner_dim = "col", output = c("host", "gpu")) {
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
-    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
-    input <- match_input(input, about$variables$name)
+    input <- match_input(input, about$variables$name, backend)
     rows <- inner_dim_is_row(inner_dim)
-    result <- kernel_run(kernel, input, rows, single, scheme, where, threads(), kernops_option("isa", ""), progress_bar())
+    stay <- output_stays(output, backend)
+    result <- kernel_run(live_kernel(), input, rows, stay, single, scheme, where, threads(),
+                         kernops_option("isa", ""), progress_bar())
+    if (stay) return(result)
     keep_names(result, input[about$variables$category == about$axis], rows)
   }
   structure(op, class = "keops_kernel")
@@ -103,8 +112,18 @@ inner_dim_is_row <- function(inner_dim) {
   stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
 }
 
+output_stays <- function(output, backend, call = caller_env()) {
+  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
+  if (backend == "cpu") {
+    stop_kernops("input", call = call,
+                 "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")
+  }
+  check_gpu(call)
+  TRUE
+}
+
 # The values in the order of the variables; data frames as matrices.
-match_input <- function(input, names) {
+match_input <- function(input, names, backend) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
   }
@@ -118,6 +137,11 @@ match_input <- function(input, names) {
                             i = "The variables are {.code {names}}."))
   }
   for (n in which(vapply(input, is.data.frame, NA))) input[[n]] <- as.matrix(input[[n]])
+  there <- vapply(input, is_gpu_matrix, NA)
+  if (backend == "cpu" && any(there)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."))
+  }
   input
 }
 

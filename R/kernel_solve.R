@@ -1,19 +1,21 @@
 #' Solve a kernel linear system
 #'
 #' Finds `a` with \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`, by conjugate
-#' gradients: K is never stored, each iteration is one call of `op`.
+#' gradients: K is never stored, each iteration is one call of `op`. Where `op` runs on the GPU, so does all
+#' of it: data and vectors are moved there once, and only scalar products of columns come back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric and positive
 #'   semi-definite: the same points on both axes.
 #' @param b_name the name of that variable.
-#' @param input a list with a value for each variable of `op`; the one of `b_name` is the right-hand side, an n x p matrix.
+#' @param input a list with a value for each variable of `op`, of which any may be a [gpu_matrix()]; the one
+#'   of `b_name` is the right-hand side, an n x p matrix.
 #' @param lambda the number added to the diagonal of K, at least 0.
 #' @param tol each column stops once its residual \eqn{|b - (K + \lambda I) a|} is at most `tol` times \eqn{|b|}.
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
 #' @param x0 where to start, n x p; default: zero.
 #'
 #' @return A list of class `kernel_solve`:
-#'   * `solution`, n x p;
+#'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;
 #'   * `iterations`, how many it took;
 #'   * `converged`, for each column;
 #'   * `residual`, the relative residual of each column: of the solution returned, computed anew;
@@ -39,48 +41,57 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   check_operator(op)
   variables <- environment(op)$about$variables
   check_choice(b_name, "b_name", variables$name[variables$category != "Pm"])
-  input <- stats::setNames(match_input(input, variables$name), variables$name)
-  b <- as.matrix(input[[b_name]])
-  storage.mode(b) <- "double"
+  input <- stats::setNames(match_input(input, variables$name, environment(op)$backend), variables$name)
+  on_gpu <- solved_on_gpu(op, input)
+  space <- if (on_gpu) gpu_space() else host_space()
+  given <- input[[b_name]]
+  b <- space$copy(given)
   check_number(lambda, "lambda", least = 0)
   check_number(tol, "tol", least = 0, above = TRUE)
   maxit <- maxit %||% min(10 * nrow(b), 1e4)
   check_number(maxit, "maxit", least = 1, whole = TRUE)
-  if (!all(is.finite(b))) stop_kernops("input", "The right-hand side {.code {b_name}} must be finite.")
+  if (!space$finite(b)) stop_kernops("input", "The right-hand side {.code {b_name}} must be finite.")
+  if (on_gpu) input <- lapply(input, numbers_to_gpu)
   product <- function(a) {
     input[[b_name]] <- a
-    result <- op(input)
+    result <- op(input, output = space$output)
     if (!identical(dim(result), dim(a))) {
       stop_kernops("dim", "{.arg op} must map {.code {b_name}} to its own shape, {nrow(b)} x {ncol(b)}, not to {nrow(result)} x {ncol(result)}.")
     }
-    result + lambda * a
+    space$axpby(lambda, a, 1, result)
   }
-  start <- check_start(x0, b)
-  warn_unless_converged(conjugate_gradients(product, b, start, tol, maxit), tol)
+  start <- check_start(x0, b, space)
+  fit <- conjugate_gradients(space, product, b, start, tol, maxit)
+  if (on_gpu && !is_gpu_matrix(given)) {
+    fit$solution <- `dimnames<-`(as.matrix(fit$solution), dimnames(as.matrix(given)))
+  }
+  warn_unless_converged(fit, tol)
 }
 
-# All columns share each product; one that has converged stands still.
-conjugate_gradients <- function(product, b, x, tol, maxit) {
-  norm_b <- column_norm(b)
+# All columns share each product; one that has converged stands still. `space` does what is done to vectors.
+conjugate_gradients <- function(space, product, b, x, tol, maxit) {
+  norm_b <- sqrt(space$dots(b, b))
   scale <- ifelse(norm_b > 0, norm_b, 1)
-  x[, norm_b == 0] <- 0
-  r <- if (any(x != 0)) b - product(x) else b
-  p <- r
-  rr <- colSums(r^2)
+  x <- space$axpby(0, b, as.numeric(norm_b > 0), x)
+  residual_of <- function(x) space$axpby(1, b, -1, product(x))
+  r <- if (any(space$dots(x, x) > 0)) residual_of(x) else space$copy(b)
+  p <- space$copy(r)
+  rr <- space$dots(r, r)
   history <- list(sqrt(rr) / scale)
   while (length(history) <= maxit && any(active <- history[[length(history)]] > tol)) {
     q <- product(p)
-    curvature <- colSums(p * q)
+    curvature <- space$dots(p, q)
     if (any(bad <- active & !(curvature > 0))) stop_indefinite(which(bad))
     step <- ifelse(active, rr / curvature, 0)
-    x <- x + sweep(p, 2, step, "*")
-    r <- r - sweep(q, 2, step, "*")
-    rr_new <- ifelse(active, colSums(r^2), rr)
-    p <- sweep(p, 2, ifelse(active, rr_new / rr, 1), "*") * rep(active, each = nrow(p)) + r
+    x <- space$axpby(step, p, 1, x)
+    r <- space$axpby(-step, q, 1, r)
+    rr_new <- ifelse(active, space$dots(r, r), rr)
+    p <- space$axpby(1, r, ifelse(active, rr_new / rr, 0), p)
     rr <- rr_new
     history <- c(history, list(sqrt(rr) / scale))
   }
-  residual <- column_norm(b - product(x)) / scale
+  r <- residual_of(x)
+  residual <- sqrt(space$dots(r, r)) / scale
   structure(
     list(solution = x, iterations = length(history) - 1L, converged = residual <= 2 * tol | norm_b == 0,
          residual = residual, history = do.call(rbind, history)),
@@ -88,7 +99,46 @@ conjugate_gradients <- function(product, b, x, tol, maxit) {
   )
 }
 
-column_norm <- function(x) sqrt(colSums(x^2))
+# What conjugate gradients do to n x p blocks of vectors, on the host and on the GPU:
+#   copy(x)            a block of doubles of its own, of what may have been anywhere
+#   axpby(a, x, b, y)  a x + b y, with one number or one for each column; y is used up
+#   dots(x, y)         the scalar products of their columns
+host_space <- function() {
+  times <- function(a, x) if (length(a) == 1) a * x else x * rep(a, each = nrow(x))
+  list(
+    output = "host",
+    copy = function(x) `storage.mode<-`(as.matrix(x), "double"),
+    axpby = function(a, x, b, y) times(a, x) + times(b, y),
+    dots = function(x, y) colSums(x * y),
+    finite = function(x) all(is.finite(x))
+  )
+}
+
+gpu_space <- function() {
+  list(output = "gpu", copy = gpu_doubles, axpby = gpu_axpby, dots = gpu_dots,
+       finite = function(x) all(is.finite(gpu_dots(x, x))))
+}
+
+# A float64 gpu_matrix that shares nothing with x.
+gpu_doubles <- function(x) {
+  if (is_gpu_matrix(x) && gpu_describe(x)$precision == "float64") gpu_copy(x) else gpu_matrix(x, "float64")
+}
+
+# Where data are on the GPU already, or the operator would take each product there.
+solved_on_gpu <- function(op, input) {
+  from <- environment(op)
+  if (from$backend != "auto") return(from$backend == "cuda")
+  size <- function(category) {
+    points <- input[from$about$variables$category == category]
+    if (length(points)) NROW(points[[1]]) else 1
+  }
+  any(vapply(input, is_gpu_matrix, NA)) || kernel_worth_gpu(from$live_kernel(), size("Vi"), size("Vj"))
+}
+
+# What is no matrix of numbers is left for the operator to explain.
+numbers_to_gpu <- function(x) {
+  if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64") else x
+}
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = caller_env()) {
   fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && !(whole && x != floor(x))
@@ -97,10 +147,11 @@ check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = ca
   stop_kernops("input", "{.arg {name}} must be one {what} {least}.", call = call)
 }
 
-check_start <- function(x0, b, call = caller_env()) {
-  if (is.null(x0)) return(0 * b)
-  x0 <- as.matrix(x0)
-  if (identical(dim(x0), dim(b)) && is.numeric(x0) && all(is.finite(x0))) return(x0)
+check_start <- function(x0, b, space, call = caller_env()) {
+  if (is.null(x0)) return(space$axpby(0, b, 0, space$copy(b)))
+  if (!is_gpu_matrix(x0)) x0 <- as.matrix(x0)
+  numbers <- is_gpu_matrix(x0) || is.numeric(x0)
+  if (numbers && identical(dim(x0), dim(b)) && space$finite(x <- space$copy(x0))) return(x)
   stop_kernops("dim", "{.arg x0} must be a finite {nrow(b)} x {ncol(b)} matrix.", call = call)
 }
 

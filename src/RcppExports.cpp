@@ -138,6 +138,53 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_upload
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
+RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_upload(x, single));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_download
+Rcpp::NumericMatrix gpu_download(SEXP x);
+RcppExport SEXP _kernops_gpu_download(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_download(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_describe
+Rcpp::List gpu_describe(SEXP x);
+RcppExport SEXP _kernops_gpu_describe(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_describe(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_gather
+SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns);
+RcppExport SEXP _kernops_gpu_gather(SEXP xSEXP, SEXP rowsSEXP, SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_gather(x, rows, columns));
+    return rcpp_result_gen;
+END_RCPP
+}
 // kernel_compile
 SEXP kernel_compile(std::string formula, std::vector<std::string> args);
 RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP) {
@@ -162,21 +209,35 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single, int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay, bool single, int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
     Rcpp::traits::input_parameter< int >::type where(whereSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, single, scheme, where, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress));
+    return rcpp_result_gen;
+END_RCPP
+}
+// kernel_worth_gpu
+bool kernel_worth_gpu(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n);
+RcppExport SEXP _kernops_kernel_worth_gpu(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< double >::type m(mSEXP);
+    Rcpp::traits::input_parameter< double >::type n(nSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_worth_gpu(kernel, m, n));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -221,6 +282,43 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_copy
+SEXP gpu_copy(SEXP x);
+RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_copy(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_axpby
+SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
+RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_axpby(a, x, b, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_dots
+Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
@@ -234,13 +332,21 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
+    {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
+    {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
+    {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 9},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 10},
+    {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reduction_names", (DL_FUNC) &_kernops_reduction_names, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
+    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 1},
+    {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
+    {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
     {NULL, NULL, 0}
 };
 

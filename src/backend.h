@@ -10,10 +10,21 @@
 
 namespace kernops {
 
+// Where an array lives; those of the host are doubles.
+enum class Home { host, device_double, device_float };
+
 // Entry k of item n at data[k * entry + n * item].
 struct Column {
-  const double* data = nullptr;
+  const void* data = nullptr;
   Count entry = 0, item = 0;
+  Home home = Home::host;
+};
+
+// Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device.
+struct Target {
+  double* data;
+  Count entry, row;
+  Home home = Home::host;
 };
 
 enum class Where { automatic, cpu, cuda };
@@ -41,19 +52,23 @@ struct Kernel {
   Program program;
   std::vector<int> order;
   std::vector<Plan> plans;
+  std::vector<Plan> gpu_plans;  // of the same reductions
 };
 Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations);
 
-// The result has one row per item of its axis, entry k of row n at out[k * out_entry + n * out_row].
-void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry,
-             Count out_row);
+// Whether a GPU pays off: there is more to compute than to copy and launch, and there is one.
+bool worth_gpu(const Kernel& kernel, Count m, Count n);
+
+// The result has one row per item of its axis. Data or a target on the device take the computation there; a
+// sum over both axes goes to the host.
+void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out);
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Rows row_begin..row_end of the plan's result, into out as above, counted from row_begin.
+  // Rows row_begin..row_end of the plan's result, counted from row_begin.
   virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                          Count row_end, double* out, Count out_entry, Count out_row) = 0;
+                          Count row_end, const Target& out) = 0;
   virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
 };
 

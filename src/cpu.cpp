@@ -50,11 +50,11 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 class PreparedJob : public Job {
  public:
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-              double* to, Count entry, Count row)
+              const Target& target)
       : Job() {
     rows = row_end - row_begin;
     lanes = data.length(both & ~plan.rows);
-    out = to, out_entry = entry, out_row = row;
+    out = target.data, out_entry = target.entry, out_row = target.row;
     slots = span(plan.slots);
     for (int place = 0; place < 4; ++place) {
       steps[place] = span(plan.steps[place]);
@@ -66,8 +66,9 @@ class PreparedJob : public Job {
                               : load.kind == Load::reduced ? data.reduced[load.id]
                                                            : Column();
         const Count first = place == int(Place::row) ? row_begin : 0;
-        sources_[place].push_back({load, column.data ? column.data + first * column.item : nullptr,
-                                   column.entry, column.item, first});
+        const double* from = static_cast<const double*>(column.data);
+        sources_[place].push_back(
+            {load, from ? from + first * column.item : nullptr, column.entry, column.item, first});
       }
       sources[place] = span(sources_[place]);
     }
@@ -182,10 +183,10 @@ class CpuBackend final : public Backend {
  public:
   Count slab() const override { return 4096; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-                  double* out, Count out_entry, Count out_row) override {
+  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, const Target& out) override {
     const Engine& engine = engine_for(settings.isa);
-    PreparedJob job(plan, data, settings, row_begin, row_end, out, out_entry, out_row);
+    PreparedJob job(plan, data, settings, row_begin, row_end, out);
     if (job.rows == 0) return;
     job.keep_partials(engine.partial_bytes(job, settings.single));
     Schedule(job, settings).run(engine);

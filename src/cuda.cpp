@@ -12,17 +12,49 @@ namespace {
 
 Count ceil_div(Count a, Count b) { return (a + b - 1) / b; }
 
+int padded(int entries, int bytes) {
+  const int size = entries * bytes;
+  return (size <= 4 ? 4 : size <= 8 ? 8 : (size + 15) / 16 * 16) / bytes;
+}
+
+constexpr Count most_partial_bytes = Count(1) << 30;
+constexpr int shared_bytes = 48 * 1024;  // what every GPU has for a block
+
+// About how many numbers a row keeps in registers.
+int words(const Plan& plan) {
+  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
+  const bool grouped = reduction.engine == "LogSumExp" || reduction.engine == "SoftMax";
+  return plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
+         plan.f_size * (3 + 2 * plan.reduction.k) + (grouped ? 16 + 3 * plan.w_size : 0);
+}
+
+bool two_rows_fit(const Plan& plan, const Settings& settings) {
+  return words(plan) <= (settings.single ? 48 : 24);
+}
+
+// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
+// card. The limits are where the H200 changed its mind.
+Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  int most = !two_rows_fit(plan, settings) ? 1 : settings.single && words(plan) <= 22 ? 4 : 2;
+  while (most > 1 && rows < Count(most) * 64 * multiprocessors) most /= 2;
+  int threads = settings.single && rows >= Count(256) * multiprocessors ? 256 : 128;
+  const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
+  while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
+  return {Shape::narrow, most, threads, threads};
+}
+
 class CudaBackend : public Backend {
  public:
   CudaBackend() : device_(use_device()) {}
 
   Count slab() const override { return 1 << 20; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end, double* out,
-                  Count out_entry, Count out_row) override {
+  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, const Target& out) override {
+    const TiledPlan plan = tiled(untiled, settings);
     const Count rows = row_end - row_begin, lanes = data.length(both & ~plan.rows);
     if (rows == 0) return;
-    const Shape shape = choose_shape(plan, settings, rows);
+    const Shape shape = choose_shape(plan, settings, rows, device_.multiprocessors);
     const Kernels& k = kernels(source(plan, settings, shape));
     const int bytes = settings.single ? 4 : 8;
 
@@ -31,23 +63,18 @@ class CudaBackend : public Backend {
     const auto y = fill(plan, data, Place::lane, k.lanes, once.get(), 0, lanes, bytes);
 
     const int size = plan.reduction.size;
-    Buffer result(size_t(rows) * size * sizeof(double));
-    PairJob job{once->address(), x->address(), y->address(), 0, rows, lanes, 0, 0, nullptr,
-                static_cast<double*>(result.address()), rows, 1};
+    const bool to_host = out.home == Home::host;
+    Buffer aside(to_host ? size_t(rows) * size * sizeof(double) : 0);
+    PairJob job{once->address(), x->address(), y->address(), 0,      rows, lanes, 0, 0,
+                nullptr,         out.data,     out.entry,    out.row};
+    if (to_host) job.out = static_cast<double*>(aside.address()), job.out_entry = rows, job.out_row = 1;
     run_pairs(plan, k, shape, job, settings);
-    fetch(result, rows, size, out, out_entry, out_row);
+    if (to_host) fetch(aside, rows, size, out);
   }
 
  private:
-  Shape choose_shape(const Plan& plan, const Settings& settings, Count rows) const {
-    const std::vector<Shape> all = shapes(plan, settings);
-    size_t n = 0;
-    while (n + 1 < all.size() && rows < Count(all[n].rows_per_thread) * 64 * device_.multiprocessors) ++n;
-    return all[n];
-  }
-
-  std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel, const Buffer* once,
-                               Count first, Count count, int bytes) {
+  std::unique_ptr<Buffer> fill(const Plan& plan, const Data& data, Place place, void* kernel,
+                               const Buffer* once, Count first, Count count, int bytes) {
     const int stride = padded(std::max(plan.entries[int(place)], 1), bytes);
     auto out = std::make_unique<Buffer>(size_t(count) * stride * bytes);
     if (count == 0) return out;
@@ -58,77 +85,121 @@ class CudaBackend : public Backend {
       if (load.kind == Load::index) s.kind = DeviceSource::index;
       if (load.kind == Load::variable || load.kind == Load::reduced) {
         const Column& column = load.kind == Load::variable ? data.variables[load.id] : data.reduced[load.id];
-        s.kind = DeviceSource::doubles, s.entry = column.entry, s.item = column.item;
-        s.data = upload(column.data, slot.size, place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows)) +
-                 first * column.item;
+        const Count items =
+            place == Place::once ? 1 : data.length(place == Place::row ? plan.rows : both & ~plan.rows);
+        const bool floats = column.home == Home::device_float;
+        const void* there = column.home == Home::host ? upload(column.data, slot.size, items) : column.data;
+        s.kind = floats ? DeviceSource::floats : DeviceSource::doubles;
+        s.entry = column.entry, s.item = column.item;
+        s.data = static_cast<const char*>(there) +
+                 first * column.item * Count(floats ? sizeof(float) : sizeof(double));
       }
       sources.push_back(s);
     }
     Buffer table(sources.size() * sizeof(DeviceSource));
-    copy_in(table, sources.data(), sources.size() * sizeof(DeviceSource));
-    AxisJob job{static_cast<const DeviceSource*>(table.address()), int(sources.size()), stride,
-                once ? once->address() : nullptr, out->address(), count};
+    copy_in(table.pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
+    AxisJob job{static_cast<const DeviceSource*>(table.address()),
+                int(sources.size()),
+                stride,
+                once ? once->address() : nullptr,
+                out->address(),
+                count};
     launch(kernel, unsigned(ceil_div(count, 128)), 1, 128, &job);
     return out;
   }
 
   // Each array of the host once, however many reductions read it.
-  const double* upload(const double* data, int size, Count n) {
+  const void* upload(const void* data, int size, Count n) {
     auto& buffer = uploads_[data];
     if (!buffer) {
       buffer = std::make_unique<Buffer>(size_t(n) * size * sizeof(double));
-      copy_in(*buffer, data, size_t(n) * size * sizeof(double));
+      copy_in(buffer->pointer(), data, size_t(n) * size * sizeof(double));
     }
-    return static_cast<const double*>(buffer->address());
+    return buffer->address();
   }
 
-  static void copy_in(const Buffer& to, const void* from, size_t bytes) {
-    if (bytes) driver().check(driver().cuMemcpyHtoD_v2(to.pointer(), from, bytes), "copying to the GPU");
-  }
-
-  // Lanes are split where rows alone do not fill the card several times; rows are launched in slabs, so that the
-  // caller may interrupt.
-  void run_pairs(const Plan& plan, const Kernels& k, const Shape& shape, PairJob& job, const Settings& settings) {
+  // Lanes are split where rows alone do not fill the card several times; rows are launched in slabs, so that
+  // the caller may interrupt.
+  void run_pairs(const Plan& plan, const Kernels& k, const Shape& shape, PairJob& job,
+                 const Settings& settings) {
     int resident = 1;
-    driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k.pairs, shape.threads, 0), "asking about occupancy");
+    driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, k.pairs, shape.threads, 0),
+                   "asking about occupancy");
     const Count rows = job.row_end, per_block = Count(shape.threads) * shape.rows_per_thread;
-    const Count wanted = Count(8) * std::max(resident, 1) * device_.multiprocessors;
-    const Count pieces = std::max<Count>(1, std::min<Count>(ceil_div(wanted, ceil_div(rows, per_block)), job.lane_count / (2 * shape.threads)));
-    job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.threads) * shape.threads);
+    const Count filled = Count(std::max(resident, 1)) * device_.multiprocessors;  // blocks that run at a time
+    const Count kept = std::min(rows, filled * per_block) * k.partial_bytes;      // bytes of a piece
+    const Count wanted =
+        std::min<Count>(ceil_div(8 * filled, ceil_div(rows, per_block)), job.lane_count / (2 * shape.lanes));
+    const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
+    job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.lanes) * shape.lanes);
     job.chunks = int(std::max<Count>(1, ceil_div(job.lane_count, job.chunk)));
 
     const double cost = double(std::max<Count>(job.lane_count, 1)) * (plan.pair_footprint + 1);
-    const Count slab = std::max<Count>(1, Count(1e12 / cost / double(per_block))) * per_block;
-    Buffer partials(job.chunks > 1 ? size_t(std::min(slab, rows)) * job.chunks * k.partial_bytes : 0);
+    const bool merges = job.chunks > 1 || shape.kind == Shape::spread;
+    Count blocks = std::max<Count>(2 * filled, Count(1e12 / cost / double(per_block)));
+    if (merges)
+      blocks = std::min<Count>(blocks, most_partial_bytes / (per_block * job.chunks * k.partial_bytes));
+    const Count slab = std::max<Count>(1, blocks) * per_block;
+    Buffer partials(merges ? size_t(std::min(slab, rows)) * job.chunks * k.partial_bytes : 0);
     job.partials = partials.address();
     for (Count begin = 0; begin < rows; begin += slab) {
       job.row_begin = begin, job.row_end = std::min(begin + slab, rows);
-      launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks), unsigned(shape.threads), &job);
-      if (job.chunks > 1) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
+      launch(k.pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks),
+             unsigned(shape.threads), &job);
+      if (merges) launch(k.merge, unsigned(ceil_div(job.row_end - begin, 64)), 1, 64, &job);
       if (slab < rows) {
         driver().check(driver().cuCtxSynchronize(), "running a kernel");
-        if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows))) throw Interrupted();
+        if (settings.keep_going && !settings.keep_going(double(job.row_end) / double(rows)))
+          throw Interrupted();
       }
     }
     driver().check(driver().cuCtxSynchronize(), "running a kernel");
   }
 
-  static void fetch(const Buffer& result, Count rows, int size, double* out, Count out_entry, Count out_row) {
+  static void fetch(const Buffer& result, Count rows, int size, const Target& out) {
     const size_t count = size_t(rows) * size;
-    const bool direct = out_row == 1 && (out_entry == rows || size == 1);
+    const bool direct = out.row == 1 && (out.entry == rows || size == 1);
     std::vector<double> aside(direct ? 0 : count);
-    double* to = direct ? out : aside.data();
-    driver().check(driver().cuMemcpyDtoH_v2(to, result.pointer(), count * sizeof(double)), "copying from the GPU");
+    copy_out(direct ? out.data : aside.data(), result.pointer(), count * sizeof(double));
     if (direct) return;
     for (int k = 0; k < size; ++k)
-      for (Count n = 0; n < rows; ++n) out[k * out_entry + n * out_row] = aside[k * rows + n];
+      for (Count n = 0; n < rows; ++n) out.data[k * out.entry + n * out.row] = aside[k * rows + n];
   }
 
   const Device& device_;
-  std::map<const double*, std::unique_ptr<Buffer>> uploads_;
+  std::map<const void*, std::unique_ptr<Buffer>> uploads_;
 };
 
 }  // namespace
+
+// While a thread can hold two rows, it is better off with them: what it reads of a lane then serves both.
+TiledPlan tiled(const Plan& plan, const Settings& settings) {
+  return tile(plan, !two_rows_fit(plan, settings));
+}
+
+// Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
+// they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
+  if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
+  int lanes = settings.single ? 64 : 32;
+  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
+  return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
+}
+
+// All limits of choose_shape() on the rows of a multiprocessor are powers of two.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
+  std::vector<Shape> all;
+  const auto same = [](const Shape& a, const Shape& b) {
+    return a.kind == b.kind && a.rows_per_thread == b.rows_per_thread && a.threads == b.threads &&
+           a.lanes == b.lanes;
+  };
+  for (Count rows = 1 << 16; rows >= 1; rows /= 2) {
+    const Shape shape = choose_shape(plan, settings, rows, 1);
+    if (all.empty() || !same(all.back(), shape)) all.push_back(shape);
+  }
+  return all;
+}
 
 std::unique_ptr<Backend> backend() { return std::make_unique<CudaBackend>(); }
 

@@ -1,5 +1,5 @@
-// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both libraries
-// are opened at run time, so the same build works where they are and where they are not.
+// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both
+// libraries are opened at run time, so the same build works where they are and where they are not.
 #pragma once
 #include "backend.h"
 #include "cuda_driver.h"
@@ -7,18 +7,22 @@
 namespace kernops {
 namespace cuda {
 
-// How a kernel is laid out: the part of it that is compiled in.
+// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
 struct Shape {
-  int rows_per_thread, threads;
+  enum Kind {
+    narrow,
+    wide,
+    spread
+  } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
+  int rows_per_thread, threads, lanes;
 };
-
-// Numbers from one item of so many entries to the next, as padded() of map_reduce.cuh has it.
-int padded(int entries, int bytes);
+TiledPlan tiled(const Plan& plan, const Settings& settings);
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 
 // The shapes a plan may run in, the one for many rows first.
-std::vector<Shape> shapes(const Plan& plan, const Settings& settings);
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings);
 
-std::string source(const Plan& plan, const Settings& settings, const Shape& shape);
+std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 
 // Where the engine's headers are, which kernels were compiled when the package was installed, and where others are
 // kept; set when the package is loaded.
@@ -52,6 +56,14 @@ class Buffer {
 size_t memory_in_use();  // bytes that Buffers hold now
 void release_memory();   // gives back what is kept
 
+// Destroys the Buffers that nobody can reach any more: the host language knows which. Called where much is in
+// use.
+using Collector = void (*)();
+Collector& collect_garbage();
+
+void copy_in(DevicePointer to, const void* from, size_t bytes);
+void copy_out(void* to, DevicePointer from, size_t bytes);
+
 struct Kernels {
   void *module, *once, *rows, *lanes, *pairs, *merge;
   int partial_bytes;
@@ -60,10 +72,12 @@ struct Kernels {
 struct Device {
   std::string name, architecture;
   int multiprocessors;
-  size_t free_bytes, total_bytes;
 };
 const Device& use_device();  // makes the first device current for this thread
+void device_memory(size_t& free_bytes, size_t& total_bytes);
+
 const Kernels& kernels(const std::string& text);
+void* function(const std::string& text, const char* name);  // one entry point of a text
 
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, void* job);
 

@@ -1,5 +1,5 @@
-// The CUDA driver and NVRTC, opened at run time: the few functions used, with types of our own, so that neither is
-// needed to build the package. Signatures: CUDA Driver API and NVRTC manuals.
+// The CUDA driver and NVRTC, opened at run time: the few functions used, with types of our own, so that
+// neither is needed to build the package. Signatures: CUDA Driver API and NVRTC manuals.
 #pragma once
 #include <cstddef>
 #include <stdexcept>
@@ -11,7 +11,8 @@ namespace cuda {
 
 // What the user is told, as class kernops_cuda_error, kernops_compile_error or kernops_memory_error.
 struct CudaError : std::runtime_error {
-  explicit CudaError(const std::string& message, const char* kind = "cuda") : std::runtime_error(message), kind(kind) {}
+  explicit CudaError(const std::string& message, const char* kind = "cuda")
+      : std::runtime_error(message), kind(kind) {}
   const char* kind;
 };
 
@@ -40,8 +41,8 @@ struct Driver {
   Result (*cuModuleGetFunction)(void**, void*, const char*);
   Result (*cuModuleGetGlobal_v2)(DevicePointer*, size_t*, void*, const char*);
   Result (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int*, void*, int, size_t);
-  Result (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                           void**);
+  Result (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                           void**, void**);
 
   void check(Result result, const char* what) const;  // throws CudaError
 };
@@ -50,7 +51,8 @@ struct Driver {
 const Driver& driver();
 
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
-std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
+std::vector<char> compile(const std::string& text, const std::string& architecture,
+                          const std::string& include);
 std::string compiler_version();  // "13.0"; throws CudaError where NVRTC cannot be found
 
 }  // namespace cuda

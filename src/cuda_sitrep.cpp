@@ -10,6 +10,7 @@ using namespace kernops;
 // [[Rcpp::export]]
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
   cuda::paths() = {include, catalogue, cache, version};
+  cuda::collect_garbage() = R_gc;
 }
 
 // An empty string where a GPU can be used, else why not.
@@ -27,11 +28,12 @@ std::string cuda_problem() {
 Rcpp::List cuda_describe() {
   return guard([&] {
     const cuda::Device& device = cuda::use_device();
-    return Rcpp::List::create(Rcpp::_["name"] = device.name, Rcpp::_["architecture"] = device.architecture,
-                              Rcpp::_["multiprocessors"] = device.multiprocessors,
-                              Rcpp::_["free_bytes"] = double(device.free_bytes),
-                              Rcpp::_["total_bytes"] = double(device.total_bytes),
-                              Rcpp::_["used_bytes"] = double(cuda::memory_in_use()));
+    size_t free_bytes, total_bytes;
+    cuda::device_memory(free_bytes, total_bytes);
+    return Rcpp::List::create(
+        Rcpp::_["name"] = device.name, Rcpp::_["architecture"] = device.architecture,
+        Rcpp::_["multiprocessors"] = device.multiprocessors, Rcpp::_["free_bytes"] = double(free_bytes),
+        Rcpp::_["total_bytes"] = double(total_bytes), Rcpp::_["used_bytes"] = double(cuda::memory_in_use()));
   });
 }
 
@@ -50,7 +52,8 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
-  return cuda::source(kernel->plans.back(), settings, {1, 128});
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
+  return cuda::source(plan, settings, cuda::choose_shape(plan, settings, 1, 1));
 }
 
 // Compiles a text without a GPU: bytes of the binary.
@@ -65,9 +68,11 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   Settings settings;
   settings.single = single;
   std::vector<std::string> texts;
-  for (const Plan& plan : kernel->plans)
+  for (const Plan& untiled : kernel->gpu_plans) {
+    const TiledPlan plan = cuda::tiled(untiled, settings);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings))
       texts.push_back(cuda::source(plan, settings, shape));
+  }
   return texts;
 }
 

@@ -8,36 +8,50 @@ namespace cuda {
 namespace {
 
 std::string number(int n) { return std::to_string(n); }
+std::string part(int offset, int size, const std::string& of) {
+  return "part<" + number(offset) + ", " + number(size) + ">(" + of + ")";
+}
 
 class Writer {
  public:
-  Writer(const Plan& plan, const Settings& settings, const Shape& shape)
-      : plan_(plan), settings_(settings), shape_(shape), names_(plan.slots.size()) {
+  Writer(const TiledPlan& plan, const Settings& settings, const Shape& shape)
+      : plan_(plan),
+        settings_(settings),
+        shape_(shape),
+        type_(settings.single ? "float" : "double"),
+        names_(plan.slots.size()) {
     const char* place_names[] = {"o", "x", "y"};
     for (size_t n = 1; n < plan.slots.size(); ++n) {
       const Slot& slot = plan.slots[n];
-      if (slot.place != Place::pair)
-        names_[n] = "part<" + number(slot.offset) + ", " + number(slot.size) + ">(" + place_names[int(slot.place)] + ")";
+      if (slot.place != Place::pair) names_[n] = part(slot.offset, slot.size, place_names[int(slot.place)]);
     }
     names_[0] = "one<T>()";
+    for (size_t n = 0; n < plan.contractions.size(); ++n)
+      names_[plan.contractions[n].slot] = part(int(n), 1, "c");
   }
 
   std::string text() {
-    const std::string type = settings_.single ? "float" : "double";
-    std::string out = "#include <kernops/map_reduce.cuh>\nusing namespace kernops;\n\nstruct Formula {\n  using T = " + type + ";\n";
-    out += "  static constexpr int once = " + number(plan_.entries[0]) + ", row = " + number(at_least_one(plan_.entries[1])) +
+    const bool wide = shape_.kind != Shape::narrow;
+    std::string out = std::string("#include <kernops/map_reduce") + (wide ? "_wide" : "") +
+                      ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
+    if (wide) out += long_vectors();
+    out += "struct Formula {\n  using T = ::T;\n";
+    out += "  static constexpr int once = " + number(plan_.entries[0]) +
+           ", row = " + number(at_least_one(plan_.entries[1])) +
            ", lane = " + number(at_least_one(plan_.entries[2])) + ";\n";
-    out += "  using F = Vec<T, " + number(plan_.slots[plan_.f].size) + ">;\n  using W = Vec<T, " + number(plan_.w_size) + ">;\n";
-    out += place("run_once(O& o)", "O", Place::once, "o");
-    out += place("run_row(const O& o, X& x)", "O, class X", Place::row, "x");
-    out += place("run_lane(const O& o, Y& y)", "O, class Y", Place::lane, "y");
-    out += "  template <class O, class X, class Y> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, F& f, W& w) {\n";
+    if (wide) out += wide_members();
+    const bool spread = plan_.spread.size > 0;
+    out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
+    out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
+    out += place("run_once(T* o)", Place::once, "o");
+    out += place("run_row(const T* o, T* x)", Place::row, "x");
+    out += place("run_lane(const T* o, T* y)", Place::lane, "y");
+    out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
+           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
+           (wide ? "const C& c, " : "") + "F& f, W& w) {\n";
     for (const Step& step : plan_.steps[int(Place::pair)]) out += pair_step(step);
     out += "    f = " + names_[plan_.f] + ";\n    w = " + names_[plan_.w] + ";\n  }\n};\n\n";
-    const ReductionRow& row = reduction_table()[plan_.reduction.row];
-    out += "using Row = engines::" + engine(row) + "<" + type + ", " + number(plan_.f_size) + ", " +
-           number(plan_.w == 0 ? 0 : plan_.w_size) + ", " + number(std::max(plan_.reduction.k, 1)) + ">;\n";
-    return out + "KERNOPS_KERNELS(Formula, Row, " + number(shape_.rows_per_thread) + ", " + number(shape_.threads) + ")\n";
+    return out + entry_points();
   }
 
  private:
@@ -45,68 +59,110 @@ class Writer {
 
   std::string engine(const ReductionRow& row) const {
     if (row.engine != "Sum") return row.engine;
-    return settings_.scheme == SumScheme::direct ? "DirectSum" : settings_.scheme == SumScheme::kahan ? "KahanSum" : "Sum";
+    return settings_.scheme == SumScheme::direct  ? "DirectSum"
+           : settings_.scheme == SumScheme::kahan ? "KahanSum"
+                                                  : "Sum";
   }
 
-  std::string call(const Step& step) const {
-    static const std::vector<const OpRow*> rows = [] {
-      std::vector<const OpRow*> by_id;
-      for (const OpRow& row : op_table())
-        if (row.id >= 0) by_id.push_back(&row);
-      return by_id;
-    }();
-    const OpRow& op = *rows[step.op];
-    std::string text = "apply<ops::" + op.name + ", " + number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]);
-    text += op.vectors.empty() ? ", T>(" : ">(";
-    for (size_t n = 0; n < op.vectors.size(); ++n) text += (n ? ", " : "") + names_[step.in[n]];
+  std::string entry_points() const {
+    const bool spread = plan_.spread.size > 0;
+    const int f = spread ? 1 : plan_.f_size, w = spread ? 1 : plan_.w == 0 ? 0 : plan_.w_size;
+    const std::string row = "using Row = engines::" + engine(reduction_table()[plan_.reduction.row]) +
+                            "<T, " + number(f) + ", " + number(w) + ", " +
+                            number(std::max(plan_.reduction.k, 1)) + ">;\n";
+    if (shape_.kind == Shape::narrow)
+      return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape_.rows_per_thread) + ", " +
+             number(shape_.threads) + ")\n";
+    return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
+           number(shape_.lanes / 8) + ")\n";
+  }
+
+  std::string operation(const Step& step) const { return "ops::" + op_row(step.op).name; }
+  std::string arguments(const Step& step, const std::vector<std::string>& names, std::string text) const {
+    for (size_t n = 0; n < op_row(step.op).vectors.size(); ++n)
+      text += (text.empty() ? "" : ", ") + names[step.in[n]];
     return text + ")";
   }
+  std::string call(const Step& step, int size, const std::vector<std::string>& names) const {
+    const bool empty = op_row(step.op).vectors.empty();
+    return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " +
+           number(step.ints[1]) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
+  }
 
-  std::string place(const std::string& head, const std::string& types, Place where, const std::string& target) const {
-    std::string out = "  template <class " + types + "> KERNOPS_FN static void " + head + " {\n";
-    if (where == Place::once) out += "    o.v[0] = 1;\n";
-    for (const Step& step : plan_.steps[int(where)])
-      out += "    put<" + number(plan_.slots[step.out].offset) + ", " + number(step.size) + ">(" + target + ", " + call(step) + ");\n";
+  std::string place(const std::string& head, Place where, const std::string& target) const {
+    std::string out = "  KERNOPS_FN static void " + head + " {\n";
+    if (where == Place::once) out += "    o[0] = 1;\n";
+    for (const Step& step : plan_.steps[int(where)]) {
+      out += "    put<" + operation(step) + ", " + number(plan_.slots[step.out].offset) + ", " +
+             number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" +
+             arguments(step, names_, target) + ";\n";
+    }
     return out + "  }\n";
   }
 
   // Buffers that the CPU reuses are new names here.
   std::string pair_step(const Step& step) {
-    const std::string name = "t" + number(steps_++), text = "    const auto " + name + " = " + call(step) + ";\n";
+    const std::string name = "t" + number(steps_++),
+                      text = "    const auto " + name + " = " + call(step, step.size, names_) + ";\n";
     names_[step.out] = name;
     return text;
   }
 
-  const Plan& plan_;
+  std::string long_vectors() const {
+    std::string out;
+    for (size_t n = 0; n < plan_.contractions.size(); ++n)
+      out += entries("Contraction" + number(int(n)), plan_.contractions[n]);
+    if (plan_.spread.size > 0) out += entries("Spread", plan_.spread);
+    return out;
+  }
+  std::string wide_members() const {
+    std::string list;
+    for (size_t n = 0; n < plan_.contractions.size(); ++n)
+      list += (n ? ", Contraction" : "Contraction") + number(int(n));
+    return "  static constexpr int kept_once = " + number(plan_.kept[0]) +
+           ", kept_row = " + number(at_least_one(plan_.kept[1])) +
+           ", kept_lane = " + number(at_least_one(plan_.kept[2])) + ";\n  using Contractions = List<" + list +
+           ">;\n" + (plan_.spread.size > 0 ? "  using Spread = ::Spread;\n" : "");
+  }
+
+  // One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
+  // there once.
+  std::string entries(const std::string& name, const Entries& made) const {
+    const char* letters[] = {"z", "x", "y"};
+    std::vector<std::string> names = names_;
+    std::string offsets[3];
+    int count[3] = {};
+    for (const int leaf : made.leaves) {
+      const Slot& slot = plan_.slots[leaf];
+      const int at = int(slot.place);
+      names[leaf] = part(count[at], 1, letters[at]);
+      offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
+    }
+    std::string out =
+        "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
+        ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
+        ">;\n  using Once = At<" + offsets[0] + ">;\n" + "  template <class X, class Y, class Z, class O>\n" +
+        "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
+    int steps = 0;
+    for (const Step& step : made.steps) {
+      const std::string result = "t" + number(steps++);
+      out += "    const auto " + result + " = " + call(step, 1, names) + ";\n";
+      names[step.out] = result;
+    }
+    return out + "    return " + names[made.slot] + ";\n  }\n};\n\n";
+  }
+
+  const TiledPlan& plan_;
   const Settings& settings_;
   const Shape& shape_;
+  const std::string type_;
   std::vector<std::string> names_;
   int steps_ = 0;
 };
 
 }  // namespace
 
-int padded(int entries, int bytes) {
-  const int size = entries * bytes;
-  return (size <= 4 ? 4 : size <= 8 ? 8 : (size + 15) / 16 * 16) / bytes;
-}
-
-// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and long formulas, and fill
-// the card. The numbers keep the catalogue's kernels free of spills, as the tests see to.
-std::vector<Shape> shapes(const Plan& plan, const Settings& settings) {
-  const std::string& engine = reduction_table()[plan.reduction.row].engine;
-  const int at_once = engine == "LogSumExp" || engine == "SoftMax" ? 8 : 0;  // its values of a group
-  const int held = plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-                   3 * plan.f_size * (1 + plan.reduction.k) + at_once;
-  const int registers = (2 * held + int(plan.steps[int(Place::pair)].size())) / (settings.single ? 2 : 1);
-  int threads = 128;  // a tile has as many lanes, and must fit the static shared memory
-  while (threads > 32 && threads * padded(plan.entries[int(Place::lane)], 8) * 8 > 48 * 1024) threads /= 2;
-  std::vector<Shape> all;
-  for (int rows = registers <= 31 ? 4 : registers <= 56 ? 2 : 1; rows >= 1; rows /= 2) all.push_back({rows, threads});
-  return all;
-}
-
-std::string source(const Plan& plan, const Settings& settings, const Shape& shape) {
+std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
   return Writer(plan, settings, shape).text();
 }
 

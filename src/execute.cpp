@@ -8,7 +8,7 @@ namespace kernops {
 namespace {
 
 void collect(Graph& graph, int reduction, Kernel& kernel) {
-  const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction]));
+  const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction], false));
   for (const auto& loads : needed.loads)
     for (const Load& load : loads)
       if (load.kind == Load::reduced &&
@@ -16,6 +16,7 @@ void collect(Graph& graph, int reduction, Kernel& kernel) {
         collect(graph, load.id, kernel);
   kernel.order.push_back(reduction);
   kernel.plans.push_back(needed);
+  kernel.gpu_plans.push_back(plan(graph, regroup(graph, graph.reductions[reduction], true)));
 }
 
 // Neumaier's compensated sum.
@@ -30,26 +31,27 @@ struct Total {
 };
 
 // A sum over both axes: slabs of rows, then down the rows, always in the same order.
-void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings, double* out,
-                 Count out_entry) {
+void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings,
+                 const Target& out) {
   const Count rows = data.length(plan.rows), slab = backend.slab();
   const int size = plan.reduction.size;
   std::vector<double> part(size_t(std::min(rows, slab)) * size);
   std::vector<Total> totals(size);
   for (Count begin = 0; begin < rows; begin += slab) {
     const Count end = std::min(rows, begin + slab);
-    backend.map_reduce(plan, data, settings, begin, end, part.data(), 1, size);
+    backend.map_reduce(plan, data, settings, begin, end, {part.data(), 1, size});
     for (Count n = 0; n < (end - begin) * size; ++n) totals[n % size].add(part[n]);
   }
-  for (int k = 0; k < size; ++k) out[k * out_entry] = totals[k].value();
+  for (int k = 0; k < size; ++k) out.data[k * out.entry] = totals[k].value();
 }
 
-// A GPU pays off once there is more to compute than to copy and launch.
-bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings) {
-  if (settings.where != Where::automatic) return settings.where == Where::cuda;
-  double work = 0;
-  for (const Plan& plan : kernel.plans) work += double(data.m) * double(data.n) * (plan.pair_footprint + 1);
-  return work > 1e9 && cuda::available();
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
+  bool there = out.home != Home::host;
+  for (const Column& column : data.variables) there = there || column.home != Home::host;
+  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.m, data.n);
+  if (there && settings.where == Where::cpu)
+    throw std::invalid_argument("the CPU cannot reach data of the GPU");
+  return settings.where == Where::cuda;
 }
 
 }  // namespace
@@ -61,29 +63,34 @@ Kernel make_kernel(const std::string& formula, const std::vector<std::string>& d
   return kernel;
 }
 
-void execute(const Kernel& kernel, Data data, const Settings& settings, double* out, Count out_entry,
-             Count out_row) {
+bool worth_gpu(const Kernel& kernel, Count m, Count n) {
+  double work = 0;
+  for (const Plan& plan : kernel.plans) work += double(m) * double(n) * (plan.pair_footprint + 1);
+  return work > 1e9 && cuda::available();
+}
+
+void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out) {
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
   std::vector<std::vector<double>> kept(reductions.size());
-  const std::unique_ptr<Backend> backend = on_gpu(kernel, data, settings) ? cuda::backend() : cpu::backend();
+  const bool gpu = on_gpu(kernel, data, settings, out);
+  const std::unique_ptr<Backend> backend = gpu ? cuda::backend() : cpu::backend();
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n];
-    const Plan& plan = kernel.plans[n];
+    const Plan& plan = (gpu ? kernel.gpu_plans : kernel.plans)[n];
     const bool last = id == kernel.program.result, both_axes = plan.reduction.over == both;
     const Count rows = both_axes ? 1 : data.length(plan.rows);
     if (!last) {
       kept[id].resize(size_t(rows) * reductions[id].size);
       data.reduced[id] = {kept[id].data(), 1, reductions[id].size};
     }
-    double* to = last ? out : kept[id].data();
-    const Count entry = last ? out_entry : 1, row = last ? out_row : reductions[id].size;
+    const Target to = last ? out : Target{kept[id].data(), 1, reductions[id].size};
     Settings here = settings;  // float32 counts only to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
-      reduce_both(*backend, plan, data, here, to, entry);
+      reduce_both(*backend, plan, data, here, to);
     else
-      backend->map_reduce(plan, data, here, 0, rows, to, entry, row);
+      backend->map_reduce(plan, data, here, 0, rows, to);
   }
 }
 

@@ -100,8 +100,8 @@ Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
 // The first rule that rewrites operation `op` of these arguments; -1 where none does.
 Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
 
-// The same reduction with its products ordered by what depends on which axis.
-Reduction regroup(Graph& graph, Reduction reduction);
+// The same reduction with its products ordered by what depends on which axis, and exponentials in base 2 if asked.
+Reduction regroup(Graph& graph, Reduction reduction, bool base_2);
 
 // ---- the tables (op_table.cpp)
 // -------------------------------------------------------------------------------------
@@ -120,6 +120,7 @@ struct OpRow {
 };
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
+const OpRow& op_row(int id);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints);
 Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
@@ -161,5 +162,25 @@ struct Plan {
   bool counts_indices = false;
 };
 Plan plan(const Graph& graph, const Reduction& reduction);
+
+// ---- long vectors, as a GPU takes them (contraction.cpp)
+// ------------------------------------------------------------------------
+
+// A vector entry by entry, or its sum: the steps are to be read as if all sizes were 1. Without steps, the only leaf.
+struct Entries {
+  int slot, size;
+  std::vector<int> leaves;  // slots of vectors of rows, lanes or once
+  std::vector<Step> steps;
+};
+
+// A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
+// entries of each place. What is summed is f times the vector to spread, if there is one (of size > 0).
+struct TiledPlan : Plan {
+  std::vector<Entries> contractions;
+  Entries spread{};
+  std::array<int, 3> kept{};
+  bool tiled() const { return !contractions.empty() || spread.size > 0; }
+};
+TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for them
 
 }  // namespace kernops

@@ -1,5 +1,5 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
-#include "border.h"
+#include "gpu_matrix.h"
 
 #include <chrono>
 #include <memory>
@@ -14,7 +14,7 @@ std::string count(Count n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-// An R vector or matrix as doubles, with its points counted. Keeps what it had to convert alive.
+// An R vector or matrix as doubles, or a gpu_matrix, with its points counted. Keeps alive what it converted.
 struct Input {
   Rcpp::NumericVector values;
   Column column;
@@ -28,7 +28,32 @@ struct Input {
                               std::to_string(got));
 }
 
+// Points are the rows or the columns of a matrix. A parameter may have any shape.
+Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
+  if (v.axes == none) {
+    if (nrow * ncol != v.size)
+      throw InputError("dim", "the parameter `" + v.name + "` must have " +
+                                  count(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
+    input.column.entry = 1;
+    return input;
+  }
+  if ((points_are_columns ? nrow : ncol) != v.size)
+    wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
+  input.points = points_are_columns ? ncol : nrow;
+  input.column.entry = points_are_columns ? 1 : nrow;
+  input.column.item = points_are_columns ? nrow : 1;
+  return input;
+}
+
+Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
+  const cuda::Matrix& matrix = gpu_matrix(x);
+  const Home home = matrix.single ? Home::device_float : Home::device_double;
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home}, 1}, matrix.rows, matrix.columns,
+                   points_are_columns);
+}
+
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
+  if (is_gpu_matrix(x)) return read_gpu_matrix(v, x, points_are_columns);
   const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
   if (!numeric)
     throw InputError("input",
@@ -38,25 +63,12 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
     throw InputError("dim", "`" + v.name + "` must be a matrix or a vector, not an array of " +
                                 std::to_string(Rf_length(dim)) + " dimensions");
   Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
+  input.column.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  if (v.axes == none) {
-    if (length != v.size)
-      throw InputError("dim", "the parameter `" + v.name + "` must have " +
-                                  count(v.size, "entry", "entries") + ", not " + std::to_string(length));
-    input.column = {input.values.begin(), 1, 0};
-    return input;
-  }
   const bool matrix = !Rf_isNull(dim);
   const Count nrow = matrix ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
   const Count ncol = matrix ? INTEGER(dim)[1] : points_are_columns ? length : 1;
-  if ((points_are_columns ? nrow : ncol) != v.size)
-    wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
-  input.points = points_are_columns ? ncol : nrow;
-  if (points_are_columns)
-    input.column = {input.values.begin(), 1, nrow};
-  else
-    input.column = {input.values.begin(), nrow, 1};
-  return input;
+  return as_points(v, input, nrow, ncol, points_are_columns);
 }
 
 // All variables of an axis must have the same number of points; an axis without variables has one.
@@ -151,8 +163,9 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
 }
 
 // [[Rcpp::export]]
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool single,
-                int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay,
+                bool single, int scheme, int where, int threads, std::string isa,
+                Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
     const Program& program = kernel->program;
     const Reduction& result = program.graph.reductions[program.result];
@@ -165,14 +178,27 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     data.m = common_points(program, inputs, axis_i);
     data.n = common_points(program, inputs, axis_j);
     const Count points = result.axes() == none ? 1 : data.length(result.axes());
-    Rcpp::NumericMatrix out(int(points_are_columns ? result.size : points),
-                            int(points_are_columns ? points : result.size));
-    Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress)};
-    execute(*kernel, data, settings, out.begin(), points_are_columns ? 1 : points,
-            points_are_columns ? result.size : 1);
-    const int first = first_index_column(reduction_table()[result.row], result.size);
+    const Count size = result.size;
+    const Count nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
+    const Count entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+    const Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress)};
+    if (stay && result.axes() != none) {
+      auto out = std::make_unique<cuda::Matrix>(nrow, ncol, false);
+      execute(*kernel, data, settings, {out->doubles(), entry, row, Home::device_double});
+      return wrap_gpu_matrix(std::move(out));
+    }
+    Rcpp::NumericMatrix out{int(nrow), int(ncol)};
+    execute(*kernel, data, settings, {out.begin(), entry, row});
+    if (stay) return gpu_upload(out, false);  // a sum over both axes ends on the host
+    const int first = first_index_column(reduction_table()[result.row], size);
     return mark_missing(out, first, data.length(result.over == axis_i ? axis_i : axis_j), points_are_columns);
   });
+}
+
+// Whether backend "auto" takes m x n pairs to the GPU.
+// [[Rcpp::export]]
+bool kernel_worth_gpu(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n) {
+  return worth_gpu(*kernel, Count(m), Count(n));
 }
 
 // [[Rcpp::export]]

@@ -113,6 +113,16 @@ int find_op(const std::string& name) {
   return found == places.end() ? -1 : found->second;
 }
 
+const OpRow& op_row(int id) {
+  static const std::vector<const OpRow*> rows = [] {
+    std::vector<const OpRow*> by_id;
+    for (const OpRow& row : op_table())
+      if (row.id >= 0) by_id.push_back(&row);
+    return by_id;
+  }();
+  return *rows[id];
+}
+
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};

@@ -9,8 +9,9 @@ namespace {
 
 class Regrouper {
  public:
-  Regrouper(Graph& graph, const std::vector<Tree>& roots)
+  Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2)
       : graph_(graph),
+        base_2_(base_2),
         mult_(find_op("Mult")),
         last_(*std::max_element(roots.begin(), roots.end())),
         uses_(last_ + 1, 0),
@@ -27,35 +28,56 @@ class Regrouper {
   Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
 
  private:
+  // Products of scalars; a quotient by what changes rarely is one with its inverse, an opposite one with -1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
-    return node.kind == Node::operation && node.id == mult_ && graph_[node.args[0]].size == 1 &&
+    if (node.kind != Node::operation || node.size != 1) return false;
+    if (node.id == minus_) return true;
+    const bool rare_divisor = node.id == divide_ && graph_[node.args[1]].axes != both && node.axes == both;
+    return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 &&
            graph_[node.args[1]].size == 1;
   }
 
-  void collect(Tree t, std::vector<Tree>& factors) const {
-    for (const Tree arg : {graph_[t].args[0], graph_[t].args[1]}) {
+  void collect(Tree t, std::vector<Tree>& factors) {
+    const Node node = graph_[t];
+    const auto take = [&](Tree arg) {
       if (is_product(arg) && uses_[arg] == 1)
         collect(arg, factors);
       else
         factors.push_back(now_[arg]);
-    }
+    };
+    take(node.args[0]);
+    if (node.id == mult_) take(node.args[1]);
+    if (node.id == divide_) factors.push_back(graph_.operation(find_op("Inv"), {now_[node.args[1]]}, {}));
+    if (node.id == minus_) factors.push_back(graph_.constant(-1));
   }
 
   Tree rebuilt(Tree t) {
     const Node node = graph_[t];
     if (node.kind != Node::operation) return t;
-    if (is_product(t)) return product(t);
+    if (is_product(t)) return product(factors_of(t));
+    if (base_2_ && node.id == exp_ && node.size == 1) return power_of_2(node.args[0]);
     const OpRow& row = op_table()[node.id];
     std::vector<Tree> args;
     for (size_t n = 0; n < row.vectors.size(); ++n) args.push_back(now_[node.args[n]]);
     return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
   }
 
-  // Constants and parameters first, then one axis, then the other, then what changes with each pair.
-  Tree product(Tree t) {
+  std::vector<Tree> factors_of(Tree t) {
     std::vector<Tree> factors;
     collect(t, factors);
+    return factors;
+  }
+
+  // exp(a) as 2^(log2(e) a): the constant joins the factors of a that change rarely.
+  Tree power_of_2(Tree a) {
+    std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
+    factors.push_back(graph_.constant(1.4426950408889634));
+    return graph_.operation(find_op("Exp2"), {product(factors)}, {});
+  }
+
+  // Constants and parameters first, then one axis, then the other, then what changes with each pair.
+  Tree product(std::vector<Tree> factors) {
     std::stable_sort(factors.begin(), factors.end(),
                      [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
     Tree of_axes[4] = {-1, -1, -1, -1};
@@ -73,16 +95,25 @@ class Regrouper {
   }
 
   Graph& graph_;
-  const int mult_;
+  const bool base_2_;
+  const int mult_, divide_ = find_op("Divide"), minus_ = find_op("Minus"), exp_ = find_op("Exp");
   const Tree last_;
   std::vector<int> uses_;
   std::vector<Tree> now_;
 };
 
+// Reductions that exponentiate take their argument in base 2 as well.
+bool exponentiates(const Reduction& reduction) {
+  const std::string& engine = reduction_table()[reduction.row].engine;
+  return engine == "LogSumExp" || engine == "SoftMax";
+}
+
 }  // namespace
 
-Reduction regroup(Graph& graph, Reduction reduction) {
-  const Regrouper regrouped(graph, {reduction.f, reduction.w});
+Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
+  if (base_2 && exponentiates(reduction))
+    reduction.f = graph.operation(find_op("Mult"), {graph.constant(1.4426950408889634), reduction.f}, {});
+  const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
   reduction.f = regrouped(reduction.f);
   reduction.w = regrouped(reduction.w);
   return reduction;

@@ -62,6 +62,7 @@ oracle_ops <- list(
   IntCst           = whole(\(p) p, integers = \(m, n) sample(-9:9, 1)),
   IntInv           = whole(\(p) 1 / p, integers = \(m, n) sample(c(-3, 7), 1)),
   Exp              = each(exp, real),
+  Exp2             = each(\(a) 2^a, real),
   Log              = each(log, positive),
   XLogX            = each(\(a) a * log(a), positive),
   Sin              = each(sin, wide),

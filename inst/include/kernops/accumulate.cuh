@@ -30,6 +30,10 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::settle(s[k]);
   }
+  KERNOPS_FN void absorb(const EntrywiseRow& o) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
+  }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
@@ -44,19 +48,20 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
   }
 };
 
-// Sums of exp(f - max f) * w. The maximum of a group is taken first, so there is one exp per pair.
+// Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
+// exponential per pair.
 template <class T, int W, bool softmax> struct ShiftedExpRow {
   static constexpr int group = 8;
   T shift;
   State<BlockSum, T, int> mass[1], s[W];
 
-  static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1.7976931348623157e308) : T(-3.4028234663852886e38); }
+  static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
   KERNOPS_FN static void scale(State<BlockSum, T, int>& sum, T factor) {
     sum.v[0] *= factor, sum.v[1] *= factor, sum.v[2] *= factor;
   }
   KERNOPS_FN void rescale(T highest) {
-    if (highest == shift) return;
-    const T factor = exp(shift - highest);
+    if (!(highest > shift)) return;
+    const T factor = exp2(shift - highest);
     shift = highest;
     scale(mass[0], factor);
     KERNOPS_UNROLL
@@ -70,15 +75,16 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
     for (int k = 0; k < W; ++k) BlockSum::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
-    T highest = shift;
+    T highest = shift;  // a NaN is not the larger one, and reaches the sums by exp()
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u)
-      if (u < n) highest = max(highest, f[u][0]);
+      if (u < n) highest = larger(f[u][0], highest);
+    if (!softmax && highest > -lowest()) highest = -lowest();  // so that Inf minus it is Inf
     rescale(highest);
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
-      const T e = f[u][0] == shift ? T(1) : exp(f[u][0] - shift);
+      const T e = softmax && f[u][0] == shift ? T(1) : exp2(f[u][0] - shift);
       if (softmax) mass[0].v[2] += e;
       KERNOPS_UNROLL
       for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
@@ -102,7 +108,7 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
     KERNOPS_UNROLL
     for (int k = 0; k < W; ++k) {
       const double sum = BlockSum::finish(s[k], 0);
-      out[k * stride] = softmax ? sum / total : double(shift) + log(sum);
+      out[k * stride] = softmax ? sum / total : (double(shift) + ::log2(sum)) * 0.6931471805599453;
     }
   }
 };
@@ -110,19 +116,19 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
 // The K smallest of each entry, ascending, the earlier first among equals, NaN last; j = -1 marks a free place.
 template <class T, int F, int K, int first, int last> struct KSmallestRow {
   static constexpr int group = 1;
-  T v[F][K];
+  T v[F][K], worst[F];  // what x must be below; NaN while there are free places
   int j[F][K];
 
   KERNOPS_FN void start() {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k)
       KERNOPS_UNROLL
-      for (int n = 0; n < K; ++n) v[k][n] = infinity<T>(), j[k][n] = -1;
+      for (int n = 0; n < K; ++n) v[k][n] = infinity<T>(), j[k][n] = -1, worst[k] = T(0) / T(0);
   }
   KERNOPS_FN bool before(T x, int k, int n) const { return j[k][n] < 0 || x < v[k][n] || (v[k][n] != v[k][n] && x == x); }
   // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
   KERNOPS_FN void insert(T x, int index, int k) {
-    if (!before(x, k, K - 1)) return;
+    if (x >= worst[k] || !before(x, k, K - 1)) return;
     bool here = true;
     KERNOPS_UNROLL
     for (int n = K - 1; n > 0; --n) {
@@ -132,6 +138,7 @@ template <class T, int F, int K, int first, int last> struct KSmallestRow {
       here = here && moves;
     }
     if (here) v[k][0] = x, j[k][0] = index;
+    if (j[k][K - 1] >= 0) worst[k] = v[k][K - 1];
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
     KERNOPS_UNROLL

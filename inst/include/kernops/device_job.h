@@ -1,4 +1,4 @@
-// What the host hands to the kernels of map_reduce.cuh: plain structs, the same for both.
+// What the host hands to the kernels of the .cuh files: plain structs, the same for both.
 #pragma once
 
 namespace kernops {
@@ -29,6 +29,25 @@ struct PairJob {
   void* partials;   // of each row, chunk by chunk, where there are several
   double* out;      // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
+};
+
+// Rows and columns of a matrix, by positions from 1 (matrix.cuh).
+struct GatherJob {
+  const void* from;
+  void* out;
+  const int *rows, *columns;
+  long long from_rows, row_count;
+  int column_count;
+};
+
+// Blocks of vectors, rows x columns, column by column (solve.cuh).
+struct VectorJob {
+  const double* x;
+  double* y;
+  const double *a, *b;  // a number for each column
+  double *partials, *sums;
+  long long rows;
+  int columns, parts;  // of a column's sum
 };
 
 }  // namespace kernops

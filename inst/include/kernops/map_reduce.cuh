@@ -7,6 +7,7 @@
 #include <kernops/accumulate.cuh>
 #include <kernops/device_job.h>
 
+
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
@@ -50,15 +51,19 @@ template <class Formula, int place> __device__ void fill_place(const AxisJob& jo
   constexpr int entries = place == 0 ? Formula::once : place == 1 ? Formula::row : Formula::lane;
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.count) return;
-  Vec<T, padded<T>(entries)> all;
-  for (int s = 0; s < job.source_count; ++s)
-    for (int k = 0; k < job.sources[s].size; ++k) all.v[job.sources[s].offset + k] = source_value<T>(job.sources[s], k, n);
-  const T* once_values = static_cast<const T*>(place == 0 ? job.out : job.once);
-  if constexpr (place == 0) Formula::run_once(all);
-  if constexpr (place == 1) Formula::run_row(load<Formula::once>(once_values), all);
-  if constexpr (place == 2) Formula::run_lane(load<Formula::once>(once_values), all);
   T* out = static_cast<T*>(job.out) + n * padded<T>(entries);
-  for (int k = 0; k < entries; ++k) out[k] = all.v[k];
+  for (int s = 0; s < job.source_count; ++s)
+    for (int k = 0; k < job.sources[s].size; ++k) out[job.sources[s].offset + k] = source_value<T>(job.sources[s], k, n);
+  const T* once_values = static_cast<const T*>(job.once);
+  if constexpr (place == 0) Formula::run_once(out);
+  if constexpr (place == 1) Formula::run_row(once_values, out);
+  if constexpr (place == 2) Formula::run_lane(once_values, out);
+}
+
+// What a block knows of a row: the result, or a part of it.
+template <class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
+  if (job.chunks == 1) state.finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
+  else static_cast<Row*>(job.partials)[(row - job.row_begin) * job.chunks + blockIdx.y] = state;
 }
 
 template <class Formula, class Row, int R, int threads> __device__ void map_reduce(const PairJob& job) {
@@ -88,7 +93,7 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
 
     constexpr int group = Row::group;
     const int whole = count / group * group;
-    KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+    KERNOPS_UNROLL_BY(group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4)
     for (int n = 0; n < whole; n += group) {
       Vec<T, Formula::lane> y[group];
       KERNOPS_UNROLL
@@ -120,9 +125,7 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    if (row >= job.row_end) continue;
-    if (job.chunks == 1) state[r].finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
-    else static_cast<Row*>(job.partials)[(row - job.row_begin) * job.chunks + blockIdx.y] = state[r];
+    if (row < job.row_end) hand_over(job, row, state[r]);
   }
 }
 
@@ -136,11 +139,13 @@ template <class Row> __device__ void merge_chunks(const PairJob& job) {
   state.finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
 }
 
-// The entry points of a Formula.
-#define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
+// The entry points of a Formula: what fills its places, and what reduces its pairs.
+#define KERNOPS_PLACES(Formula)                                                                                    \
   extern "C" __global__ void kernops_once(kernops::AxisJob job) { kernops::fill_place<Formula, 0>(job); }          \
   extern "C" __global__ void kernops_rows(kernops::AxisJob job) { kernops::fill_place<Formula, 1>(job); }          \
-  extern "C" __global__ void kernops_lanes(kernops::AxisJob job) { kernops::fill_place<Formula, 2>(job); }         \
+  extern "C" __global__ void kernops_lanes(kernops::AxisJob job) { kernops::fill_place<Formula, 2>(job); }
+#define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
+  KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads) kernops_pairs(kernops::PairJob job) {                      \
     kernops::map_reduce<Formula, Row, R, threads>(job);                                                            \
   }                                                                                                                \

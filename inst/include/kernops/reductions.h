@@ -4,6 +4,7 @@
 // each.
 //   neutral()     a value that changes nothing      add(s, x, j)  value x of index j joins
 //   settle(s)     called after each tile            merge(s, o)   o joins; of equals the lower index stays
+//   absorb(s, o)  o, a sum that was not settled yet, joins
 //   finish(s, n)  result n of `outputs`; indices are given back from 1, and 0 where there was none
 #pragma once
 #include <kernops/scalar.h>
@@ -43,6 +44,7 @@ struct DirectSum {
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { s.v[0] += x; }
   template <class S> static KERNOPS_FN void settle(S&) {}
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) { s.v[0] += o.v[0]; }
+  template <class S> static KERNOPS_FN void absorb(S& s, const S& o) { s.v[0] += o.v[0]; }
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
 };
 
@@ -57,6 +59,7 @@ struct KahanSum {
     add_compensated(s, o.v[0]);
     s.v[1] += o.v[1];
   }
+  template <class S> static KERNOPS_FN void absorb(S& s, const S& o) { merge(s, o); }
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return compensated(s); }
 };
 
@@ -76,6 +79,7 @@ struct BlockSum {
     s.v[1] += o.v[1];
     s.v[2] += o.v[2];
   }
+  template <class S> static KERNOPS_FN void absorb(S& s, const S& o) { s.v[2] += o.v[2]; }
   template <class S> static KERNOPS_FN double finish(S s, int) { return settle(s), compensated(s); }
 };
 

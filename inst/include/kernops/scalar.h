@@ -21,8 +21,14 @@ KERNOPS_FN double abs(double x) { return ::fabs(x); }
 using std::abs;
 #endif
 
+#ifdef __CUDACC__
+#include <kernops/device_math.cuh>
+#endif
+#ifndef __CUDA_ARCH__
+KERNOPS_MATH(exp) KERNOPS_MATH(exp2)
+#endif
 KERNOPS_MATH(sqrt) KERNOPS_MATH(floor) KERNOPS_MATH(ceil) KERNOPS_MATH(trunc) KERNOPS_MATH(rint)
-KERNOPS_MATH(exp) KERNOPS_MATH(expm1) KERNOPS_MATH(log) KERNOPS_MATH(log1p) KERNOPS_MATH(log2) KERNOPS_MATH(log10)
+KERNOPS_MATH(expm1) KERNOPS_MATH(log) KERNOPS_MATH(log1p) KERNOPS_MATH(log2) KERNOPS_MATH(log10)
 KERNOPS_MATH(sin) KERNOPS_MATH(cos) KERNOPS_MATH(tan) KERNOPS_MATH(asin) KERNOPS_MATH(acos) KERNOPS_MATH(atan)
 KERNOPS_MATH(sinh) KERNOPS_MATH(cosh) KERNOPS_MATH(tanh) KERNOPS_MATH(erf) KERNOPS_MATH(erfc)
 KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot)
@@ -30,6 +36,10 @@ KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot)
 #undef KERNOPS_MATH2
 
 // NaN wins, as in R.
+#if __CUDA_ARCH__ >= 800
+KERNOPS_FN float max(float x, float y) { return larger_or_nan(x, y); }
+KERNOPS_FN float min(float x, float y) { return smaller_or_nan(x, y); }
+#endif
 template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }

@@ -11,6 +11,11 @@ template <class T, int N> struct Vec {
   KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
 };
 
+// The same, left in memory: values of any length.
+template <class T, int N> struct Span {
+  const T* v;
+};
+
 template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 
 // Entries offset .. offset + size - 1 of a longer value.
@@ -20,10 +25,7 @@ template <int offset, int size, class T, int N> KERNOPS_FN Vec<T, size> part(con
   for (int k = 0; k < size; ++k) some.v[k] = whole.v[offset + k];
   return some;
 }
-template <int offset, int size, class T, int N> KERNOPS_FN void put(Vec<T, N>& whole, const Vec<T, size>& some) {
-  KERNOPS_UNROLL
-  for (int k = 0; k < size; ++k) whole.v[offset + k] = some.v[k];
-}
+template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
 // How an operation sees its arguments: one type for all three, as in the CPU's tiles.
 template <class T> struct RegisterView {
@@ -50,6 +52,15 @@ template <class Op, int size, int p, int q, class T, int A> KERNOPS_FN Vec<T, si
 }
 template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> apply() {
   return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
+}
+
+// The same from memory to memory, for what is done once an item.
+template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
+KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
+  using View = RegisterView<T>;
+  KERNOPS_UNROLL_BY(4)
+  for (int k = 0; k < size; ++k)
+    whole[offset + k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
 }
 
 }  // namespace KERNOPS_ISA

@@ -1,0 +1,82 @@
+#' A matrix that stays on the GPU
+#'
+#' `gpu_matrix()` copies a matrix to the NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()]
+#' use it without copying it again. They take it as any matrix, and `op(input, output = "gpu")` returns one.
+#'
+#' @details
+#' Rows and columns are chosen by `x[i, j]`, with positions, negative positions or logicals, as in a matrix;
+#' the result is again a `gpu_matrix`, never a vector. `as.matrix()` copies back to the host. Names are lost.
+#'
+#' The memory is given back when R collects the object, and lives as long as the R session: a `gpu_matrix`
+#' that `readRDS()` brought back is empty, and says so when it is used.
+#'
+#' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
+#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to some 7 digits.
+#'   The default is the option `kernops.precision`, else `"float64"`.
+#'
+#' @return An object of class `gpu_matrix`; it has `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
+#'
+#' @section Errors: class `kernops_cuda_error` where there is no GPU to use, `kernops_memory_error` where its
+#'   memory is full, `kernops_input_error` for unfit data.
+#'
+#' @examples
+#' x <- matrix(rnorm(3000), 1000)
+#' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
+#' on_gpu <- try(gpu_matrix(x)) # an error where there is no GPU
+#' if (inherits(on_gpu, "gpu_matrix")) {
+#'   print(on_gpu[1:10, ])
+#'   density <- op(list(on_gpu, on_gpu), output = "gpu")
+#'   head(as.matrix(density))
+#' }
+#' @export
+gpu_matrix <- function(x, precision = c("float64", "float32")) {
+  precision <- check_precision(precision)
+  if (is.data.frame(x) || is_gpu_matrix(x)) x <- as.matrix(x)
+  if (!is.numeric(x) && !is.logical(x)) {
+    what <- if (is.object(x)) class(x)[[1]] else typeof(x)
+    stop_kernops("input", "{.arg x} must be a numeric matrix or vector, not {what}.")
+  }
+  if (length(dim(x)) > 2) {
+    sizes <- dim(x)
+    stop_kernops("input", "{.arg x} must be a matrix or vector, not an array of {length(sizes)} dimensions.")
+  }
+  check_gpu()
+  gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32")
+}
+
+is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
+
+#' @export
+dim.gpu_matrix <- function(x) gpu_describe(x)$dim
+
+#' @export
+length.gpu_matrix <- function(x) prod(dim(x))
+
+#' @export
+as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
+
+#' @export
+`[.gpu_matrix` <- function(x, i, j, ..., drop = FALSE) {
+  if (nargs() - (!missing(drop)) != 3) {
+    stop_kernops("input", "A {.cls gpu_matrix} is indexed by rows and columns, as in {.code x[i, ]}.")
+  }
+  size <- dim(x)
+  rows <- if (missing(i)) seq_len(size[[1]]) else positions(i, size[[1]], "row")
+  columns <- if (missing(j)) seq_len(size[[2]]) else positions(j, size[[2]], "column")
+  gpu_gather(x, rows, columns)
+}
+
+# What an index chooses of n rows or columns.
+positions <- function(index, n, what, call = caller_env()) {
+  chosen <- tryCatch(seq_len(n)[index], error = function(e) NA)
+  if (!anyNA(chosen)) return(chosen)
+  stop_kernops("input", "There are {n} {what}{?s}: not all that are asked for exist.", call = call)
+}
+
+#' @export
+print.gpu_matrix <- function(x, ...) {
+  about <- gpu_describe(x)
+  cli::cat_line("<gpu_matrix> ", paste(about$dim, collapse = " x "), ", ", about$precision, ", ",
+                format(about$bytes, big.mark = ",", scientific = FALSE), " bytes on ", cuda_describe()$name)
+  invisible(x)
+}

@@ -1,0 +1,59 @@
+// Exponentials of the GPU, read by scalar.h inside its namespace. In float one instruction does it, to 2 ulp of 2^x. In
+// double: 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), n added to the exponent.
+
+// In constant memory, where an instruction can take them from.
+static __constant__ double exp2_coefficients[] = {0x1p0, 0x1.62e42fefa3a17p-1, 0x1.ebfbdff82c472p-3, 0x1.c6b08d703d59ep-5, 0x1.3b2ab6fbce392p-7, 0x1.5d87fe9cab4p-10, 0x1.43091283ef5fap-13, 0x1.ffcb56287b4a6p-17, 0x1.62c111ae257ccp-20, 0x1.b673da575f282p-24, 0x1.e3fe325ea109cp-28};
+
+#ifdef __CUDA_ARCH__
+
+KERNOPS_FN float exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
+
+// 1.5 * 2^52: adding it rounds to an integer, and leaves that in the low bits.
+constexpr double to_integer = 6755399441055744.0;
+
+KERNOPS_FN double exp2_sum(double r, double n_shifted) {
+  double p = exp2_coefficients[10];
+  KERNOPS_UNROLL
+  for (int k = 9; k >= 0; --k) p = ::fma(p, r, exp2_coefficients[k]);
+  return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
+}
+
+// Whether |x| >= 1022, or NaN: beyond the normal numbers a result is 0 or Inf.
+KERNOPS_FN bool beyond_normal(double x) { return (__double2hiint(x) & 0x7fffffff) >= 0x408ff000; }
+
+KERNOPS_FN double exp2(double x) {
+  const double n = x + to_integer, y = exp2_sum(x - (n - to_integer), n);
+  if (__builtin_expect(beyond_normal(x), 0)) return x < 0 ? 0 : x + 1 / 0.0;
+  return y;
+}
+KERNOPS_FN double exp(double x) {
+  const double n = ::fma(x, 1.4426950408889634, to_integer), whole = n - to_integer;
+  const double r = ::fma(whole, -0x1.62e42fefa39efp-1, x), rest = ::fma(whole, -0x1.abc9e3b39803fp-56, r);
+  const double y = exp2_sum(rest * 1.4426950408889634, n);
+  if (__builtin_expect(beyond_normal(x * 1.4426950408889634), 0)) return x < 0 ? 0 : x + 1 / 0.0;
+  return y;
+}
+
+// The other one where one is NaN.
+KERNOPS_FN float larger(float x, float y) { return ::fmaxf(x, y); }
+KERNOPS_FN double larger(double x, double y) { return x > y ? x : y; }
+
+#if __CUDA_ARCH__ >= 800
+KERNOPS_FN float larger_or_nan(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+KERNOPS_FN float smaller_or_nan(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+#endif
+
+#endif  // __CUDA_ARCH__

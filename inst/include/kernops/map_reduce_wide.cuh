@@ -1,0 +1,205 @@
+// The tiled map-reduce for long vectors: first the contractions of a tile of pairs (contraction.cuh), with all threads
+// sharing all of it; then each thread takes one row along the tile's lanes, as in map_reduce.cuh, with the
+// contractions as given numbers. What only contractions read never enters a thread's registers as a whole.
+//
+// A sum of long vectors, each a number per pair times a vector (a lane's, or such as x - y), is spread the same way: the
+// numbers of a tile are left in shared memory, and each thread adds up 8 rows x E entries over its lanes.
+#pragma once
+#include <kernops/contraction.cuh>
+#include <kernops/map_reduce.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The part of the pairs that a block reduces.
+template <class Formula, int C> struct Block {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  static constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane);
+  const PairJob& job;
+  long long first, begin, end;
+  int row_count;
+
+  explicit __device__ Block(const PairJob& job) : job(job) {
+    first = job.row_begin + blockIdx.x * (long long)Tile::rows;
+    begin = blockIdx.y * job.chunk;
+    end = begin + job.chunk < job.lane_count ? begin + job.chunk : job.lane_count;
+    row_count = job.row_end - first < Tile::rows ? int(job.row_end - first) : Tile::rows;
+  }
+  __device__ const T* once() const { return static_cast<const T*>(job.once); }
+  __device__ TilePlace<T> place(long long lane) const {
+    const int lane_count = end - lane < Tile::lanes ? int(end - lane) : Tile::lanes;
+    return {once(), static_cast<const T*>(job.rows) + first * row_stride, static_cast<const T*>(job.lanes) + lane * lane_stride,
+            row_stride, lane_stride, row_count, lane_count};
+  }
+  __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
+};
+
+template <class Formula, class Row, int C> __device__ void map_reduce_wide(const PairJob& job) {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Values = TileValues<T, C, typename Formula::Contractions>;
+  __shared__ alignas(16) T shared[Values::room()];
+
+  const Block<Formula, C> block(job);
+  const auto o = load<Formula::kept_once>(block.once());
+  const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
+  Row state;
+  state.start();
+  for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
+    const TilePlace<T> at = block.place(lane);
+    Values::compute(at, o, shared);
+    constexpr int group = Row::group;
+    KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+    for (int n = 0; n < at.lane_count; n += group) {
+      typename Formula::F f[group];
+      typename Formula::W w[group];
+      KERNOPS_UNROLL
+      for (int u = 0; u < group; ++u) {
+        const int lane_here = n + u < at.lane_count ? n + u : n;
+        const auto y = load<Formula::kept_lane>(at.lanes + lane_here * (long long)at.lane_stride);
+        Formula::pair(o, x, y, Values::of(shared, lane_here, threadIdx.x), f[u], w[u]);
+      }
+      state.add(f, w, int(lane) + n, at.lane_count - n < group ? at.lane_count - n : group);
+    }
+    state.settle();
+    __syncthreads();
+  }
+  if (int(threadIdx.x) < block.row_count) hand_over(job, block.first + threadIdx.x, state);
+}
+
+// 16 bytes of each of some vectors, which start at their offsets from here.
+template <class Offsets, int quad, class T, int N> __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
+  KERNOPS_UNROLL
+  for (int n = 0; n < Offsets::count; ++n) {
+    const auto some = few<quad>(from + Offsets::nth(n));
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e) to[e].v[n] = some.v[e];
+  }
+}
+
+// Adds number x vector for the pairs of a tile; numbers[lane * rows + row]. The totals stay in global memory, rows side
+// by side, entry after entry.
+template <class Formula, class Row, int C, class O>
+__device__ void spread(const TilePlace<typename Formula::T>& at, const O& o, const typename Formula::T* numbers, Row* totals,
+                       long long total_stride, bool first_tile) {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Terms = typename Formula::Spread;
+  using Rows = typename Terms::Rows;
+  using Lanes = typename Terms::Lanes;
+  using Once = typename Terms::Once;
+  constexpr int quad = Tile::quad, R = Tile::R, E = Rows::count > 0 ? quad : 2 * quad, slab = 8 * E;
+  KERNOPS_UNROLL_BY(1)
+  for (int base = 0; base < Terms::size; base += slab) {
+    int entry[E / quad];  // the first of each 16 bytes; those beyond the end are made, but not kept
+    Vec<T, Rows::room> x[R][E];
+    Vec<T, Once::room> z[E];
+    Row sum[R][E];
+    KERNOPS_UNROLL
+    for (int e = 0; e < E; e += quad) {
+      const int here = base + (e / quad * 8 + Tile::lane_thread()) * quad;
+      entry[e / quad] = here < Terms::size ? here : 0;
+      load_quad<Once, quad>(at.once + entry[e / quad], z + e);
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r)
+        load_quad<Rows, quad>(at.rows + (Tile::row(r) < at.row_count ? Tile::row(r) : 0) * (long long)at.row_stride + entry[e / quad], x[r] + e);
+    }
+    KERNOPS_UNROLL
+    for (int e = 0; e < E; ++e)
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r) sum[r][e].start();
+    KERNOPS_UNROLL_BY(2)
+    for (int lane = 0; lane < at.lane_count; ++lane) {
+      Vec<T, 1> number[R][1];
+      Vec<T, Lanes::room> y[E];
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; r += quad) {
+        const auto some = few<quad>(numbers + lane * Tile::rows + Tile::row(r));
+        KERNOPS_UNROLL
+        for (int e = 0; e < quad; ++e) number[r + e][0].v[0] = some.v[e];
+      }
+      KERNOPS_UNROLL
+      for (int e = 0; e < E; e += quad) load_quad<Lanes, quad>(at.lanes + lane * (long long)at.lane_stride + entry[e / quad], y + e);
+      KERNOPS_UNROLL
+      for (int e = 0; e < E; ++e)
+        KERNOPS_UNROLL
+        for (int r = 0; r < R; ++r) {
+          const Vec<T, 1> vector[1] = {Terms::entry(x[r][e], y[e], z[e], o)};
+          sum[r][e].add(number[r], vector, 0, 1);
+        }
+    }
+    KERNOPS_UNROLL
+    for (int e = 0; e < E; ++e)
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r) {
+        const int here = base + (e / quad * 8 + Tile::lane_thread()) * quad + e % quad;
+        if (here >= Terms::size || Tile::row(r) >= at.row_count) continue;
+        Row total, &kept = totals[here * total_stride + Tile::row(r)];
+        if (first_tile) total.start();
+        else total = kept;
+        total.absorb(sum[r][e]);
+        total.settle();
+        kept = total;
+      }
+  }
+}
+
+template <class Formula, class Row, int C> __device__ void map_reduce_spread(const PairJob& job) {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Values = TileValues<T, C, typename Formula::Contractions>;
+  __shared__ alignas(16) T shared[Values::room()];
+
+  const Block<Formula, C> block(job);
+  const auto o = load<Formula::kept_once>(block.once());
+  const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
+  const long long rows = job.row_end - job.row_begin;
+  Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + (block.first - job.row_begin);
+  // at least once, so that an empty sum is one too
+  for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
+    const TilePlace<T> at = block.place(lane);
+    if (at.lane_count > 0) Values::compute(at, o, shared);
+    KERNOPS_UNROLL_BY(4)
+    for (int n = 0; n < at.lane_count; ++n) {
+      typename Formula::F f;
+      typename Formula::W w;
+      const auto y = load<Formula::kept_lane>(at.lanes + n * (long long)at.lane_stride);
+      Formula::pair(o, x, y, Values::of(shared, n, threadIdx.x), f, w);
+      shared[n * Tile::rows + threadIdx.x] = f[0];
+    }
+    __syncthreads();
+    spread<Formula, Row, C>(at, o, shared, totals, rows, lane == block.begin);
+    __syncthreads();
+  }
+}
+
+// One thread a row: joins the chunks of each entry.
+template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x, rows = job.row_end - job.row_begin;
+  if (n >= rows) return;
+  for (int k = 0; k < Formula::Spread::size; ++k) {
+    const Row* partials = static_cast<const Row*>(job.partials) + k * rows + n;
+    Row state = partials[0];
+    for (int chunk = 1; chunk < job.chunks; ++chunk) state.merge(partials[chunk * Formula::Spread::size * rows]);
+    state.finish(job.out + (job.row_begin + n) * job.out_row + k * job.out_entry, 0, job.lane_count > 0);
+  }
+}
+
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                                      \
+  KERNOPS_PLACES(Formula)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) {                          \
+    kernops::map_reduce_wide<Formula, Row, C>(job);                                                                \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
+#define KERNOPS_SPREAD_KERNELS(Formula, Row, C)                                                                    \
+  KERNOPS_PLACES(Formula)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) {                          \
+    kernops::map_reduce_spread<Formula, Row, C>(job);                                                              \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_spread<Formula, Row>(job); }     \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::Spread::size;
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,66 @@
+// The vector operations of conjugate gradients on the GPU, read by NVRTC: for all columns of a block of vectors at
+// once, in doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
+// bits on every run.
+#pragma once
+#include <kernops/device_job.h>
+
+namespace kernops {
+
+// The sum over a block of threads, pairwise; thread 0 has it.
+template <int threads> __device__ double sum_of_block(double mine) {
+  __shared__ double all[threads];
+  __syncthreads();  // the sum before this one has been read
+  all[threadIdx.x] = mine;
+  for (int half = threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) all[threadIdx.x] += all[threadIdx.x + half];
+  }
+  return all[0];
+}
+
+// y = a x + b y, with a and b of the column. Thread n has row n.
+__device__ inline void axpby(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const long long at = column * job.rows + n;
+    job.y[at] = job.a[column] * job.x[at] + job.b[column] * job.y[at];
+  }
+}
+
+// The scalar product of each column of x with that of y, in parts: block m sums every so many rows.
+template <int threads> __device__ void dot_parts(const VectorJob& job) {
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const double *x = job.x + column * job.rows, *y = job.y + column * job.rows;
+    double mine = 0;
+    for (long long n = blockIdx.x * (long long)threads + threadIdx.x; n < job.rows; n += (long long)threads * job.parts)
+      mine += x[n] * y[n];
+    const double part = sum_of_block<threads>(mine);
+    if (threadIdx.x == 0) job.partials[(long long)column * job.parts + blockIdx.x] = part;
+  }
+}
+
+// The second pass: block m joins the parts of column m.
+template <int threads> __device__ void dot_sums(const VectorJob& job) {
+  for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
+    double mine = 0;
+    for (int part = threadIdx.x; part < job.parts; part += threads)
+      mine += job.partials[(long long)column * job.parts + part];
+    const double sum = sum_of_block<threads>(mine);
+    if (threadIdx.x == 0) job.sums[column] = sum;
+  }
+}
+
+// The entry points, for so many threads a block.
+#define KERNOPS_SOLVE(threads)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) {                   \
+    kernops::axpby(job);                                                                                          \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_parts(kernops::VectorJob job) {               \
+    kernops::dot_parts<threads>(job);                                                                             \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                \
+    kernops::dot_sums<threads>(job);                                                                              \
+  }
+
+}  // namespace kernops

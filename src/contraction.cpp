@@ -1,0 +1,154 @@
+// Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of
+// long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k *
+// (x - y)).
+#include <algorithm>
+#include <set>
+
+#include "formula.h"
+
+namespace kernops {
+namespace {
+
+constexpr int shortest = 16;    // below, a thread keeps the vectors in its registers
+constexpr int most = 4;         // contractions at a time
+constexpr int most_leaves = 2;  // vectors of each place that one of them reads
+
+// The value for a vector is the sum of the values for its entries.
+bool adds_up(const OpRow& op) {
+  static const std::set<std::string> names = {"Sum",    "Scalprod",   "SqNorm2",
+                                              "SqDist", "DiagSqNorm", "DiagSqDist"};
+  return names.count(op.name) > 0;
+}
+bool entrywise(const OpRow& op) {
+  return (op.group == "arithmetic" || op.group == "elementwise") && !op.vectors.empty();
+}
+
+class Tiler {
+ public:
+  Tiler(const Plan& plan, bool long_vectors) : long_vectors_(long_vectors) {
+    static_cast<Plan&>(plan_) = plan;
+  }
+
+  TiledPlan make() {
+    own_slots();
+    used_.assign(plan_.slots.size(), false);
+    used_[0] = true;
+    if (long_vectors_) find_spread();
+    need(plan_.f), need(plan_.w);
+    auto& steps = plan_.steps[int(Place::pair)];
+    steps.erase(std::remove_if(steps.begin(), steps.end(),
+                               [&](const Step& step) { return !computed_.count(step.out); }),
+                steps.end());
+    reorder();
+    return plan_;
+  }
+
+ private:
+  // Each pair step gets a slot of its own, so that a slot has one meaning.
+  void own_slots() {
+    std::vector<int> now(plan_.slots.size());
+    for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
+    for (Step& step : plan_.steps[int(Place::pair)]) {
+      for (int& in : step.in) in = now[in];
+      plan_.slots.push_back({Place::pair, 0, step.size});
+      now[step.out] = int(plan_.slots.size()) - 1;
+      step.out = now[step.out];
+    }
+    plan_.f = now[plan_.f], plan_.w = now[plan_.w];
+  }
+
+  const Step& maker(int slot) const {
+    const auto& steps = plan_.steps[int(Place::pair)];
+    return *std::find_if(steps.begin(), steps.end(), [=](const Step& step) { return step.out == slot; });
+  }
+
+  // Number times vector, where the vector is made entry by entry.
+  void find_spread() {
+    if (reduction_table()[plan_.reduction.row].name != "Sum" || plan_.f_size < shortest) return;
+    const int pairs[][2] = {{plan_.f, plan_.w}, {plan_.w, plan_.f}};
+    for (const auto& pair : pairs) {
+      Entries vector{pair[0], plan_.f_size, {}, {}};
+      if (plan_.slots[pair[1]].size != 1 || !collect(pair[0], vector)) continue;
+      plan_.spread = vector;
+      plan_.f = pair[1], plan_.w = 0;
+      return;
+    }
+  }
+
+  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
+  // takes more.
+  bool collect(int slot, Entries& made) {
+    const Slot& s = plan_.slots[slot];
+    if (s.place == Place::once && s.size == 1) return used_[slot] = true;
+    if (s.size != made.size) return false;
+    if (s.place != Place::pair) {
+      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end())
+        made.leaves.push_back(slot);
+      return leaves(made, s.place) <= most_leaves;
+    }
+    const Step& step = maker(slot);
+    if (!entrywise(op_row(step.op))) return false;
+    for (const int in : step.in)
+      if (!collect(in, made)) return false;
+    const auto same = [&](const Step& other) { return other.out == step.out; };
+    if (std::none_of(made.steps.begin(), made.steps.end(), same)) made.steps.push_back(step);
+    return true;
+  }
+
+  long leaves(const Entries& made, Place place) const {
+    return std::count_if(made.leaves.begin(), made.leaves.end(),
+                         [&](int leaf) { return plan_.slots[leaf].place == place; });
+  }
+
+  bool contracts(const Step& step) {
+    if (!long_vectors_ || int(plan_.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
+        step.sizes[0] < shortest)
+      return false;
+    Entries made{step.out, step.sizes[0], {}, {}};
+    for (const int in : step.in)
+      if (!collect(in, made)) return false;
+    if (!leaves(made, Place::row) || !leaves(made, Place::lane)) return false;
+    made.steps.push_back(step);
+    plan_.contractions.push_back(made);
+    return true;
+  }
+
+  void need(int slot) {
+    if (used_[slot]) return;
+    used_[slot] = true;
+    if (plan_.slots[slot].place != Place::pair) return;
+    const Step step = maker(slot);
+    if (contracts(step)) return;
+    computed_.insert(slot);
+    for (const int in : step.in) need(in);
+  }
+
+  // What pairs read comes first within its place; long vectors after it start at multiples of 16 bytes.
+  void reorder() {
+    for (const Place place : {Place::once, Place::row, Place::lane}) {
+      int end = 0;
+      for (const bool kept : {true, false}) {
+        for (size_t n = 0; n < plan_.slots.size(); ++n) {
+          Slot& slot = plan_.slots[n];
+          if (slot.place != place || used_[n] != kept) continue;
+          if (!kept && slot.size >= shortest) end = (end + 3) / 4 * 4;
+          slot.offset = end;
+          end += slot.size;
+        }
+        if (kept) plan_.kept[int(place)] = end;
+      }
+      plan_.entries[int(place)] = end;
+    }
+  }
+
+  const bool long_vectors_;
+  TiledPlan plan_;
+  std::vector<bool> used_;  // by the pair steps that are left
+  std::set<int> computed_;  // by them
+};
+
+}  // namespace
+
+TiledPlan tile(const Plan& plan, bool long_vectors) { return Tiler(plan, long_vectors).make(); }
+
+}  // namespace kernops

@@ -1,0 +1,124 @@
+// gpu_matrix() seen from R: data that stay on the device.
+#include "gpu_matrix.h"
+
+#include <kernops/device_job.h>
+
+#include <algorithm>
+
+using namespace kernops;
+using cuda::Matrix;
+
+namespace kernops {
+namespace cuda {
+
+Matrix::Matrix(Count rows, Count columns, bool single)
+    : rows(rows), columns(columns), single(single), memory((use_device(), bytes())) {}
+
+Matrix::Matrix(const Matrix& other) : Matrix(other.rows, other.columns, other.single) {
+  if (bytes() == 0) return;
+  driver().check(driver().cuMemcpyDtoD_v2(memory.pointer(), other.memory.pointer(), bytes()),
+                 "copying on the GPU");
+}
+
+}  // namespace cuda
+}  // namespace kernops
+
+namespace {
+
+constexpr Count slab = 1 << 20;  // numbers converted at a time
+
+// body(first, count) for one slab of `length` numbers after another.
+template <class F> void in_slabs(Count length, F body) {
+  for (Count first = 0; first < length; first += slab) body(first, std::min(slab, length - first));
+}
+
+}  // namespace
+
+bool is_gpu_matrix(SEXP x) { return TYPEOF(x) == EXTPTRSXP && Rf_inherits(x, "gpu_matrix"); }
+
+Matrix& gpu_matrix(SEXP x) {
+  void* address = is_gpu_matrix(x) ? R_ExternalPtrAddr(x) : nullptr;
+  if (!address)
+    throw InputError(
+        "input",
+        "this gpu_matrix is empty: GPU memory does not outlive its R session, nor is it saved; make it "
+        "anew with gpu_matrix()");
+  cuda::use_device();
+  return *static_cast<Matrix*>(address);
+}
+
+SEXP wrap_gpu_matrix(std::unique_ptr<Matrix> matrix) {
+  Rcpp::XPtr<Matrix> pointer(matrix.release());
+  pointer.attr("class") = "gpu_matrix";
+  return pointer;
+}
+
+// [[Rcpp::export]]
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single) {
+  return guard([&]() -> SEXP {
+    auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single);
+    const cuda::DevicePointer to = matrix->memory.pointer();
+    if (!single) cuda::copy_in(to, x.begin(), matrix->bytes());
+    if (single)
+      in_slabs(matrix->length(), [&](Count first, Count count) {
+        const std::vector<float> floats(x.begin() + first, x.begin() + first + count);
+        cuda::copy_in(to + size_t(first) * sizeof(float), floats.data(), size_t(count) * sizeof(float));
+      });
+    return wrap_gpu_matrix(std::move(matrix));
+  });
+}
+
+// [[Rcpp::export]]
+Rcpp::NumericMatrix gpu_download(SEXP x) {
+  return guard([&] {
+    const Matrix& matrix = gpu_matrix(x);
+    Rcpp::NumericMatrix out(int(matrix.rows), int(matrix.columns));
+    const cuda::DevicePointer from = matrix.memory.pointer();
+    if (!matrix.single) cuda::copy_out(out.begin(), from, matrix.bytes());
+    if (matrix.single)
+      in_slabs(matrix.length(), [&](Count first, Count count) {
+        std::vector<float> floats(count);
+        cuda::copy_out(floats.data(), from + size_t(first) * sizeof(float), size_t(count) * sizeof(float));
+        std::copy(floats.begin(), floats.end(), out.begin() + first);
+      });
+    return out;
+  });
+}
+
+// [[Rcpp::export]]
+Rcpp::List gpu_describe(SEXP x) {
+  return guard([&] {
+    const Matrix& matrix = gpu_matrix(x);
+    return Rcpp::List::create(Rcpp::_["dim"] = Rcpp::IntegerVector::create(matrix.rows, matrix.columns),
+                              Rcpp::_["precision"] = matrix.single ? "float32" : "float64",
+                              Rcpp::_["bytes"] = double(matrix.bytes()));
+  });
+}
+
+// Rows and columns by positions from 1, which must be there.
+// [[Rcpp::export]]
+SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
+  return guard([&]() -> SEXP {
+    const Matrix& from = gpu_matrix(x);
+    auto out = std::make_unique<Matrix>(rows.size(), columns.size(), from.single);
+    if (out->length() == 0) return wrap_gpu_matrix(std::move(out));
+    const auto upload = [](const cuda::Buffer& to, const Rcpp::IntegerVector& positions) {
+      cuda::copy_in(to.pointer(), positions.begin(), size_t(positions.size()) * sizeof(int));
+      return static_cast<const int*>(to.address());
+    };
+    const cuda::Buffer row_memory(size_t(rows.size()) * sizeof(int)),
+        column_memory(size_t(columns.size()) * sizeof(int));
+    GatherJob job{from.memory.address(),
+                  out->memory.address(),
+                  upload(row_memory, rows),
+                  upload(column_memory, columns),
+                  from.rows,
+                  out->rows,
+                  int(out->columns)};
+    void* gather = cuda::function("#include <kernops/matrix.cuh>\nKERNOPS_MATRIX\n",
+                                  from.single ? "kernops_gather_float" : "kernops_gather_double");
+    cuda::launch(gather, unsigned((out->rows + 255) / 256), unsigned(std::min<Count>(out->columns, 65535)),
+                 256, &job);
+    return wrap_gpu_matrix(std::move(out));
+  });
+}

@@ -1,0 +1,28 @@
+// A matrix that lives on the GPU, as C++ sees it; R holds it by an external pointer of class gpu_matrix.
+#pragma once
+#include "border.h"
+#include "cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+// rows x columns numbers, column by column. The constructors make the GPU current, and what they use ready.
+struct Matrix {
+  Matrix(Count rows, Count columns, bool single);
+  Matrix(const Matrix& other);
+  Count rows, columns;
+  bool single;  // floats, else doubles
+  Buffer memory;
+
+  Count length() const { return rows * columns; }
+  size_t bytes() const { return size_t(length()) * (single ? sizeof(float) : sizeof(double)); }
+  double* doubles() const { return static_cast<double*>(memory.address()); }
+};
+
+}  // namespace cuda
+}  // namespace kernops
+
+bool is_gpu_matrix(SEXP x);
+kernops::cuda::Matrix& gpu_matrix(SEXP x);  // throws InputError where x has lost its memory
+SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);

@@ -1,0 +1,116 @@
+# Long vectors: on a GPU, what is summed over their entries, or is as long as they, has kernels of its own.
+
+sizes <- c(15, 16, 17, 33, 50, 100, 513)
+vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
+points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
+sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
+
+# body(kernel, D, x, y, close), with numbers of rows and lanes that fill no tile
+for_each_size <- function(body, D = sizes) {
+  withr::local_seed(1)
+  for (d in D) {
+    x <- points(131, d)
+    y <- points(67, d)
+    for_each_backend(\(kernel, precision) {
+      close <- \(actual, expected, ...) expect_close(actual, expected, precision, ..., info = paste("D =", d))
+      body(kernel, d, x, y, close)
+    })
+  }
+}
+
+test_that("distances and inner products of long vectors are right", {
+  for_each_size(\(kernel, D, x, y, close) {
+    b <- rnorm(nrow(y))
+    w <- runif(D)
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", vectors(D, "b = Vj(1)"))
+    close(gauss(list(x, y, b)), exp(-sq_dist(x, y)) %*% b)
+    dot <- kernel("Sum_Reduction(Exp(x | y) * b, 1)", vectors(D, "b = Vj(1)"))
+    close(dot(list(x, y, b)), exp(tcrossprod(x, y)) %*% b)
+    weighted <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)), 0)", vectors(D, sprintf("w = Pm(%d)", D)))
+    scaled <- \(x) x %*% diag(sqrt(w))
+    close(weighted(list(x, y, w)), colSums(exp(-sq_dist(scaled(x), scaled(y)))))
+  })
+})
+
+test_that("every reduction takes what long vectors give", {
+  for_each_size(\(kernel, D, x, y, close) {
+    d <- sq_dist(x, y)
+    reduced <- \(name, options = "") kernel(sprintf("%s_Reduction(3 * SqDist(x, y)%s, 1)", name, options), vectors(D))(list(x, y))
+    close(reduced("LogSumExp"), log(rowSums(exp(3 * d))))
+    close(reduced("Max"), 3 * apply(d, 1, max))
+    expect_identical(reduced("ArgMin"), matrix(apply(d, 1, which.min)))
+    expect_identical(reduced("ArgKMin", ", 5"), t(apply(d, 1, order)[1:5, ]))
+    u <- points(67, 3)
+    softmax <- kernel("SumSoftMaxWeight_Reduction(SqDist(x, y), u, 1)", vectors(D, "u = Vj(3)"))
+    close(softmax(list(x, y, u)), exp(d) %*% u / rowSums(exp(d)))
+  })
+})
+
+test_that("gradients with respect to long vectors are right", {
+  for_each_size(\(kernel, D, x, y, close) {
+    e <- rnorm(nrow(x))
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
+    k <- exp(-sq_dist(x, y)) * e
+    close(keops_grad(gauss, "x")(list(x, y, e)), -2 * (x * rowSums(k) - k %*% y))
+    close(keops_grad(gauss, "y")(list(x, y, e)), -2 * (y * colSums(k) - crossprod(k, x)))
+    weighted <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)), 1)", vectors(D, sprintf("w = Pm(%d)", D)))
+    by_entry <- sapply(seq_len(D), \(d) -sum(k * outer(x[, d], y[, d], `-`)^2))
+    close(keops_grad(weighted, "w")(list(x, y, rep(1, D), e)), t(by_entry))
+  })
+})
+
+test_that("long vectors are summed", {
+  for_each_size(\(kernel, D, x, y, close) {
+    by_hand <- \(term) t(sapply(seq_len(nrow(x)), \(i) colSums(term(x[rep(i, nrow(y)), ], y))))
+    close(kernel("Sum_Reduction(y * IndexJ(), 1)", vectors(D)[2])(list(y)), t(colSums(y * seq_len(nrow(y)))))
+    close(kernel("Sum_Reduction(Abs(x - y), 1)", vectors(D))(list(x, y)), by_hand(\(x, y) abs(x - y)))
+  }, D = c(16, 50, 513))
+})
+
+test_that("several contractions, long vectors of other kinds, and long lanes go together", {
+  for_each_size(\(kernel, D, x, y, close) {
+    both <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)", vectors(D, "s = Pm(1)"))
+    l1 <- apply(y, 1, \(y) rowSums(abs(sweep(x, 2, y))))
+    close(both(list(x, y, 7)), rowSums(exp(-sq_dist(x, y)) * tcrossprod(x, y) + exp(-l1 / 7)))
+    largest <- kernel("Sum_Reduction(Max(x - y) * SqDist(x, y), 1)", vectors(D))
+    distance <- apply(y, 1, \(y) apply(sweep(x, 2, y), 1, max))
+    close(largest(list(x, y)), rowSums(distance * sq_dist(x, y)))
+  }, D = c(16, 50, 250))
+})
+
+test_that("distances do not depend on the origin", {
+  withr::local_seed(1)
+  x <- round(256 * points(40, 20)) / 256  # exact in float32, also when shifted
+  for_each_backend(\(kernel, precision) {
+    for (shift in c(2^12, if (precision == "float64") 1e6)) {
+      d <- kernel("Sum_Reduction(SqDist(x, y), 1)", vectors(20))
+      expect_close(d(list(x + shift, x + shift)), d(list(x, x)), precision)
+    }
+  })
+})
+
+test_that("empty and single lanes are reduced", {
+  for_each_backend(\(kernel, precision) {
+    x <- matrix(1, 5, 20)
+    y <- matrix(2, 1, 20)
+    total <- kernel("Sum_Reduction(SqDist(x, y), 1)", vectors(20))
+    gradient <- kernel("Sum_Reduction(SqDist(x, y) * (x - y), 1)", vectors(20))
+    expect_identical(total(list(x, y)), matrix(20, 5, 1))
+    expect_identical(gradient(list(x, y)), matrix(-20, 5, 20))
+    expect_identical(total(list(x, y[0, , drop = FALSE])), matrix(0, 5, 1))
+    expect_identical(gradient(list(x, y[0, , drop = FALSE])), matrix(0, 5, 20))
+  })
+})
+
+test_that("texts for long vectors compile", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  source <- \(op, single) kernops:::cuda_source(environment(op)$kernel, single, 0L)
+  compiles <- function(op, kind) for (single in c(TRUE, FALSE)) for (architecture in c("sm_80", "sm_90")) {
+    expect_match(source(op, single), kind)
+    expect_gt(kernops:::cuda_compile(source(op, single), architecture), 1000)
+  }
+  gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(50))
+  compiles(gauss, "KERNOPS_WIDE")
+  compiles(keops_grad(gauss, "x"), "KERNOPS_SPREAD")
+  compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "KERNOPS_WIDE")
+})
