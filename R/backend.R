@@ -53,10 +53,10 @@ check_precision <- function(precision, call = caller_env()) {
 }
 
 .onLoad <- function(libname, pkgname) {
-  cache <- kernops_option("cache_dir")
-  checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
-  if (is.null(cache)) cache <- if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
-  cuda_set_paths(file.path(libname, pkgname, "include"), cache, as.character(utils::packageVersion("kernops", libname)))
+  the$cache <- kernops_option("cache_dir", default_cache())
+  here <- file.path(libname, pkgname)
+  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
+                 as.character(utils::packageVersion("kernops", libname)))
 }
 
 #' What this installation can use
@@ -71,7 +71,7 @@ check_precision <- function(precision, call = caller_env()) {
 kernops_sitrep <- function() {
   problem <- cuda_problem()
   found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
-                compiler = cuda_compiler(), problem = problem, device = if (!nzchar(problem)) cuda_describe())
+                compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem, device = if (!nzchar(problem)) cuda_describe())
   cli::cat_line("kernops ", found$version, ", ", R.version.string)
   cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
   if (is.null(found$device)) {
@@ -82,5 +82,6 @@ kernops_sitrep <- function() {
   }
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
     "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
+  cli::cat_line(format(found$cache))
   invisible(found)
 }

@@ -12,6 +12,8 @@
 #'     Results do not depend on it.}
 #'   \item{`kernops.precision`}{`"float64"` (default) or `"float32"`: the precision of new operators.}
 #'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).}
+#'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
+#'     [kernops_cache_info()].}
 #' }
 #' Each has an environment variable as a twin, such as `KERNOPS_THREADS`; the option wins.
 #'

@@ -13,14 +13,15 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // cuda_set_paths
-void cuda_set_paths(std::string include, std::string cache, std::string version);
-RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
+void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
+RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
 BEGIN_RCPP
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type include(includeSEXP);
+    Rcpp::traits::input_parameter< std::string >::type catalogue(catalogueSEXP);
     Rcpp::traits::input_parameter< std::string >::type cache(cacheSEXP);
     Rcpp::traits::input_parameter< std::string >::type version(versionSEXP);
-    cuda_set_paths(include, cache, version);
+    cuda_set_paths(include, catalogue, cache, version);
     return R_NilValue;
 END_RCPP
 }
@@ -76,6 +77,64 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
     Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
     rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_sources
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single);
+RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_precompile
+void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
+RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::vector<std::string> >::type texts(textsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    Rcpp::traits::input_parameter< std::string >::type file(fileSEXP);
+    Rcpp::traits::input_parameter< std::string >::type fatbinary(fatbinarySEXP);
+    cuda_precompile(texts, architecture, file, fatbinary);
+    return R_NilValue;
+END_RCPP
+}
+// cuda_binary
+Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped);
+RcppExport SEXP _kernops_cuda_binary(SEXP textSEXP, SEXP architectureSEXP, SEXP only_shippedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    Rcpp::traits::input_parameter< bool >::type only_shipped(only_shippedSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_binary(text, architecture, only_shipped));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_cache_files
+std::vector<std::string> cuda_cache_files();
+RcppExport SEXP _kernops_cuda_cache_files() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_cache_files());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_catalogue_files
+Rcpp::DataFrame cuda_catalogue_files();
+RcppExport SEXP _kernops_cuda_catalogue_files() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_catalogue_files());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -262,12 +321,17 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 3},
+    {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 0},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
+    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
+    {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
+    {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
+    {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
+    {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

@@ -208,6 +208,20 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
 }
 
+// All limits of choose_shape() on the rows of a multiprocessor are powers of two.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
+  std::vector<Shape> all;
+  const auto same = [](const Shape& a, const Shape& b) {
+    return a.kind == b.kind && a.rows_per_thread == b.rows_per_thread && a.threads == b.threads &&
+           a.lanes == b.lanes;
+  };
+  for (Count rows = 1 << 16; rows >= 1; rows /= 2) {
+    const Shape shape = choose_shape(plan, settings, rows, 1);
+    if (all.empty() || !same(all.back(), shape)) all.push_back(shape);
+  }
+  return all;
+}
+
 std::unique_ptr<Backend> backend() { return std::make_unique<CudaBackend>(); }
 
 bool available() {

@@ -19,15 +19,24 @@ struct Shape {
 TiledPlan tiled(const Plan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 
+// The shapes a plan may run in, the one for many rows first.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings);
+
 std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 
-// Where the engine's headers are, and where compiled kernels are kept; set once, when the package is loaded.
+// Where the engine's headers are, which kernels were compiled when the package was installed, and where others are
+// kept; set when the package is loaded.
 struct Paths {
-  std::string include, cache, version;
+  std::string include, catalogue, cache, version;
 };
 Paths& paths();
 
-// The compiled kernel of a text: from the disk, or compiled and kept there.
+// The code of a text if it was compiled for this architecture, or one whose code runs there, when the package was
+// installed; else empty.
+std::vector<char> precompiled(const std::string& text, const std::string& architecture);
+std::vector<std::string> cache_files();  // the names of those that are ours
+
+// The compiled kernel of a text: of the catalogue, from the cache, or compiled and kept there.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 
 // Memory of a device. Freed memory is kept for the next one who asks.

@@ -1,12 +1,13 @@
-// Compiled kernels on disk: a file per text, architecture and version. Written aside and renamed, so that
-// other processes see whole files or none; a file that is cut short or of another version is compiled anew.
+// Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk a text is a file of its
+// own, with the text beside it to read; a file that is damaged or of another version or compiler is compiled
+// anew.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "cuda.h"
+#include "cuda_archive.h"
 
 namespace kernops {
 namespace cuda {
@@ -15,69 +16,79 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::uintmax_t largest_cache = std::uintmax_t(512) << 20;
 
-// FNV-1a (Fowler, Noll and Vo), twice, as 32 hexadecimal digits.
-std::string hash(const char* data, size_t size) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::uint64_t h : {0xcbf29ce484222325ull, 0x84222325cbf29ce4ull}) {
-    for (size_t n = 0; n < size; ++n) h = (h ^ static_cast<unsigned char>(data[n])) * 0x100000001b3ull;
-    for (int shift = 60; shift >= 0; shift -= 4) text += digits[h >> shift & 15];
-  }
-  return text;
-}
-
-std::vector<char> read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string sum(32, ' ');
-  if (!in.read(&sum[0], 32)) return {};
-  std::vector<char> code((std::istreambuf_iterator<char>(in)), {});
-  if (hash(code.data(), code.size()) != sum) return {};
-  return code;
+// Files that others put into the folder are theirs: ours start with a key.
+bool is_ours(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const size_t dot = name.find('.');
+  return dot == 32 && name.find_first_not_of("0123456789abcdef") == dot &&
+         (name.compare(dot, 7, ".kernel") == 0 || name.compare(dot, 3, ".cu") == 0);
 }
 
 // The oldest files go when there is too much.
-void make_room(const fs::path& folder, std::error_code& error) {
-  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+void make_room(const fs::path& folder) {
+  struct File {
+    fs::file_time_type time;
+    std::uintmax_t size;
+    fs::path path;
+  };
+  std::vector<File> files;
   std::uintmax_t total = 0;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    files.emplace_back(entry.last_write_time(error), entry.path());
-    total += entry.file_size(error);
+  for (const std::string& name : cache_files()) {
+    std::error_code gone;  // by another process
+    const File file{fs::last_write_time(folder / name, gone), fs::file_size(folder / name, gone),
+                    folder / name};
+    if (gone) continue;
+    files.push_back(file);
+    total += file.size;
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.time < b.time; });
   for (size_t n = 0; n < files.size() && total > largest_cache; ++n) {
-    total -= std::min(total, fs::file_size(files[n].second, error));
-    fs::remove(files[n].second, error);
+    std::error_code gone;
+    total -= files[n].size;
+    fs::remove(files[n].path, gone);
   }
 }
 
-// A cache that cannot be written is none: errors are not the user's concern.
-void write(const fs::path& file, const std::string& text, const std::vector<char>& code) {
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  make_room(file.parent_path(), error);
-  const fs::path aside = file.string() + "." + std::to_string(std::random_device{}()) + ".tmp";
-  {
-    std::ofstream out(aside, std::ios::binary);
-    out << hash(code.data(), code.size());
-    out.write(code.data(), std::streamsize(code.size()));
-    if (!out.flush()) return void(fs::remove(aside, error));
+std::string compiler_if_any() {
+  try {
+    return compiler_version();
+  } catch (const CudaError&) {
+    return "";
   }
-  fs::rename(aside, file, error);
-  if (error) fs::remove(aside, error);
-  std::ofstream(fs::path(file).replace_extension(".cu")) << text;
+}
+
+std::vector<char> read(const std::string& file, const Record& wanted) {
+  for (const Record& record : read_records(file)) {
+    const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
+    if (record.key == wanted.key && same_compiler) return read_code(file, record);
+  }
+  return {};
 }
 
 }  // namespace
 
+std::vector<std::string> cache_files() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(paths().cache, error))
+    if (is_ours(entry.path())) names.push_back(entry.path().filename().string());
+  return names;
+}
+
 std::vector<char> binary(const std::string& text, const std::string& architecture) {
-  const std::string all =
-      text + "\n// " + architecture + " NVRTC " + compiler_version() + " kernops " + paths().version;
-  const fs::path file = fs::path(paths().cache) / (hash(all.data(), all.size()) + ".cubin");
-  std::vector<char> code = read(file);
-  if (code.empty()) {
-    code = compile(text, architecture, paths().include);
-    write(file, text, code);
-  }
+  std::vector<char> code = precompiled(text, architecture);
+  if (!code.empty()) return code;
+  Record record = describe(text, architecture);
+  record.compiler = compiler_if_any();
+  const fs::path folder = paths().cache, file = folder / (record.key + ".kernel");
+  code = read(file.string(), record);
+  if (!code.empty()) return code;
+  code = compile(text, architecture, paths().include);
+  std::error_code error;  // a cache that cannot be written is none: not the user's concern
+  fs::create_directories(folder, error);
+  make_room(folder);
+  if (write_file(file.string(), to_bytes(record, code)))
+    write_file(fs::path(file).replace_extension(".cu").string(), text);
   return code;
 }
 

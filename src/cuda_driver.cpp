@@ -57,10 +57,11 @@ struct Compiler {
 };
 
 Compiler open_compiler() {
-  std::vector<std::string> folders = {""};
+  std::vector<std::string> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* home = std::getenv(variable)) folders.push_back(std::string(home) + "/lib64/");
-  folders.push_back("/usr/local/cuda/lib64/");
+    if (const char* home = std::getenv(variable))
+      for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
+  folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
   void* library = nullptr;
   for (const std::string& folder : folders)
     for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})

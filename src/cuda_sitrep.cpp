@@ -3,12 +3,13 @@
 
 #include "border.h"
 #include "cuda.h"
+#include "cuda_archive.h"
 
 using namespace kernops;
 
 // [[Rcpp::export]]
-void cuda_set_paths(std::string include, std::string cache, std::string version) {
-  cuda::paths() = {include, cache, version};
+void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
+  cuda::paths() = {include, catalogue, cache, version};
   cuda::collect_garbage() = R_gc;
 }
 
@@ -59,4 +60,54 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
 // [[Rcpp::export]]
 int cuda_compile(std::string text, std::string architecture) {
   return guard([&] { return int(cuda::compile(text, architecture, cuda::paths().include).size()); });
+}
+
+// The CUDA texts that a kernel may need: of every reduction, in every shape.
+// [[Rcpp::export]]
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single) {
+  Settings settings;
+  settings.single = single;
+  std::vector<std::string> texts;
+  for (const Plan& untiled : kernel->gpu_plans) {
+    const TiledPlan plan = cuda::tiled(untiled, settings);
+    for (const cuda::Shape& shape : cuda::shapes(plan, settings))
+      texts.push_back(cuda::source(plan, settings, shape));
+  }
+  return texts;
+}
+
+// [[Rcpp::export]]
+void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file,
+                     std::string fatbinary) {
+  guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
+}
+
+// The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed
+// package.
+// [[Rcpp::export]]
+Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
+  return guard([&] {
+    const auto code = only_shipped ? cuda::precompiled(text, architecture) : cuda::binary(text, architecture);
+    return Rcpp::RawVector(code.begin(), code.end());
+  });
+}
+
+// [[Rcpp::export]]
+std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
+
+// One row for each architecture that kernels were compiled for when the package was installed.
+// [[Rcpp::export]]
+Rcpp::DataFrame cuda_catalogue_files() {
+  std::map<std::string, std::array<double, 2>> found;
+  for (const cuda::CatalogueFile& file : cuda::catalogue_files())
+    for (const cuda::Record& record : cuda::read_records(file.path)) {
+      if (record.version != cuda::engine_version()) continue;
+      found[file.architecture][0] += 1, found[file.architecture][1] += double(record.size);
+    }
+  std::vector<std::string> architecture;
+  std::vector<double> kernels, bytes;
+  for (const auto& [name, count] : found)
+    architecture.push_back(name), kernels.push_back(count[0]), bytes.push_back(count[1]);
+  return Rcpp::DataFrame::create(Rcpp::_["architecture"] = architecture, Rcpp::_["kernels"] = kernels,
+                                 Rcpp::_["bytes"] = bytes, Rcpp::_["stringsAsFactors"] = false);
 }

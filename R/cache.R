@@ -1,0 +1,54 @@
+# Compiled CUDA kernels: those of the catalogue, which are part of the installed package, and the cache of all others.
+
+# R CMD check must find nothing of ours in the user's home.
+default_cache <- function() {
+  checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
+  if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
+}
+
+#' The cache of compiled GPU kernels
+#'
+#' On a GPU, a formula that runs for the first time is compiled, which takes a fraction of a second, and kept on disk
+#' for other sessions. The kernels of common formulas are compiled when kernops is installed, where the CUDA toolkit is
+#' found then: these are part of the package and need neither the cache nor the toolkit.
+#'
+#' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or that of the option `kernops.cache_dir`, read when
+#' kernops is loaded. Kernels of another version of kernops or of the compiler are never used; the oldest files go
+#' when there are more than 512 MiB. Each kernel has its CUDA text beside it, to read.
+#'
+#' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with `path`, the number of `files` there that
+#'   are the cache's and their size in `bytes`, and `precompiled`, a data frame with the number of `kernels` that were
+#'   compiled at installation for each `architecture`, and their `bytes`.
+#'
+#'   `kernops_cache_clear()` removes the cache's own files, nothing else that lies in the folder; it returns their
+#'   number, invisibly. Precompiled kernels stay.
+#' @examples
+#' kernops_cache_info()
+#' @export
+kernops_cache_info <- function() {
+  files <- file.path(the$cache, cuda_cache_files())
+  structure(list(path = the$cache, files = length(files), bytes = sum(file.size(files), na.rm = TRUE),
+                 precompiled = cuda_catalogue_files()), class = "kernops_cache_info")
+}
+
+#' @rdname kernops_cache_info
+#' @export
+kernops_cache_clear <- function() {
+  files <- file.path(the$cache, cuda_cache_files())
+  invisible(sum(file.remove(files[file.exists(files)])))
+}
+
+#' @export
+format.kernops_cache_info <- function(x, ...) {
+  size <- \(bytes) paste(format(round(bytes / 2^20, 1), nsmall = 1), "MiB")
+  known <- x$precompiled
+  c(paste0("Cache  ", x$files, " files, ", size(x$bytes), ", in ", x$path),
+    paste0("Kernels compiled at installation: ", if (nrow(known) == 0) "none" else
+      paste0(toString(paste(known$kernels, "for", known$architecture)), " (", size(sum(known$bytes)), ")")))
+}
+
+#' @export
+print.kernops_cache_info <- function(x, ...) {
+  cli::cat_line(format(x))
+  invisible(x)
+}

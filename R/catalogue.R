@@ -1,0 +1,61 @@
+# The kernels compiled when the package is installed. src/Makevars sources this file alone, before there is a package.
+
+# The formulas of inst/cuda/catalogue.txt, written out: a data frame of `formula` and `args` (a list).
+catalogue <- function(file) {
+  lines <- trimws(sub("#.*", "", readLines(file)))
+  lines <- lines[nzchar(lines)]
+  set_line <- "^[{]([A-Z]+)[}] *= *(.*)$"
+  is_set <- grepl(set_line, lines)
+  sets <- split(sub(set_line, "\\2", lines[is_set]), sub(set_line, "\\1", lines[is_set]))
+  variable_line <- "^([a-z]+) *= *(Vi|Vj|Pm)[(].*[)]$"
+  is_variable <- grepl(variable_line, lines)
+  variables <- lines[is_variable]
+  names(variables) <- sub(variable_line, "\\1", variables)
+
+  # a formula and its variables are one text until every {NAME} in it is replaced
+  texts <- write_out(lines[!is_set & !is_variable], sets[names(sets) != "D"])
+  used <- lapply(texts, function(text) variables[names(variables) %in% all.names(parse(text = text))])
+  texts <- mapply(function(text, args) paste(c(text, args), collapse = ";"), texts, used)
+  parts <- strsplit(write_out(unname(texts), sets), ";", fixed = TRUE)
+  data.frame(formula = vapply(parts, `[[`, "", 1), args = I(lapply(parts, `[`, -1)))
+}
+
+# Each text once for every choice from the sets that it names.
+write_out <- function(texts, sets) {
+  for (name in names(sets)) {
+    brace <- paste0("{", name, "}")
+    one <- function(text) {
+      if (!grepl(brace, text, fixed = TRUE)) return(text)
+      vapply(sets[[name]], function(value) gsub(brace, value, text, fixed = TRUE), "", USE.NAMES = FALSE)
+    }
+    texts <- unlist(lapply(texts, one))
+  }
+  texts
+}
+
+# All CUDA texts of the catalogue, each once.
+catalogue_sources <- function(entries) {
+  sources <- function(formula, args) {
+    kernel <- tryCatch(kernel_compile(formula, args), error = function(e) {
+      stop("the catalogue's formula ", formula, " is wrong: ", conditionMessage(e), call. = FALSE)
+    })
+    c(cuda_sources(kernel, FALSE), cuda_sources(kernel, TRUE))
+  }
+  unique(unlist(Map(sources, entries$formula, entries$args)))
+}
+
+# Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its share of the catalogue.
+precompile <- function(file, fatbinary) {
+  loadNamespace("Rcpp")
+  library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))
+  here <- parent.env(environment())
+  for (routine in getDLLRegisteredRoutines(library)$.Call) assign(routine$name, routine, here)
+  sys.source("../R/RcppExports.R", here)
+  cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
+  name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
+  texts <- catalogue_sources(catalogue("../inst/cuda/catalogue.txt"))
+  # by content, not by position: a text stays in its file when others come and go
+  turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
+  share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
+  cuda_precompile(texts[share], name[[2]], file, fatbinary)
+}

@@ -1,0 +1,213 @@
+# Compiled kernels: what is kept of them, and what ships with the package. None of this needs a GPU.
+
+skip_without_nvrtc <- function() {
+  skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
+}
+
+# Another cache, catalogue or version for the rest of a test.
+use_paths <- function(cache, catalogue = "", version = "test") {
+  cuda_set_paths(system.file("include", package = "kernops"), catalogue, cache, version)
+}
+local_paths <- function(cache = withr::local_tempdir(.local_envir = env), ..., env = parent.frame()) {
+  kept <- the$cache
+  the$cache <- cache
+  use_paths(cache, ...)
+  withr::defer({
+    the$cache <- kept
+    .onLoad(dirname(system.file(package = "kernops")), "kernops")
+  }, env)
+  cache
+}
+
+small_text <- "extern \"C\" __global__ void nothing() {}\n"
+small_binary <- \(text = small_text) cuda_binary(text, "sm_80")
+kernel_file <- \(cache) list.files(cache, "[.]kernel$", full.names = TRUE)
+in_another_r <- function(code, wait = TRUE) {
+  code <- c(sprintf(".libPaths(c(%s, .libPaths()))", deparse1(dirname(system.file(package = "kernops")))),
+            "library(kernops)", deparse(code))
+  file <- tempfile(fileext = ".R")
+  writeLines(code, file)
+  system2(file.path(R.home("bin"), "Rscript"), file, wait = wait, stdout = FALSE, stderr = FALSE)
+}
+
+test_that("a kernel is compiled once and kept with its text", {
+  skip_without_nvrtc()
+  cache <- local_paths()
+  code <- small_binary()
+  expect_length(kernel_file(cache), 1)
+  expect_equal(readLines(list.files(cache, "[.]cu$", full.names = TRUE)), trimws(small_text))
+  written <- file.mtime(kernel_file(cache))
+  expect_identical(small_binary(), code)
+  expect_identical(file.mtime(kernel_file(cache)), written)
+})
+
+test_that("files that are cut short, garbage, or of other code are compiled anew", {
+  skip_without_nvrtc()
+  cache <- local_paths()
+  code <- small_binary()
+  file <- kernel_file(cache)
+  whole <- readBin(file, "raw", 1e6)
+  last_byte_changed <- replace(whole, length(whole) - 5, xor(whole[length(whole) - 5], as.raw(1)))
+  huge_size <- charToRaw(sub("[0-9]+$", "99999999999999999", readLines(file, 1, warn = FALSE, skipNul = TRUE)))
+  for (damaged in list(raw(), head(whole, 20), head(whole, 500), as.raw(1:255), last_byte_changed, huge_size)) {
+    writeBin(damaged, file)
+    expect_identical(small_binary(), code)
+    expect_identical(readBin(file, "raw", 1e6), whole)
+  }
+})
+
+test_that("another version of the package or of the compiler finds nothing", {
+  skip_without_nvrtc()
+  cache <- local_paths()
+  code <- small_binary()
+  use_paths(cache, version = "another")
+  small_binary()
+  expect_length(kernel_file(cache), 2)
+
+  unlink(kernel_file(cache))
+  small_binary()
+  file <- kernel_file(cache)
+  whole <- readBin(file, "raw", 1e6)
+  line <- readLines(file, 1, warn = FALSE, skipNul = TRUE)
+  older <- sub(paste0(" ", cuda_compiler(), " "), " 11.9 ", line, fixed = TRUE)
+  writeBin(c(charToRaw(older), tail(whole, -nchar(line))), file)
+  small_binary()
+  expect_identical(readBin(file, "raw", 1e6), whole)
+})
+
+test_that("a cache that cannot be written does no harm", {
+  skip_without_nvrtc()
+  local_paths(cache = file.path(withr::local_tempfile(lines = "a file, not a folder"), "cache"))
+  expect_gt(length(small_binary()), 0)
+  expect_equal(kernops_cache_info()$files, 0)
+  expect_equal(kernops_cache_clear(), 0)
+})
+
+test_that("processes that compile the same text at once leave whole files", {
+  skip_without_nvrtc()
+  skip_on_cran()
+  cache <- local_paths()
+  results <- file.path(cache, c("1.rds", "2.rds"))
+  for (result in results) in_another_r(wait = FALSE, bquote({
+    kernops:::cuda_set_paths(system.file("include", package = "kernops"), "", .(cache), "test")
+    code <- kernops:::cuda_binary(.(small_text), "sm_80")
+    saveRDS(code, .(paste0(result, ".tmp")))
+    file.rename(.(paste0(result, ".tmp")), .(result))
+  }))
+  deadline <- Sys.time() + 60
+  while (!all(file.exists(results)) && Sys.time() < deadline) Sys.sleep(0.1)
+  expect_length(kernel_file(cache), 1)
+  expect_length(cuda_cache_files(), 2)
+  for (result in results) expect_identical(readRDS(result), small_binary())
+})
+
+test_that("clearing the cache removes its own files only", {
+  cache <- local_paths()
+  key <- strrep("0a", 16)
+  ours <- paste0(key, c(".kernel", ".cu", ".kernel.123.tmp"))
+  theirs <- c("notes.txt", paste0(key, ".txt"), paste0("z", key, ".cu"), "short.cu")
+  file.create(file.path(cache, c(ours, theirs)))
+  expect_equal(kernops_cache_info()[c("path", "files")], list(path = cache, files = 3L))
+  expect_output(print(kernops_cache_info()), "3 files")
+  expect_equal(expect_invisible(kernops_cache_clear()), 3)
+  expect_setequal(list.files(cache), theirs)
+})
+
+test_that("a text that does not compile shows the compiler's whole log", {
+  skip_without_nvrtc()
+  local_paths()
+  text <- "__global__ void f() { one_mistake; }\n__global__ void g() { another_mistake; }"
+  error <- expect_error(small_binary(text), class = "kernops_compile_error")
+  expect_s3_class(error, "kernops_error")
+  expect_match(conditionMessage(error), "one_mistake")
+  expect_match(conditionMessage(error), "another_mistake")
+  expect_length(cuda_cache_files(), 0)
+})
+
+# ---- the catalogue
+
+catalogue_file <- system.file("cuda", "catalogue.txt", package = "kernops")
+
+test_that("a line of the catalogue stands for every choice it names", {
+  lines <- c("# nothing", "{D} = 1", "{D} = 2", "{F} = Exp({G})", "{F} = x", "{G} = Sin(x)", "{G} = p",
+             "x = Vi({D})", "p = Pm(1)", "Sum_Reduction({F}, 1)  # a formula")
+  found <- catalogue(withr::local_tempfile(lines = lines))
+  expect_setequal(found$formula, sprintf("Sum_Reduction(%s, 1)", c("Exp(Sin(x))", "Exp(p)", "x")))
+  expect_setequal(vapply(found$args, paste, "", collapse = " "), c("x = Vi(1)", "x = Vi(2)", "p = Pm(1)"))
+})
+
+test_that("what the README writes is in the catalogue, with its gradient", {
+  known <- catalogue_sources(catalogue(catalogue_file))
+  sources <- \(op) c(cuda_sources(environment(op)$kernel, TRUE), cuda_sources(environment(op)$kernel, FALSE))
+  gauss <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
+                        c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
+  for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
+})
+
+# Each formula in three dimensions, both precisions, in the shape that asks most of the registers.
+largest <- function(single) {
+  entries <- catalogue(catalogue_file)
+  entries <- entries[vapply(entries$args, \(args) any(grepl("(3)", args, fixed = TRUE)), NA), ]
+  first <- \(formula, args) cuda_sources(kernel_compile(formula, args), single)[[1]]
+  unlist(Map(first, entries$formula, entries$args))
+}
+
+test_that("the catalogue's kernels compile", {
+  skip_without_nvrtc()
+  skip_on_cran()
+  for (single in c(TRUE, FALSE)) for (text in largest(single)) for (architecture in c("sm_80", "sm_90")) {
+    expect_gt(cuda_compile(text, architecture), 0)
+  }
+})
+
+test_that("the catalogue's kernels keep their values in registers", {
+  skip_on_cran()
+  home <- c(Sys.getenv(c("CUDA_HOME", "CUDA_PATH")), "/usr/local/cuda")
+  nvcc <- Filter(nzchar, c(Sys.which("nvcc"), Sys.which(file.path(home, "bin", "nvcc"))))
+  skip_if(length(nvcc) == 0, "nvcc was not found")
+  for (single in c(TRUE, FALSE)) for (text in largest(single)) {
+    file <- withr::local_tempfile(fileext = ".cu", lines = text)
+    options <- c("-std=c++17 -ftz=true -prec-div=false -prec-sqrt=false -cubin -arch=sm_90 -Xptxas -v -I", system.file("include", package = "kernops"))
+    said <- system2(nvcc[[1]], c(options, "-o", withr::local_tempfile(), file), stdout = TRUE, stderr = TRUE)
+    spills <- grep("spill", said, value = TRUE)
+    expect(length(spills) >= 5 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
+           paste(c("spills, or no report:", said, text), collapse = "\n"))
+  }
+})
+
+skip_without_catalogue <- function() {
+  skip_if(nrow(cuda_catalogue_files()) == 0, "no kernels were compiled when kernops was installed")
+}
+
+test_that("every kernel of the catalogue ships, for this version only", {
+  skip_without_catalogue()
+  texts <- catalogue_sources(catalogue(catalogue_file))
+  shipped <- cuda_catalogue_files()
+  expect_equal(shipped$kernels, rep(length(texts), nrow(shipped)))
+  found <- \(architecture) lengths(lapply(texts, cuda_binary, architecture, TRUE))
+  for (architecture in shipped$architecture) expect_gt(min(found(architecture)), 0)
+  # code runs on later GPUs of the same major version, not on others
+  expect_equal(max(found("sm_89")) > 0, any(shipped$architecture %in% paste0("sm_", 80:89)))
+  expect_equal(max(found("sm_999")), 0)
+
+  local_paths(catalogue = dirname(catalogue_file), version = "another")
+  for (architecture in shipped$architecture) expect_equal(max(found(architecture)), 0)
+  expect_equal(nrow(cuda_catalogue_files()), 0)
+})
+
+test_that("a shipped kernel needs neither the compiler nor the cache", {
+  skip_without_catalogue()
+  skip_on_cran()
+  skip_if_not(dir.exists("/proc/self"), "this system does not list the libraries of a process")
+  cache <- withr::local_tempdir()
+  result <- file.path(cache, "result.rds")
+  withr::local_envvar(KERNOPS_CACHE_DIR = cache)
+  text <- catalogue_sources(catalogue(catalogue_file))[[1]]
+  in_another_r(bquote({
+    code <- kernops:::cuda_binary(.(text), .(cuda_catalogue_files()$architecture[[1]]))
+    saveRDS(list(code = code, nvrtc = any(grepl("nvrtc", readLines("/proc/self/maps")))), .(result))
+  }))
+  expect_gt(length(readRDS(result)$code), 0)
+  expect_false(readRDS(result)$nvrtc)
+  expect_equal(list.files(cache), "result.rds")
+})
