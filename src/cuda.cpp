@@ -44,11 +44,10 @@ Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int m
 }
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
-  static std::map<std::pair<long, bool>, TiledPlan> known;
-  const std::pair<long, bool> key(plan.id, settings.single);
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
+const TiledPlan& tiled_once(const Plan& plan) {
+  static std::map<long, TiledPlan> known;
+  const auto found = known.find(plan.id);
+  return found != known.end() ? found->second : known.emplace(plan.id, tiled(plan)).first->second;
 }
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
@@ -69,7 +68,7 @@ class CudaBackend : public Backend {
                   Count row_end, const Target& out) override {
     const Count rows = row_end - row_begin, lanes = data.length(both & ~untiled.rows);
     if (rows == 0) return;
-    const TiledPlan& plan = tiled_once(untiled, settings);
+    const TiledPlan& plan = tiled_once(untiled);
     const Shape shape = choose_shape(plan, settings, rows, device_.multiprocessors);
     const Kernels& k = kernels_once(plan, settings, shape);
     const int bytes = settings.single ? 4 : 8;
@@ -193,10 +192,8 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-// While a thread can hold two rows, it is better off with them: what it reads of a lane then serves both.
-TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  return tile(plan, !two_rows_fit(plan, settings));
-}
+// While a thread can hold a row in its registers, it is better off with it.
+TiledPlan tiled(const Plan& plan) { return tile(plan, words(plan) > 72); }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.

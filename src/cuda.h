@@ -16,7 +16,7 @@ struct Shape {
   } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
   int rows_per_thread, threads, lanes;
 };
-TiledPlan tiled(const Plan& plan, const Settings& settings);
+TiledPlan tiled(const Plan& plan);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 
 // The shapes a plan may run in, the one for many rows first.

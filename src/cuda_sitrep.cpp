@@ -52,7 +52,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
-  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back());
   return cuda::source(plan, settings, cuda::choose_shape(plan, settings, 1, 1));
 }
 
@@ -69,7 +69,7 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   settings.single = single;
   std::vector<std::string> texts;
   for (const Plan& untiled : kernel->gpu_plans) {
-    const TiledPlan plan = cuda::tiled(untiled, settings);
+    const TiledPlan plan = cuda::tiled(untiled);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings))
       texts.push_back(cuda::source(plan, settings, shape));
   }
