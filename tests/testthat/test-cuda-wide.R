@@ -111,7 +111,7 @@ test_that("texts for long vectors compile", {
     expect_match(source(op, single), kind)
     expect_gt(kernops:::cuda_compile(source(op, single), architecture), 1000)
   }
-  gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(50))
+  gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100))
   compiles(gauss, "KERNOPS_WIDE")
   compiles(keops_grad(gauss, "x"), "KERNOPS_SPREAD")
   compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "KERNOPS_WIDE")
