@@ -146,8 +146,8 @@ class CudaBackend : public Backend {
     const Count filled = Count(std::max(resident, 1)) * device_.multiprocessors;  // blocks that run at a time
     const Count kept = std::min(rows, filled * per_block) * k.partial_bytes;      // bytes of a piece
     const Count waves = plan.reduction.k > 0 ? 1 : 8;  // a list is filled anew in each chunk
-    const Count wanted = std::min<Count>(ceil_div(waves * filled, ceil_div(rows, per_block)),
-                                         job.lane_count / (2 * shape.lanes));
+    const Count wanted =
+        std::min<Count>(waves * filled / ceil_div(rows, per_block), job.lane_count / (2 * shape.lanes));
     const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
     job.chunk = std::max<Count>(1, ceil_div(ceil_div(job.lane_count, pieces), shape.lanes) * shape.lanes);
     job.chunks = int(std::max<Count>(1, ceil_div(job.lane_count, job.chunk)));
