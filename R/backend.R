@@ -71,7 +71,8 @@ check_precision <- function(precision, call = caller_env()) {
 kernops_sitrep <- function() {
   problem <- cuda_problem()
   found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
-                compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem, device = if (!nzchar(problem)) cuda_describe())
+                compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem,
+                device = if (!nzchar(problem)) cuda_describe())
   cli::cat_line("kernops ", found$version, ", ", R.version.string)
   cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
   if (is.null(found$device)) {

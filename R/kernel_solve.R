@@ -56,7 +56,8 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
     input[[b_name]] <- a
     result <- op(input, output = space$output)
     if (!identical(dim(result), dim(a))) {
-      stop_kernops("dim", "{.arg op} must map {.code {b_name}} to its own shape, {nrow(b)} x {ncol(b)}, not to {nrow(result)} x {ncol(result)}.")
+      stop_kernops("dim", c("{.arg op} must map {.code {b_name}} to its own shape, {nrow(b)} x {ncol(b)}.",
+                            x = "It maps it to {nrow(result)} x {ncol(result)}."))
     }
     space$axpby(lambda, a, 1, result)
   }
@@ -141,7 +142,8 @@ numbers_to_gpu <- function(x) {
 }
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = caller_env()) {
-  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && !(whole && x != floor(x))
+  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) &&
+    !(whole && x != floor(x))
   if (fits) return(invisible())
   what <- paste(if (whole) "whole" else "finite", "number,", if (above) "above" else "at least")
   stop_kernops("input", "{.arg {name}} must be one {what} {least}.", call = call)
