@@ -90,8 +90,9 @@ Compiler open_compiler() {
 #define FIND(name) find(library, #name, c.name);
   FIND(nvrtcVersion)
   FIND(nvrtcGetErrorString)
-  FIND(nvrtcCreateProgram) FIND(nvrtcCompileProgram) FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog)
-      FIND(nvrtcGetCUBINSize) FIND(nvrtcGetCUBIN) FIND(nvrtcDestroyProgram)
+  FIND(nvrtcCreateProgram)
+  FIND(nvrtcCompileProgram) FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize)
+      FIND(nvrtcGetCUBIN) FIND(nvrtcDestroyProgram)
 #undef FIND
           return c;
 }
