@@ -33,6 +33,9 @@
 #'   default is the option `kernops.precision`, else `"float64"`.
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
 #'   is one. The default is the option `kernops.backend`, else `"auto"`.
+#' @param device which GPUs to use, as numbers from 0: with several, such as `0:3`, each takes a share of the rows of
+#'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
+#'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
@@ -41,13 +44,14 @@
 #'     computation to the GPU.
 #'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
 #'   * The result is always a matrix, one row per point; positions are integers. Row names are kept.
-#'   * `output = "gpu"` leaves the result on the GPU, as a `float64` [gpu_matrix()] without names: positions
+#'   * `output = "gpu"` leaves the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without names: positions
 #'     are then doubles, and 0 where there is nothing.
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
 #' @section Errors:
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
-#' `kernops_dim_error` or `kernops_input_error`. All of them have class `kernops_error`.
+#' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
+#' that fails, the class is `kernops_memory_error`, and all data are as they were. All of them have class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with
@@ -70,23 +74,26 @@
 #' nearest(list(x, y))
 #' @export
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
-                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda")) {
+                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL) {
   check_text(formula, "formula", one = TRUE)
   check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
-  backend <- check_backend(backend)
-  kernel_operator(formula, args, sum_scheme, precision, backend)
+  device <- check_device(device)
+  backend <- check_backend(backend, device)
+  kernel_operator(formula, args, sum_scheme, precision, backend, device)
 }
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
+kernel_operator <- function(formula, args, sum_scheme, precision, backend, device) {
   kernel <- kernel_compile(formula, args)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
+  names <- about$variables$name
+  named_alike <- about$variables$category == about$axis
   live_kernel <- function() {
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
     kernel
@@ -95,13 +102,14 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend) {
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
-    input <- match_input(input, about$variables$name, backend)
+    input <- match_input(input, names, backend)
     rows <- inner_dim_is_row(inner_dim)
-    stay <- output_stays(output, backend)
-    result <- kernel_run(live_kernel(), input, rows, stay, single, scheme, where, threads(),
-                         kernops_option("isa", ""), progress_bar())
+    stay <- output_stays(output, backend, device)
+    on_cpu <- backend != "cuda" # asking for options takes longer than a small call
+    result <- kernel_run(live_kernel(), input, rows, stay, single, scheme, where, device,
+                         if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
     if (stay) return(result)
-    keep_names(result, input[about$variables$category == about$axis], rows)
+    keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
 }
@@ -112,13 +120,13 @@ inner_dim_is_row <- function(inner_dim) {
   stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
 }
 
-output_stays <- function(output, backend, call = caller_env()) {
+output_stays <- function(output, backend, device, call = caller_env()) {
   if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
   if (backend == "cpu") {
     stop_kernops("input", call = call,
                  "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")
   }
-  check_gpu(call)
+  check_gpu(device, call)
   TRUE
 }
 
@@ -136,6 +144,7 @@ match_input <- function(input, names, backend) {
     stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
                             i = "The variables are {.code {names}}."))
   }
+  if (!any(vapply(input, is.object, NA))) return(input)
   for (n in which(vapply(input, is.data.frame, NA))) input[[n]] <- as.matrix(input[[n]])
   there <- vapply(input, is_gpu_matrix, NA)
   if (backend == "cpu" && any(there)) {
@@ -198,6 +207,7 @@ print.keops_kernel <- function(x, ...) {
   cli::cat_line("  variables  ", paste(shape, collapse = ", "))
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
-  cli::cat_line("  runs       ", kept$precision, ", ", kept$sum_scheme, ", backend ", kept$backend)
+  cli::cat_line("  runs       ", kept$precision, ", ", kept$sum_scheme, ", backend ", kept$backend,
+                if (!identical(kept$device, 0L)) paste0(", device ", toString(kept$device)))
   invisible(x)
 }

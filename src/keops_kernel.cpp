@@ -48,8 +48,8 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
 Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
   const cuda::Matrix& matrix = gpu_matrix(x);
   const Home home = matrix.single ? Home::device_float : Home::device_double;
-  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home}, 1}, matrix.rows, matrix.columns,
-                   points_are_columns);
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
+                   matrix.columns, points_are_columns);
 }
 
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
@@ -86,6 +86,30 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
   }
   return first < 0 ? 1 : inputs[first].points;
 }
+
+// What a call reads, checked, and the shape of its result.
+struct Call {
+  std::vector<Input> inputs;
+  Data data;
+  Count nrow, ncol, entry, row;
+
+  Call(const Kernel& kernel, const Rcpp::List& input, bool points_are_columns) {
+    const Program& program = kernel.program;
+    const Reduction& result = program.graph.reductions[program.result];
+    for (size_t n = 0; n < program.variables.size(); ++n) {
+      inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
+      data.variables.push_back(inputs.back().column);
+    }
+    data.m = common_points(program, inputs, axis_i);
+    data.n = common_points(program, inputs, axis_j);
+    const Count points = result.axes() == none ? 1 : data.length(result.axes()), size = result.size;
+    nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
+    entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+  }
+  Target target(const cuda::Matrix& out) const {
+    return {out.doubles(), entry, row, Home::device_double, out.device};
+  }
+};
 
 void check_interrupt(void*) { R_CheckUserInterrupt(); }
 
@@ -162,36 +186,55 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay,
-                bool single, int scheme, int where, int threads, std::string isa,
+                bool single, int scheme, int where, std::vector<int> devices, int threads, std::string isa,
                 Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
-    const Program& program = kernel->program;
-    const Reduction& result = program.graph.reductions[program.result];
-    std::vector<Input> inputs;
-    Data data;
-    for (size_t n = 0; n < program.variables.size(); ++n) {
-      inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
-      data.variables.push_back(inputs.back().column);
-    }
-    data.m = common_points(program, inputs, axis_i);
-    data.n = common_points(program, inputs, axis_j);
-    const Count points = result.axes() == none ? 1 : data.length(result.axes());
-    const Count size = result.size;
-    const Count nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
-    const Count entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
-    const Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress)};
+    read_memory_limit();
+    const Call call(*kernel, input, points_are_columns);
+    const Reduction& result = kernel->program.graph.reductions[kernel->program.result];
+    const Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress), devices};
     if (stay && result.axes() != none) {
-      auto out = std::make_unique<cuda::Matrix>(nrow, ncol, false);
-      execute(*kernel, data, settings, {out->doubles(), entry, row, Home::device_double});
+      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, devices.front());
+      execute(*kernel, call.data, settings, call.target(*out));
+      cuda::use_device(out->device);
+      cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
-    Rcpp::NumericMatrix out{int(nrow), int(ncol)};
-    execute(*kernel, data, settings, {out.begin(), entry, row});
-    if (stay) return gpu_upload(out, false);  // a sum over both axes ends on the host
-    const int first = first_index_column(reduction_table()[result.row], size);
-    return mark_missing(out, first, data.length(result.over == axis_i ? axis_i : axis_j), points_are_columns);
+    Rcpp::NumericMatrix out{int(call.nrow), int(call.ncol)};
+    execute(*kernel, call.data, settings, {out.begin(), call.entry, call.row});
+    if (stay) return gpu_upload(out, false, devices.front());  // a sum over both axes ends on the host
+    const int first = first_index_column(reduction_table()[result.row], result.size);
+    return mark_missing(out, first, call.data.length(result.over == axis_i ? axis_i : axis_j),
+                        points_are_columns);
+  });
+}
+
+// Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
+// around all of them; and on the host, which waits for each.
+// [[Rcpp::export]]
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single,
+                                       int scheme, std::vector<int> devices, int calls) {
+  return guard([&] {
+    using Clock = std::chrono::steady_clock;
+    const Call call(*kernel, input, false);
+    cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
+    Settings settings{Where::cuda, single, SumScheme(scheme), 1, "", watch(R_NilValue), devices};
+    const auto once = [&] {
+      execute(*kernel, call.data, settings, call.target(out));
+      cuda::use_device(out.device);
+    };
+    once();  // loads what it needs
+    cuda::synchronize();
+    const double device = cuda::device_milliseconds([&] {
+      for (int n = 0; n < calls; ++n) once();
+    });
+    const auto begin = Clock::now();
+    for (int n = 0; n < calls; ++n) once(), cuda::synchronize();
+    const std::chrono::duration<double, std::milli> host = Clock::now() - begin;
+    return Rcpp::NumericVector::create(Rcpp::_["device"] = device / calls,
+                                       Rcpp::_["host"] = host.count() / calls);
   });
 }
 
@@ -231,5 +274,5 @@ Rcpp::DataFrame reductions_table() {
                                  Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 bool is_null_pointer(SEXP pointer) { return R_ExternalPtrAddr(pointer) == nullptr; }
