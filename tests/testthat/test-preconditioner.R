@@ -101,7 +101,8 @@ test_that("one that was made before serves other systems nearby", {
   precond <- kernel_preconditioner(gaussian(), "b", case$input[-4], 1e-3, rank = 60)
   expect_s3_class(precond, "kernel_preconditioner")
   for_each_space(\(backend) for (lambda in c(1e-3, 2e-3)) {
-    solve_by <- \(precond) kernel_solve(gaussian(backend = backend), "b", case$input, lambda, tol = 1e-9, precond = precond)
+    op <- gaussian(backend = backend)
+    solve_by <- \(precond) kernel_solve(op, "b", case$input, lambda, tol = 1e-9, precond = precond)
     expect_lt(solve_by(precond)$iterations, solve_by("none")$iterations / 4)
     expect_lt(residuals_of(case, solve_by(precond)$solution, lambda), 2e-9)
   })
