@@ -72,7 +72,7 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 
-most_iterations <- function(n) min(10 * n, 1e4)
+most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 # By how much a pass may reduce the residual.
 reach <- c(float64 = 0, float32 = 1e-6)

@@ -91,6 +91,12 @@ test_that("a right-hand side of zeros has the solution zero", {
   expect_false(anyNA(fit$residual))
 })
 
+test_that("no points have no solution to look for", {
+  none <- kernel_solve(gaussian(), "b", list(s = 1, x = diag(2)[0, ], y = diag(2)[0, ], b = numeric()), 1)
+  expect_identical(dim(none$solution), 0:1)
+  expect_true(none$converged)
+})
+
 test_that("too few iterations warn, and give the best so far", {
   withr::local_seed(6)
   case <- problem(100)
@@ -184,12 +190,15 @@ test_mistakes("kernops_input_error", alist(
   `unknown method` = solve_tiny(method = "gmres"),
   `unknown preconditioner` = solve_tiny(precond = "ilu"),
   `preconditioner for MINRES` = solve_tiny(precond = "jacobi", method = "minres"),
+  `preconditioner that is a function` = solve_tiny(precond = solve),
+  `no method` = solve_tiny(method = character()),
   `rank of 0` = solve_tiny(precond = "nystrom", rank = 0),
   `start that is not finite` = solve_tiny(x0 = c(1, Inf))
 ))
 test_mistakes("kernops_dim_error", alist(
   `start of the wrong size` = solve_tiny(x0 = 1:3),
   `right-hand side of other points` = solve_tiny(input = replace(tiny, "b", list(1:3))),
+  `no right-hand side` = solve_tiny(input = replace(tiny, "b", list(NULL))),
   `start in words` = solve_tiny(x0 = c("a", "b")),
   `points that are not those of b` = solve_tiny(input = replace(tiny, "x", list(diag(3)[, 1:2])))
 ))
