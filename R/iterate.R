@@ -38,8 +38,8 @@ columns_of <- function(state, chosen) {
 }
 
 # Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
-# true one, the next pass solves for the correction. True residuals come from products in float64, so that an operator in
-# float32 may be iterated to any tolerance, some digits in each pass. What is `recorded` is of the first pass.
+# true one, the next pass solves for the correction. True residuals come from products in float64, so that an operator
+# in float32 may be iterated to any tolerance, some digits in each pass. What is `recorded` is of the first pass.
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg") {
   space <- system$space

@@ -1,5 +1,5 @@
-# What iterative solvers do to blocks of vectors, n x p matrices, on the host and on the GPU. Both have dim(), as.matrix()
-# and x[, j, drop = FALSE]. A block that is used up may be written into, so only its owner hands it over.
+# What iterative solvers do to blocks of vectors, n x p matrices, on the host and on the GPU. Both have dim(),
+# as.matrix() and x[, j, drop = FALSE]. A block that is used up may be written into, so only its owner hands it over.
 #   copy(x)              a block of doubles of its own, of what may have been anywhere
 #   new(n, p)            a block to be filled by put()
 #   put(x, j, y)         x with y for its columns j; x is used up
@@ -8,8 +8,8 @@
 #   dots(x, y)           the scalar products of their columns
 #   inner(x, y)          t(x) y, a small matrix of the host
 #   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
-#   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a kernel
-#                        of its own: compiled in no time for the CPU, for the GPU in half a second
+#   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
+#                        kernel of its own: compiled in no time for the CPU, for the GPU in half a second
 host_space <- function() {
   times <- function(a, x) if (length(a) == 1) a * x else x * rep(a, each = nrow(x))
   list(
