@@ -55,13 +55,13 @@ const std::vector<SegmentOp>& segment_ops();  // in the order of segments.def
 // variables are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from
 // its first value: neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is,
 // and so on.
-struct Formula {
+struct SegmentFormula {
   Plan plan;
 };
-Formula segment_formula(const std::string& text);  // throws FormulaError
+SegmentFormula segment_formula(const std::string& text);  // throws FormulaError
 
 // Row n of column k at data[n * row + k * column].
-struct Values {
+struct SegmentValues {
   enum Type { doubles, floats, integers } type = doubles;  // integers are int32; the lowest one is R's NA
   bool on_device = false;
   const void* data = nullptr;
@@ -71,13 +71,13 @@ struct Values {
 struct SegmentRequest {
   const Segments& segments;
   int op = 0;                        // row of segments.def, or
-  const Formula* formula = nullptr;  // an operation of the user, or
+  const SegmentFormula* formula = nullptr;  // an operation of the user, or
   bool softmax = false;              // exp(alpha x) divided by its sum: a result for each row of x
   const double* empty = nullptr;     // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
   double alpha = 1;
-  Values x;
-  Values weights{};  // of a sum: x times weights is summed, where there are data
+  SegmentValues x;
+  SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
   Count columns = 1;
   Target out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
