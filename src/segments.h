@@ -17,6 +17,8 @@ namespace kernops {
 // other lists are of the ones that are not.
 class Segments {
  public:
+  virtual ~Segments() = default;
+
   Count values = 0;            // rows of x that it is made for
   Count count = 0;             // segments, empty ones too: rows of the result
   std::vector<Count> offsets;  // segment s has the positions offsets[s] .. offsets[s + 1] - 1
@@ -25,6 +27,7 @@ class Segments {
   std::vector<Count> sources;  // segment s begins at row sources[s] of x; without elements: at row offsets[s]
   const int* groups = nullptr;  // of values in any order: the row of the result that each belongs to, or -1
   Count longest = 0;
+  std::vector<Count> large;  // segments of more values than segment_block of seg_job.h
 
   Count segments() const { return Count(offsets.size()) - 1; }  // that are not empty
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
@@ -70,10 +73,10 @@ struct SegmentValues {
 
 struct SegmentRequest {
   const Segments& segments;
-  int op = 0;                        // row of segments.def, or
+  int op = 0;                               // row of segments.def, or
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
-  bool softmax = false;              // exp(alpha x) divided by its sum: a result for each row of x
-  const double* empty = nullptr;     // the result of an empty segment, where it is not that of a fresh state
+  bool softmax = false;                     // exp(alpha x) divided by its sum: a result for each row of x
+  const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
   double alpha = 1;
   SegmentValues x;

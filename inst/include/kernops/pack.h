@@ -135,6 +135,18 @@ template <class T> struct IntPack {
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
 
+// Lane i is lane i + by, counted around.
+template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
+#ifdef __clang__
+  P moved;
+  for (int i = 0; i < P::width; ++i) moved.v[i] = x.v[(i + by) % P::width];
+  return moved;
+#else
+  using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
+  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
+#endif
+}
+
 // The whole numbers that the lanes are.
 template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
   IntPack<T> n;

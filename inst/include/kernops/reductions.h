@@ -151,28 +151,29 @@ struct CountAll : BlockSum {
   }
 };
 
-// The first three values are a BlockSum; then their number, of this tile and of those before.
-struct Mean {
-  static constexpr int values = 5, indices = 0, outputs = 1;
-  template <class S> static KERNOPS_FN void start(S& s) { BlockSum::start(s), s.v[3] = s.v[4] = 0; }
+// A sum, and how many there are: in this tile, and in those before.
+template <class Total> struct MeanOf {
+  static constexpr int values = Total::values + 2, indices = 0, outputs = 1, tile = Total::values, all = tile + 1;
+  template <class S> static KERNOPS_FN void start(S& s) { Total::start(s), s.v[tile] = s.v[all] = 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
-    BlockSum::add(s, x, j);
-    s.v[3] += V(1);
+    Total::add(s, x, j);
+    s.v[tile] += V(1);
   }
   template <class S> static KERNOPS_FN void settle(S& s) {
-    BlockSum::settle(s);
-    s.v[4] += s.v[3];
-    s.v[3] = 0;
+    Total::settle(s);
+    s.v[all] += s.v[tile];
+    s.v[tile] = 0;
   }
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
-    BlockSum::merge(s, o);
-    s.v[3] += o.v[3];
-    s.v[4] += o.v[4];
+    Total::merge(s, o);
+    s.v[tile] += o.v[tile];
+    s.v[all] += o.v[all];
   }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {
-    return BlockSum::finish(s, 0) / (double(s.v[3]) + double(s.v[4]));
+    return Total::finish(s, 0) / (double(s.v[tile]) + double(s.v[all]));
   }
 };
+using Mean = MeanOf<BlockSum>;
 
 // Of a tile: a shift, which is its first value, the number of values, the sums of x - shift and its square; since the
 // shift is one of few values, little is lost in the difference of the sums. Of the tiles before: number, mean and sum of

@@ -47,7 +47,11 @@ template <int sign> struct Outermost : Settled<1, 1> {
     s.j[0] = select(joins, j, s.j[0]);
   }
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
-    if (o.j[0] >= 0) add(s, o.v[0], o.j[0]);
+    S with = s;
+    add(with, o.v[0], o.j[0]);
+    const auto joins = o.j[0] > decltype(s.j[0] + s.j[0])(-1);
+    s.v[0] = select(joins, with.v[0], s.v[0]);
+    s.j[0] = select(joins, with.j[0], s.j[0]);
   }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {
     return s.j[0] < 0 ? not_a_number<double>() : double(s.v[0]);
