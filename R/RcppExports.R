@@ -129,6 +129,10 @@ seg_owners <- function(segments) {
     .Call(`_kernops_seg_owners`, segments)
 }
 
+seg_values <- function(segments) {
+    .Call(`_kernops_seg_values`, segments)
+}
+
 seg_compile <- function(formula) {
     .Call(`_kernops_seg_compile`, formula)
 }

@@ -60,6 +60,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
                        empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
   op <- check_op(op)
   check_values(x)
+  check_bits(op, x)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, check_backend(backend))
 }
@@ -172,6 +173,11 @@ check_values <- function(x, call = caller_env()) {
   if (length(dim(x)) > 2) {
     stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.", call = call)
   }
+}
+
+check_bits <- function(op, x, call = caller_env()) {
+  if (inherits(op, "seg_op") || !startsWith(op, "bit_") || is.integer(x) || is.logical(x)) return(invisible())
+  stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
 }
 
 check_flag <- function(x, name, call = caller_env()) {

@@ -390,6 +390,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_values
+Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments);
+RcppExport SEXP _kernops_seg_values(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_values(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_compile
 SEXP seg_compile(std::string formula);
 RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
@@ -470,6 +481,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
     {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
+    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
