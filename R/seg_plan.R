@@ -85,13 +85,14 @@ group_numbers <- function(g, sort, call) {
                             i = "{.fn interaction} makes one of several."), call = call)
   }
   if (!sort) {
-    keys <- unique(g[!is.na(g)])
+    if (is.factor(g)) g <- as.character(g)
+    keys <- unique(g[!is.na(g) | is.double(g) & is.nan(g)])
     return(list(at = match(g, keys), count = length(keys), names = as.character(keys)))
   }
   if (is.factor(g)) return(list(at = as.integer(g), count = nlevels(g), names = levels(g)))
   near <- if (is.integer(g) && !is.object(g)) seg_number_groups(g)
   if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
-  keys <- sort(unique(g))
+  keys <- c(sort(unique(g)), if (is.double(g) && any(is.nan(g))) NaN) # as factor() has it
   list(at = match(g, keys), count = length(keys), names = as.character(keys))
 }
 

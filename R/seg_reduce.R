@@ -59,15 +59,17 @@
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
                        empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
   op <- check_op(op)
-  check_values(x)
+  backend <- check_backend(backend)
+  check_values(x, backend)
   check_bits(op, x)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, check_backend(backend))
+  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend)
 }
 
 # The same, all arguments but w and empty being checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", call = caller_env()) {
   if (!is.null(empty)) empty <- check_empty(empty, call)
+  if (identical(op, "softmax")) refuse_sources(plan, call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   result <- if (is.null(w)) run_plan(x, plan, op, na.rm, empty, backend) else {
     weighted(x, plan, op, na.rm, check_weights(w, x, op, call), backend, call)
@@ -130,8 +132,7 @@ shape_by_segment <- function(result, x, plan, op) {
 
 shape_like <- function(result, x) {
   if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
-  if (is.null(dim(x))) names(result) <- names(x) else result <- array(result, dim(x), dimnames(x))
-  result
+  if (is.null(dim(x))) stats::setNames(c(result), names(x)) else array(result, dim(x), dimnames(x))
 }
 
 # A weight counts how often a value is there.
@@ -165,7 +166,11 @@ segment_of <- function(plan) {
   seg_owners(segments(plan)$pointer)
 }
 
-check_values <- function(x, call = caller_env()) {
+check_values <- function(x, backend = "auto", call = caller_env()) {
+  if (backend == "cpu" && is_gpu_matrix(x)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg x}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."), call = call)
+  }
   plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
   if (!plain && !is_gpu_matrix(x)) {
     stop_kernops("input", "{.arg x} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)

@@ -31,7 +31,8 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL) {
     stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
-  add <- check_op(if (is.character(add) && length(add) == 1 && add %in% names(additions)) additions[[add]] else add)
+  add <- check_op(add, "add", names(additions))
+  if (is.character(add) && add %in% names(additions)) add <- additions[[add]]
   product <- multiplication(mul)
   values <- entries_of(A)
   reduce <- function(v) {
@@ -88,5 +89,6 @@ multiplication <- function(mul, call = caller_env()) {
   if (is.function(mul)) return(mul)
   known <- list("*" = `*`, "+" = `+`, min = pmin, max = pmax, and = \(a, b) a != 0 & b != 0, or = \(a, b) a != 0 | b != 0)
   check_text(mul, "mul", one = TRUE, call = call)
+  if (grepl("^[a-z]+$", mul)) check_choice(mul, "mul", names(known), call)
   known[[mul]] %||% \(a, b) of_pairs(mul, a, b)
 }
