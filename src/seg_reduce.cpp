@@ -290,6 +290,7 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   const auto result = [&](int o, Count column, Count row) -> double& {
     return request.out.data[(o * request.columns + column) * request.out.entry + row * request.out.row];
   };
+  const auto is_nan = [](double value) { return value != value; };
   const auto missing = [&](Count column, Count row) {
     const Count at = column * request.x.column + row * request.x.row;
     return request.x.type == SegmentValues::integers
@@ -299,12 +300,12 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   for (Count column = 0; column < request.columns; ++column) {
     bool any = false;
     for (Count s = 0; s < segments.segments() && !any; ++s)
-      for (int o = 0; o < outputs; ++o) any = any || ISNAN(result(o, column, segments.row(s)));
+      for (int o = 0; o < outputs; ++o) any = any || is_nan(result(o, column, segments.row(s)));
     if (!any) continue;
     const auto mark = [&](Count row, Count value) {
       if (!missing(column, value)) return;
       for (int o = 0; o < outputs; ++o)
-        if (ISNAN(result(o, column, row))) result(o, column, row) = NA_REAL;
+        if (is_nan(result(o, column, row))) result(o, column, row) = NA_REAL;
     };
     if (segments.groups) {
       for (Count n = 0; n < segments.values; ++n)
@@ -313,7 +314,7 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
     }
     for (Count s = 0; s < segments.segments(); ++s) {
       const Count row = segments.row(s), begin = segments.offsets[s];
-      if (!ISNAN(result(0, column, row))) continue;
+      if (!is_nan(result(0, column, row))) continue;
       const Count from = segments.sources.empty() ? begin : segments.sources[s];
       for (Count k = 0; k < segments.offsets[s + 1] - begin; ++k) mark(row, from + k);
     }

@@ -88,9 +88,12 @@ template <class Reduction> struct SegmentReduction {
     int count = 0;
   };
 
-  template <bool skip> static void reduce_held(const SegmentJob& job, Count column, Held& held) {
-    std::int64_t least = held.length[0], most = held.length[0];
+  // What lies beyond a segment may be read, but for the end of all values.
+  template <bool skip>
+  static void reduce_held(const SegmentJob& job, Count column, Held& held, const double* end) {
+    const double* const last = held.from[held.count - 1];
     for (int l = held.count; l < W; ++l) held.from[l] = held.from[0], held.length[l] = held.length[0];
+    std::int64_t least = held.length[0], most = held.length[0];
     for (int l = 1; l < W; ++l) {
       least = held.length[l] < least ? held.length[l] : least;
       most = held.length[l] > most ? held.length[l] : most;
@@ -99,17 +102,25 @@ template <class Reduction> struct SegmentReduction {
     Lanes s;
     R::start(s);
     V x;
-    for (std::int64_t j = 0; j < least; ++j) {
+    std::int64_t j = 0;
+    const auto take = [&] {
+      const auto inside = I(j) < lengths;
+      add_where<R>(skip ? inside & (x == x) : inside, s, x, I(j));
+    };
+    for (; j < least; ++j) {
       for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j];
       if (skip)
         add_where<R>(x == x, s, x, I(j));
       else
         R::add(s, x, I(j));
     }
-    for (std::int64_t j = least; j < most; ++j) {
+    for (; j < most && last + j < end; ++j) {
+      for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j];
+      take();
+    }
+    for (; j < most; ++j) {
       for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j < held.length[l] ? j : 0];
-      const auto inside = I(j) < lengths;
-      add_where<R>(skip ? inside & (x == x) : inside, s, x, I(j));
+      take();
     }
     R::settle(s);
     for (int l = 0; l < held.count; ++l) finish(job, column, held.row[l], lane(s, l));
@@ -181,6 +192,7 @@ template <class Reduction> struct SegmentReduction {
 
   template <bool skip>
   static void segments(const SegmentJob& job, Count column, Count first, Count last, const double* x) {
+    const double* const end = x + job.offsets[last];
     Held held;
     for (Count s = first; s < last; ++s) {
       const Count begin = job.offsets[s], length = job.offsets[s + 1] - begin;
@@ -188,14 +200,14 @@ template <class Reduction> struct SegmentReduction {
         held.from[held.count] = x + begin;
         held.row[held.count] = job.row(s);
         held.length[held.count++] = length;
-        if (held.count == W) reduce_held<skip>(job, column, held);
+        if (held.count == W) reduce_held<skip>(job, column, held, end);
       } else {
         One one = reduce_run<skip>(x + begin, length, 0);
         settle_position(job, column, s, one);
         finish(job, column, job.row(s), one);
       }
     }
-    if (held.count > 0) reduce_held<skip>(job, column, held);
+    if (held.count > 0) reduce_held<skip>(job, column, held, end);
   }
 
   static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state,
