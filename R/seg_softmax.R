@@ -24,7 +24,8 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, alpha = 1, 
   check_values(x, backend)
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
-  result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL, backend,
+  result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,
+                     backend,
                      alpha = check_alpha(alpha))
   shape_like(result, x)
 }

@@ -60,7 +60,8 @@ rows <- Map(function(length, goal) {
 equal <- rep(2, n / 2)
 rows <- c(rows, list(compare("sorted, all lengths 2", owner(equal), equal, 30, slow = FALSE)))
 rows <- c(rows, Map(function(groups, goal) {
-  compare(paste(format(groups, scientific = FALSE), "random groups"), sample.int(groups, n, TRUE), NULL, goal, groups >= 1e5)
+  compare(paste(format(groups, scientific = FALSE), "random groups"), sample.int(groups, n, TRUE), NULL, goal,
+          groups >= 1e5)
 }, c(1000, 1e5, 1e6), c(NA, 17, 54)))
 show(rows)
 

@@ -299,8 +299,10 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   };
   for (Count column = 0; column < request.columns; ++column) {
     bool any = false;
-    for (Count s = 0; s < segments.segments() && !any; ++s)
-      for (int o = 0; o < outputs; ++o) any = any || is_nan(result(o, column, segments.row(s)));
+    for (int o = 0; o < outputs; ++o) {
+      const double* results = &result(o, column, 0);
+      for (Count row = 0; row < segments.count; ++row) any |= is_nan(results[row]);
+    }
     if (!any) continue;
     const auto mark = [&](Count row, Count value) {
       if (!missing(column, value)) return;
@@ -337,6 +339,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) request.empty = &value;
     request.columns = Count(columns);
+    if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != segments->values * request.columns)
+      throw InputError("dim", "the plan is for " + std::to_string(segments->values) + " values.");
     request.x = read_values(x, segments->values);
     if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values);
     request.settings.threads = threads, request.settings.isa = isa,

@@ -61,7 +61,10 @@ oracle_segment <- list(
 )
 
 # Segments as lists of positions.
-by_lengths <- \(lengths) unname(split(seq_len(sum(lengths)), factor(rep(seq_along(lengths), lengths), seq_along(lengths))))
+by_lengths <- function(lengths) {
+  segments <- seq_along(lengths)
+  unname(split(seq_len(sum(lengths)), factor(rep(segments, lengths), segments)))
+}
 oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   one <- function(at) {
     values <- x[at]
