@@ -84,7 +84,7 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
   custom <- inherits(op, "seg_op")
   if (custom) empty <- empty %||% op$identity
   softmax <- identical(op, "softmax")
-  row <- if (custom || softmax) 0L else match(op, seg_ops_table()$name) - 1L
+  row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
   result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, alpha, empty, na.rm,
                     w,
@@ -97,7 +97,7 @@ value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
 settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
-  kind <- with(seg_ops_table(), kind[name == op])
+  kind <- with(segment_ops(), kind[name == op])
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
     few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA

@@ -1,11 +1,9 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run; each time is a median. Results go into RESULTS.md.
+# so what counts is the ratio of two times of one run. Results go into RESULTS.md.
 
 library(kernops)
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))
-source(file.path(here, "scalar.R"))
 
 args <- commandArgs(TRUE)
 n <- if (length(args)) as.numeric(args[1]) else 1e7
@@ -17,7 +15,14 @@ if (has("data.table")) data.table::setDTthreads(1)
 set.seed(1)
 x <- runif(n)
 title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
-ms <- \(expr, runs = 7) eval(substitute(1e3 * seconds(expr, runs)), parent.frame())
+# median time of the processor, which a shared machine disturbs less than that of the clock
+ms <- function(expr, runs = 7) {
+  expr <- substitute(expr)
+  frame <- parent.frame()
+  once <- function() sum(system.time(eval(expr, frame), gcFirst = FALSE)[1:2])
+  if (runs > 1) once()
+  1e3 * median(replicate(runs, once()))
+}
 lengths_of <- function(mean) { # random lengths with this mean, at least 1
   lengths <- 1 + rpois(2 * n / mean, mean - 1)
   lengths <- lengths[cumsum(lengths) < n]
@@ -57,6 +62,9 @@ rows <- Map(function(length, goal) {
   lengths <- lengths_of(length)
   compare(paste("sorted, mean length", format(length)), owner(lengths), lengths, goal, slow = length <= 100)
 }, sorted, goals)
+zipf <- c(0.3 * n, lengths_of(100))
+zipf <- c(zipf[cumsum(zipf) < n], n - sum(zipf[cumsum(zipf) < n]))
+rows <- c(rows, list(compare("sorted, one holds 30 %, else 100", owner(zipf), zipf, NA, slow = FALSE)))
 equal <- rep(2, n / 2)
 rows <- c(rows, list(compare("sorted, all lengths 2", owner(equal), equal, 30, slow = FALSE)))
 rows <- c(rows, Map(function(groups, goal) {

@@ -349,7 +349,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
     Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows) * R_xlen_t(columns) * outputs));
-    if (softmax) std::fill(out.begin(), out.end(), NA_REAL);
+    const bool covered = segments->offsets.back() - segments->offsets.front() == segments->values;
+    if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
     cuda || request.x.on_device ? cuda::seg_reduce(request) : cpu::seg_reduce(request);
     mark_missing(request, outputs, out);
