@@ -13,6 +13,10 @@ axis_run_cuda <- function(x, runs, op, skip, alpha, stay, rows) {
     .Call(`_kernops_axis_run_cuda`, x, runs, op, skip, alpha, stay, rows)
 }
 
+axis_source <- function(op, type, skip) {
+    .Call(`_kernops_axis_source`, op, type, skip)
+}
+
 cuda_set_paths <- function(include, catalogue, cache, version) {
     invisible(.Call(`_kernops_cuda_set_paths`, include, catalogue, cache, version))
 }

@@ -48,6 +48,5 @@ axis_gradient <- function(x, dims, op, g, alpha = 1) {
 # Repeats what was reduced over `dims` to the size it had.
 spread <- function(values, size, dims) {
   kept <- setdiff(seq_along(size), dims)
-  index <- slice.index(array(0, size), kept)
-  array(as.vector(values)[if (length(kept)) index else rep(1, prod(size))], size)
+  array(if (length(kept)) as.vector(values)[slice.index(array(0, size), kept)] else values, size)
 }

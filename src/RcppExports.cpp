@@ -56,6 +56,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// axis_source
+std::string axis_source(std::string op, std::string type, bool skip);
+RcppExport SEXP _kernops_axis_source(SEXP opSEXP, SEXP typeSEXP, SEXP skipSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< std::string >::type type(typeSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_source(op, type, skip));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_set_paths
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
 RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
@@ -496,6 +509,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_statistics", (DL_FUNC) &_kernops_axis_statistics, 0},
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
     {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 7},
+    {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 0},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},

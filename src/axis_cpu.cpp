@@ -1,8 +1,6 @@
-// Axis reductions on the CPU: how slices are shared out to SIMD lanes, chunks and threads. All but the number of
-// threads depends on the sizes alone, and so do the results.
+// Axis reductions on the CPU: how slices are shared out to SIMD lanes, chunks and threads. All but the number
+// of threads depends on the sizes alone, and so do the results.
 #include <algorithm>
-
-#include <kernops/statistics.h>
 
 #include "axis.h"
 #include "parallel.h"
@@ -18,7 +16,8 @@ const AxisEngine& engine_for(const std::string& isa) {
            &axis_engine_avx512, &axis_engine_avx2,
 #endif
            &axis_engine_baseline})
-    if ((isa.empty() || isa == engine->name) && std::count(have.begin(), have.end(), engine->name)) return *engine;
+    if ((isa.empty() || isa == engine->name) && std::count(have.begin(), have.end(), engine->name))
+      return *engine;
   throw std::invalid_argument("this machine does not have the instruction set '" + isa + "'");
 }
 
@@ -50,7 +49,9 @@ class Units {
   Units(SliceJob& job, const AxisEngine& engine, bool one_by_one) {
     lay_out(job);
     row_ = job.along ? job.results : job.kept.count ? job.kept.run[0].size : 1;
-    const Count most = !job.along ? engine.most_lanes : one_by_one ? 1 : unit_values / std::max<Count>(job.slice, 1);
+    const Count most = !job.along   ? engine.most_lanes
+                       : one_by_one ? 1
+                                    : unit_values / std::max<Count>(job.slice, 1);
     width_ = std::max<Count>(1, std::min(row_, most));
     width_ = ceiling(row_, ceiling(row_, width_));  // evenly
     per_row_ = ceiling(row_, width_);
@@ -95,7 +96,8 @@ void axis_reduce(SliceJob job, const Settings& settings) {
   const AxisEngine& engine = engine_for(settings.isa);
   const AxisEngine::Entry& entry = engine.entries[job.skip][job.op];
   const Units units(job, engine, false);
-  std::vector<char> partials(units.chunks() > 1 ? size_t(job.results * units.chunks()) * entry.state_bytes : 0);
+  std::vector<char> partials(units.chunks() > 1 ? size_t(job.results * units.chunks()) * entry.state_bytes
+                                                : 0);
   job.partials = partials.data();
   std::vector<Memory> buffers(settings.threads);
   units.each(settings, [&](Count group, Count chunk, int thread) {
@@ -114,7 +116,9 @@ void axis_softmax(SliceJob job, const Settings& settings) {
   const bool whole = units.chunks() == 1;
   std::vector<Memory> buffers(settings.threads), seen(whole ? settings.threads : 1);
   if (!whole) seen[0].resize(needed * units.groups() * units.chunks());
-  const auto memory = [&](Count group, Count chunk) { return &seen[0][needed * (group * units.chunks() + chunk)]; };
+  const auto memory = [&](Count group, Count chunk) {
+    return &seen[0][needed * (group * units.chunks() + chunk)];
+  };
 
   units.each(settings, [&](Count group, Count chunk, int thread) {
     buffers[thread].resize(engine.buffer_length);
@@ -138,14 +142,5 @@ void axis_softmax(SliceJob job, const Settings& settings) {
 }
 
 }  // namespace cpu
-
-const std::vector<Statistic>& statistics() {
-  static const std::vector<Statistic> all = {
-#define SEGMENT_OP(name, R, kind, meaning) {#name, #kind, R::outputs},
-#include <kernops/segments.def>
-#undef SEGMENT_OP
-  };
-  return all;
-}
 
 }  // namespace kernops

@@ -1,5 +1,5 @@
-// The axis reductions of one instruction set: included by axis_baseline.cpp, axis_avx2.cpp and axis_avx512.cpp, which
-// say which.
+// The axis reductions of one instruction set: included by axis_baseline.cpp, axis_avx2.cpp and
+// axis_avx512.cpp, which say which.
 #include <kernops/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/axis_reduce.h>
@@ -15,11 +15,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <bool skip> struct AxisTable {
-  static const AxisEngine::Entry entries[];
-};
-template <bool skip> const AxisEngine::Entry AxisTable<skip>::entries[] = {
-#define SEGMENT_OP(name, R, kind, meaning)                                                 \
+template <bool skip> struct AxisTable { static const AxisEngine::Entry entries[]; };
+template <bool skip>
+const AxisEngine::Entry AxisTable<skip>::entries[] = {
+#define SEGMENT_OP(name, R, kind, meaning)                                      \
   {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, \
    &SliceReducer<R, skip>::merge},
 #include <kernops/segments.def>
@@ -36,7 +35,7 @@ inline Count chunk_end(const SliceJob& job, Count chunk) {
 const AxisEngine KERNOPS_JOIN(axis_engine_, KERNOPS_ISA) = {
     KERNOPS_TEXT(KERNOPS_ISA),
     {AxisTable<false>::entries, AxisTable<true>::entries},
-    most_lanes * most_rows,
+    most_lanes* most_rows,
     most_lanes,
     lanes_along,
     most_rows,
@@ -48,7 +47,9 @@ const AxisEngine KERNOPS_JOIN(axis_engine_, KERNOPS_ISA) = {
       SliceSoftmax::second_pass(job, spot(job.kept, first), count, chunk * job.chunk, chunk_end(job, chunk),
                                 Seen(seen, count), Seen(whole, count));
     },
-    [](double* whole, double* part, int count) { SliceSoftmax::join(Seen(whole, count), Seen(part, count), count); },
+    [](double* whole, double* part, int count) {
+      SliceSoftmax::join(Seen(whole, count), Seen(part, count), count);
+    },
 };
 
 }  // namespace kernops

@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "axis.h"
-#include "border.h"
+#include "gpu_matrix.h"
 
 using namespace kernops;
 
@@ -44,17 +44,20 @@ int row_of(const std::string& op) {
 Rcpp::DataFrame axis_statistics() {
   Rcpp::CharacterVector name, kind;
   for (const Statistic& row : statistics()) name.push_back(row.name), kind.push_back(row.kind);
-  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["kind"] = kind, Rcpp::_["stringsAsFactors"] = false);
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["kind"] = kind,
+                                 Rcpp::_["stringsAsFactors"] = false);
 }
 
 // x holds doubles, integers or logicals. Results are doubles, those of one slice side by side.
 // [[Rcpp::export]]
-Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads,
-                             std::string isa) {
+Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha,
+                             int threads, std::string isa) {
   return guard([&] {
     SliceJob job = slice_job(runs);
-    if (TYPEOF(x) == REALSXP) job.doubles = REAL(x);
-    else job.integers = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
+    if (TYPEOF(x) == REALSXP)
+      job.doubles = REAL(x);
+    else
+      job.integers = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
     job.skip = skip, job.alpha = alpha, job.op = row_of(op);
     Settings settings;
     settings.threads = threads, settings.isa = isa, settings.keep_going = no_interrupt;
@@ -67,7 +70,65 @@ Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, b
   });
 }
 
+namespace {
+
+// Values of R on the GPU, for as long as this lives.
+class OnGpu {
+ public:
+  OnGpu(SEXP x, SliceJob& job) {
+    const size_t length = size_t(Rf_xlength(x));
+    const bool real = TYPEOF(x) == REALSXP;
+    const size_t bytes = length * (real ? sizeof(double) : sizeof(int));
+    memory_ = std::make_unique<cuda::Buffer>(bytes);
+    if (real)
+      job.doubles = static_cast<const double*>(memory_->address());
+    else
+      job.integers = static_cast<const int*>(memory_->address());
+    cuda::copy_in(memory_->pointer(),
+                  real                  ? static_cast<const void*>(REAL(x))
+                  : TYPEOF(x) == INTSXP ? INTEGER(x)
+                                        : LOGICAL(x),
+                  bytes);
+  }
+
+ private:
+  std::unique_ptr<cuda::Buffer> memory_;
+};
+
+}  // namespace
+
+// The same on the GPU. x may be a gpu_matrix; what stays is one, of so many rows.
 // [[Rcpp::export]]
-SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows) {
-  return R_NilValue;
+SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay,
+                   double rows) {
+  return guard([&]() -> SEXP {
+    cuda::use_device();
+    SliceJob job = slice_job(runs);
+    std::unique_ptr<OnGpu> values;
+    const cuda::Matrix* matrix = is_gpu_matrix(x) ? &gpu_matrix(x) : nullptr;
+    if (!matrix)
+      values = std::make_unique<OnGpu>(x, job);
+    else if (matrix->single)
+      job.floats = static_cast<const float*>(matrix->memory.address());
+    else
+      job.doubles = matrix->doubles();
+    job.skip = skip, job.alpha = alpha, job.op = row_of(op);
+    const bool softmax = op == "softmax", single = softmax && job.floats;
+    const Count length = job.results * (softmax ? job.slice : statistics().at(job.op).outputs);
+    const Count height = stay ? Count(rows) : length;
+    auto out = std::make_unique<cuda::Matrix>(height, height > 0 ? length / height : 0, single);
+    job.out = out->doubles();
+    if (single) job.out_floats = static_cast<float*>(out->memory.address());
+    softmax ? cuda::axis_softmax(job) : cuda::axis_reduce(job);
+    if (stay) return wrap_gpu_matrix(std::move(out));
+    if (single) return gpu_download(wrap_gpu_matrix(std::move(out)));
+    Rcpp::NumericVector result = Rcpp::no_init(R_xlen_t(length));
+    cuda::copy_out(result.begin(), out->memory.pointer(), out->bytes());
+    return result;
+  });
+}
+
+// [[Rcpp::export]]
+std::string axis_source(std::string op, std::string type, bool skip) {
+  return guard([&] { return cuda::axis_source(op, type, skip); });
 }

@@ -26,3 +26,4 @@ bool is_gpu_matrix(SEXP x);
 kernops::cuda::Matrix& gpu_matrix(SEXP x);  // throws InputError where x has lost its memory
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
+Rcpp::NumericMatrix gpu_download(SEXP x);

@@ -1,4 +1,5 @@
-// Shares a loop out to threads, a stretch at a time. The first thread is the caller's, and alone looks at its wish to stop.
+// Shares a loop out to threads, a stretch at a time. The first thread is the caller's, and alone looks at its
+// wish to stop.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -23,7 +24,8 @@ template <class F> void parallel(Count count, Count grain, const Settings& setti
         const Count begin = grain * next++;
         if (begin >= count) return;
         body(begin, std::min(begin + grain, count), thread);
-        if (thread == 0 && settings.keep_going && !settings.keep_going(double(begin) / double(count))) stopped = true;
+        if (thread == 0 && settings.keep_going && !settings.keep_going(double(begin) / double(count)))
+          stopped = true;
       }
     } catch (...) {
       const std::lock_guard<std::mutex> lock(mutex);

@@ -1,7 +1,7 @@
 // A reduction over some dimensions of an array, as the CPU and CUDA engines see it: plain structs.
 //
-// Neighbouring dimensions of the same kind are one run. A kept run numbers the results, a reduced one the positions in a
-// slice, both as R would: the earliest dimension fastest.
+// Neighbouring dimensions of the same kind are one run. A kept run numbers the results, a reduced one the
+// positions in a slice, both as R would: the earliest dimension fastest.
 #pragma once
 
 namespace kernops {
@@ -31,6 +31,7 @@ struct SliceJob {
   bool skip;                 // NaN is left out
   int op;                    // row of segments.def
   double alpha;              // of softmax: what a slice of its result sums to
+  int parts;                 // of a slice, for as many threads of the GPU
   long long chunk;           // positions of a slice that are reduced in one go; depends on the sizes alone
   void* partials;            // where there are several chunks: the states of result n from n * chunks()
   double* out;               // result n of a slice at out[slice * outputs + n]; softmax: as the values
@@ -39,7 +40,10 @@ struct SliceJob {
 #ifdef __CUDACC__
   __host__ __device__
 #endif
-  long long chunks() const { return slice == 0 ? 1 : (slice + chunk - 1) / chunk; }
+      long long
+      chunks() const {
+    return slice == 0 ? 1 : (slice + chunk - 1) / chunk;
+  }
 };
 
 }  // namespace kernops

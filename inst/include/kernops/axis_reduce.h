@@ -1,5 +1,5 @@
-// A share of an axis reduction on the CPU. Lanes lie along a slice, four packs of them at a time, or across slices,
-// where each lane is a result; either way a row of lanes after another joins a row of states.
+// A share of an axis reduction on the CPU. Lanes lie along a slice, four packs of them at a time, or across
+// slices, where each lane is a result; either way a row of lanes after another joins a row of states.
 #pragma once
 #include <kernops/axis_walk.h>
 
@@ -45,8 +45,10 @@ template <class R, bool skip> struct SliceReducer {
   }
 
   static KERNOPS_INLINE void take_value(Lanes& s, V x, I j) {
-    if (skip) add_where<R>(x == x, s, x, j);
-    else R::add(s, x, j);
+    if (skip)
+      add_where<R>(x == x, s, x, j);
+    else
+      R::add(s, x, j);
   }
   static KERNOPS_INLINE void add_valid(Lanes& s, Mask<double> inside, V x, I j) {
     add_where<R>(skip ? inside & (x == x) : inside, s, x, j);
@@ -61,7 +63,8 @@ template <class R, bool skip> struct SliceReducer {
 
   // One chunk of some results, which lie side by side in the first kept run where lanes do.
   static void reduce(const SliceJob& job, Count first, Count count, Count chunk, double* buffer) {
-    const Count begin = chunk * job.chunk, end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
+    const Count begin = chunk * job.chunk,
+                end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
     Lanes states[most_lanes / W];
     const Count together = job.along ? 1 : count, step = job.reduced.count ? job.reduced.run[0].number : 0;
     for (Count n = first; n < first + count; n += together) {
@@ -71,8 +74,10 @@ template <class R, bool skip> struct SliceReducer {
         const Positions positions{position, job.along ? window.lanes * step : step, job.along ? step : 0};
         take(load(job, window, buffer), window.rows, window.lanes, positions, states);
       });
-      if (job.along) give(job, base, n, chunk, join(states));
-      else give_lanes(job, base, n, int(count), chunk, states);
+      if (job.along)
+        give(job, base, n, chunk, join(states));
+      else
+        give_lanes(job, base, n, int(count), chunk, states);
     }
   }
 
@@ -83,7 +88,8 @@ template <class R, bool skip> struct SliceReducer {
     return all;
   }
 
-  static void give_lanes(const SliceJob& job, Spot base, Count first, int count, Count chunk, const Lanes* states) {
+  static void give_lanes(const SliceJob& job, Spot base, Count first, int count, Count chunk,
+                         const Lanes* states) {
     const Run run = job.kept.count ? job.kept.run[0] : Run{1, 1, 1};
     for (int n = 0; n < count; ++n)
       give(job, {base.offset + n * run.stride, base.number + n * run.number}, first + n, chunk,
@@ -91,8 +97,10 @@ template <class R, bool skip> struct SliceReducer {
   }
 
   static void give(const SliceJob& job, Spot at, Count result, Count chunk, const One& state) {
-    if (job.chunks() == 1) finish(job, at, state);
-    else static_cast<One*>(job.partials)[result * job.chunks() + chunk] = state;
+    if (job.chunks() == 1)
+      finish(job, at, state);
+    else
+      static_cast<One*>(job.partials)[result * job.chunks() + chunk] = state;
   }
 
   static void merge(const SliceJob& job, Count result) {

@@ -1,14 +1,14 @@
-// Softmax of slices with one exponential a value: window after window is stored as exp(x - m), where m is the largest
-// value so far, and m is kept. A second pass scales each window by exp(m - M) / sum, with M the largest of all. (After
-// Milakov and Gimelshein, 2018, who rescale the sum in this way.)
+// Softmax of slices with one exponential a value: window after window is stored as exp(x - m), where m is the
+// largest value so far, and m is kept. A second pass scales each window by exp(m - M) / sum, with M the
+// largest of all. (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
 #pragma once
 #include <kernops/axis_walk.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What a chunk remembers between the passes, for each of `lanes` slices side by side: the largest value, the sum of
-// exp(x - largest), and then, window by window, the largest value up to there.
+// What a chunk remembers between the passes, for each of `lanes` slices side by side: the largest value, the
+// sum of exp(x - largest), and then, window by window, the largest value up to there.
 struct Seen {
   double *top, *sum, *tops;
   Seen(double* memory, int lanes) : top(memory), sum(memory + lanes), tops(memory + 2 * lanes) {}
@@ -19,15 +19,18 @@ struct SliceSoftmax {
   static constexpr int W = V::width;
   static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, whose weight is then 0
 
-  static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
+  static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen,
+                         double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;
     double* tops = seen.tops;
     each_window(job, base, begin, end, count, [&](const Window& window, Count) {
-      const Tile x = load(job, window, buffer), out = window.lane == 1 ? Tile{job.out + window.offset, window.row} : x;
+      const Tile x = load(job, window, buffer),
+                 out = window.lane == 1 ? Tile{job.out + window.offset, window.row} : x;
       if (job.along) {
         along(job, x, out, window, seen);
       } else {
-        for (int lane = 0; lane < count; lane += W) across(job, x, out, window.rows, lane, count - lane, seen);
+        for (int lane = 0; lane < count; lane += W)
+          across(job, x, out, window.rows, lane, count - lane, seen);
       }
       if (out.at == buffer) store(job, window, buffer);
       for (int n = 0; n < count; ++n) *tops++ = seen.top[n];
@@ -43,14 +46,14 @@ struct SliceSoftmax {
   // Values beyond the last one weigh nothing.
   static KERNOPS_INLINE V value(const double* from, int left) {
     if (left >= W) return V::load(from);
-    return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left), V(-infinity<double>()));
+    return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left),
+                  V(-infinity<double>()));
   }
 
   static void along(const SliceJob& job, const Tile& x, const Tile& out, const Window& window, Seen seen) {
     const auto each_pack = [&](auto body) {
       for (int r = 0; r < window.rows; ++r)
-        for (int lane = 0; lane < window.lanes; lane += W)
-          body(r, lane, window.lanes - lane);
+        for (int lane = 0; lane < window.lanes; lane += W) body(r, lane, window.lanes - lane);
     };
     V high = seen.top[0], sum = 0;
     each_pack([&](int r, int lane, int left) { high = larger(value(x.at + r * x.row + lane, left), high); });
@@ -64,7 +67,8 @@ struct SliceSoftmax {
     seen.top[0] = top;
   }
 
-  static void across(const SliceJob& job, const Tile& x, const Tile& out, int rows, int lane, int left, Seen seen) {
+  static void across(const SliceJob& job, const Tile& x, const Tile& out, int rows, int lane, int left,
+                     Seen seen) {
     const V before = value(seen.top + lane, left);
     V top = before;
     for (int r = 0; r < rows; ++r) top = larger(value(x.at + r * x.row + lane, left), top);
@@ -80,7 +84,8 @@ struct SliceSoftmax {
   }
 
   // `whole` is what all chunks together have seen.
-  static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, Seen whole) {
+  static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen,
+                          Seen whole) {
     const Count step = job.kept.count ? job.kept.run[0].stride : 1;
     double share[most_lanes], factor[most_lanes];
     for (int n = 0; n < count; ++n) {

@@ -1,5 +1,5 @@
-// How the values of slices come to the SIMD loops: tiles of rows x lanes, taken in place where lanes are neighbours in
-// memory and hold doubles, else gathered into a buffer.
+// How the values of slices come to the SIMD loops: tiles of rows x lanes, taken in place where lanes are
+// neighbours in memory and hold doubles, else gathered into a buffer.
 #pragma once
 #include <kernops/axis_job.h>
 #include <kernops/job.h>
@@ -83,7 +83,8 @@ template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
 // Lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
 constexpr int lanes_along = 4 * Pack<double>::width;
 
-// body(window, its first position) for the positions [begin, end) of one slice, or of `count` slices side by side.
+// body(window, its first position) for the positions [begin, end) of one slice, or of `count` slices side by
+// side.
 template <class F>
 void each_window(const SliceJob& job, Spot base, Count begin, Count end, int count, F body) {
   const Run one{1, 1, 1}, run = job.reduced.count ? job.reduced.run[0] : one;

@@ -1,5 +1,5 @@
-// The statistics of segments and slices, in the manner of reductions.h: a running state takes values, joins another
-// state and becomes results. A value comes with its position j; positions may come in any order.
+// The statistics of segments and slices, in the manner of reductions.h: a running state takes values, joins
+// another state and becomes results. A value comes with its position j; positions may come in any order.
 #pragma once
 #include <kernops/reductions.h>
 
@@ -107,7 +107,8 @@ struct Deviation : Variance {
   }
 };
 
-// Whether a value is (wanted = 1: not) 0, and whether one is NaN: the logic of R, in which NaN is what is not known.
+// Whether a value is (wanted = 1: not) 0, and whether one is NaN: the logic of R, in which NaN is what is not
+// known.
 template <int wanted> struct Found {
   static constexpr int values = 2, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = 0; }
@@ -116,8 +117,10 @@ template <int wanted> struct Found {
     s.v[1] = select(x == x, s.v[1], V(1));
   }
   template <class V> static KERNOPS_FN auto hit(V x) {
-    if constexpr (wanted) return (x < 0) | (x > 0);
-    else return x == 0;
+    if constexpr (wanted)
+      return (x < 0) | (x > 0);
+    else
+      return x == 0;
   }
   template <class S> static KERNOPS_FN void settle(S&) {}
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) { s.v[0] += o.v[0], s.v[1] += o.v[1]; }
@@ -133,8 +136,10 @@ template <int sign> struct ArgOf {
   static constexpr int values = 1, indices = 1, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = -1; }
   template <class V> static KERNOPS_FN auto ahead(V x, V y) {
-    if constexpr (sign > 0) return x < y;
-    else return x > y;
+    if constexpr (sign > 0)
+      return x < y;
+    else
+      return x > y;
   }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
     const auto better = (s.j[0] < 0) | ahead(x, s.v[0]) | ((x == s.v[0]) & (j < s.j[0]));
@@ -224,8 +229,8 @@ using BitAnd = Bits<AndBits>;
 using BitOr = Bits<OrBits>;
 using BitXor = Bits<XorBits>;
 
-// The largest value and the sum of exp(x - largest), with one exponential a value. The largest is at least the lowest
-// number, so that -Inf has weight 0.
+// The largest value and the sum of exp(x - largest), with one exponential a value. The largest is at least
+// the lowest number, so that -Inf has weight 0.
 struct OnlineLogSumExp {
   static constexpr int values = 2, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -1.7976931348623157e308, s.v[1] = 0; }
