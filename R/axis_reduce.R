@@ -22,8 +22,8 @@
 #'   integers, `"any"` and `"all"` logicals.
 #'
 #' @details
-#' `NA` and `NaN` do what they do in base R; of both in one slice, the result is `NA`. As in [which.min()], they are never
-#' the smallest or largest for `"argmin"` and `"argmax"`. An empty slice gives the identity of the operation: sum 0, product
+#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are the
+#' extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()]. An empty slice gives the identity of the operation: sum 0, product
 #' 1, smallest `Inf`, largest `-Inf`, `"any"` `FALSE`, `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`,
 #' and `NA` where there is none.
 #'
@@ -44,41 +44,34 @@
 #' @export
 axis_reduce <- function(x, dims = NULL, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
                         backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
-  op <- check_choice(op, "op", c(axis_statistics()$name, "softmax"))
+  op <- check_choice(op, "op", c(seg_ops_table()$name, "softmax"))
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
 }
 
 reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, output, call = caller_env()) {
-  check_values(x, op, call)
+  check_array(x, call)
+  check_bits(op, x, call)
   check_flag(keepdims, "keepdims", call)
   check_flag(na.rm, "na.rm", call)
   backend <- check_backend(backend, call)
   on_gpu <- backend == "cuda" || backend == "auto" && is_gpu_matrix(x)
   stay <- check_stay(output, on_gpu, x, call)
-  plan <- check_plan(plan, x, dims, call)
-  skip <- na.rm || op %in% c("argmin", "argmax")
-  result <- if (on_gpu) axis_run_cuda(x, plan$runs, op, skip, alpha, stay, stayed_rows(plan, op)) else
-    axis_run(if (is_gpu_matrix(x)) as.matrix(x) else x, plan$runs, op, skip, alpha, threads(), kernops_option("isa", ""))
+  plan <- plan_for(x, dims, plan, call)
+  run <- function(x, op) {
+    if (on_gpu) return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op)))
+    if (is_gpu_matrix(x)) x <- as.matrix(x)
+    axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
+  }
+  result <- run(x, op)
   if (stay) return(result)
   if (op == "softmax") return(`attributes<-`(result, shape_of(x)))
-  shaped(typed(result, op, x), x, plan, keepdims, if (op == "range") 2L)
+  shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
 }
 
-check_values <- function(x, op, call) {
-  if (is_gpu_matrix(x)) return(invisible())
-  if (!(is.numeric(x) || is.logical(x)) || is.factor(x)) {
-    what <- if (is.object(x)) class(x)[[1]] else typeof(x)
-    stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {what}.", call = call)
-  }
-  if (startsWith(op, "bit_") && is.double(x)) {
-    stop_kernops("input", c("The operation {.val {op}} is for integers and logicals.", x = "{.arg x} holds doubles."),
-                 call = call)
-  }
-}
-
-check_flag <- function(x, name, call) {
-  if (isTRUE(x) || isFALSE(x)) return(invisible())
-  stop_kernops("input", "{.arg {name}} must be TRUE or FALSE.", call = call)
+check_array <- function(x, call) {
+  plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
+  if (plain || is_gpu_matrix(x)) return(invisible())
+  stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
 }
 
 check_stay <- function(output, on_gpu, x, call) {
@@ -88,7 +81,7 @@ check_stay <- function(output, on_gpu, x, call) {
   TRUE
 }
 
-check_plan <- function(plan, x, dims, call) {
+plan_for <- function(x, dims, plan, call) {
   size <- sizes_of(x)
   if (is.null(plan)) return(plan_axes(size, dims %||% seq_along(size), call))
   if (!inherits(plan, "axis_plan")) stop_kernops("input", "{.arg plan} must come from {.fn axis_plan}.", call = call)
@@ -109,18 +102,28 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
+# What has no result: NaN stands for too few values, and position 0 for values that are all equally infinite, too.
+settled <- function(result, op, x, run) {
+  if (op %in% c("argmin", "argmax") && any(result == 0)) {
+    values <- if (is_gpu_matrix(x)) as.matrix(x) else x
+    first <- run(!is.na(values), "argmax")
+    result <- ifelse(result == 0, ifelse(run(x, "count") > 0, first, NA), result)
+  }
+  if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
+    few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
+    result[few & is.nan(result)] <- NA
+  }
+  result
+}
+
 # Results have come as doubles.
 typed <- function(result, op, x) {
-  about <- axis_statistics()
-  kind <- about$kind[about$name == op]
-  if (kind == "Position" && op != "count") result[result == 0] <- NA
-  if (kind == "Truth") return(as.logical(result))
-  if (kind == "Number" || kind == "Same" && (is_gpu_matrix(x) || is.double(x))) return(result)
-  if (all(abs(result) <= .Machine$integer.max, na.rm = TRUE)) return(as.integer(result))
-  if (op == "sum") {
-    cli::cli_warn("A sum is larger than R's integers can be: the sums are doubles.",
-                  class = c("kernops_overflow_warning", "kernops_warning"))
-  }
+  kind <- with(seg_ops_table(), kind[name == op])
+  if (kind == "truth") return(as.logical(result))
+  if (kind == "number" || kind == "same" && (is_gpu_matrix(x) || is.double(x))) return(result)
+  whole <- is.na(result) | abs(result) <= .Machine$integer.max
+  if (all(whole)) return(as.integer(result))
+  if (op == "sum") warn_overflow(which(!whole)[[1]])
   result
 }
 

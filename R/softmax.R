@@ -5,7 +5,7 @@
 #'
 #' @inheritParams axis_reduce
 #' @param dims the dimensions that a slice extends over, as in [axis_reduce()]; default: all.
-#' @param alpha what the softmax of each slice sums to.
+#' @param alpha what the softmax of each slice sums to, a number other than 0.
 #'
 #' @return `softmax()`: an array like `x`, of doubles. `logsumexp()`: as [axis_reduce()].
 #'
@@ -25,8 +25,7 @@
 #' @export
 softmax <- function(x, dims = NULL, alpha = 1, na.rm = FALSE, plan = NULL, backend = c("auto", "cpu", "cuda"),
                     output = c("host", "gpu")) {
-  check_number(alpha, "alpha", least = -Inf)
-  reduce_axes(x, dims, "softmax", FALSE, na.rm, plan, alpha, backend, output)
+  reduce_axes(x, dims, "softmax", FALSE, na.rm, plan, check_alpha(alpha), backend, output)
 }
 
 #' @rdname softmax
@@ -40,13 +39,13 @@ logsumexp <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, plan = NU
 # (keepdims or not).
 axis_gradient <- function(x, dims, op, g, alpha = 1) {
   weights <- softmax(x, dims)
-  if (op == "logsumexp") return(weights * spread(g, dim(weights) %||% length(weights), dims))
+  if (op == "logsumexp") return(weights * repeat_over(g, dim(weights) %||% length(weights), dims))
   along <- axis_reduce(weights * g, dims, "sum", keepdims = TRUE)
-  alpha * weights * (g - spread(along, dim(weights) %||% length(weights), dims))
+  alpha * weights * (g - repeat_over(along, dim(weights) %||% length(weights), dims))
 }
 
 # Repeats what was reduced over `dims` to the size it had.
-spread <- function(values, size, dims) {
+repeat_over <- function(values, size, dims) {
   kept <- setdiff(seq_along(size), dims)
   array(if (length(kept)) as.vector(values)[slice.index(array(0, size), kept)] else values, size)
 }

@@ -12,16 +12,6 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
-// axis_statistics
-Rcpp::DataFrame axis_statistics();
-RcppExport SEXP _kernops_axis_statistics() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(axis_statistics());
-    return rcpp_result_gen;
-END_RCPP
-}
 // axis_run
 Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads, std::string isa);
 RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
@@ -506,7 +496,6 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_kernops_axis_statistics", (DL_FUNC) &_kernops_axis_statistics, 0},
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
     {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 7},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},

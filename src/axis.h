@@ -10,7 +10,7 @@
 namespace kernops {
 
 struct Statistic {
-  std::string name, structure, kind;
+  std::string name, structure;
   int outputs;
   size_t state_bytes;  // for a value at a time
 };

@@ -3,22 +3,20 @@
 #include <algorithm>
 
 #include "axis.h"
-#include "parallel.h"
+#include "cpu.h"
+#include "share_out.h"
 
 namespace kernops {
 namespace cpu {
 namespace {
 
-const AxisEngine& engine_for(const std::string& isa) {
-  const std::vector<std::string> have = instruction_sets();
-  for (const AxisEngine* engine : {
+const AxisEngine& axis_engine(const std::string& isa) {
+  const Engine& engine = engine_for(isa);
 #ifdef __x86_64__
-           &axis_engine_avx512, &axis_engine_avx2,
+  if (&engine == &engine_avx512) return axis_engine_avx512;
+  if (&engine == &engine_avx2) return axis_engine_avx2;
 #endif
-           &axis_engine_baseline})
-    if ((isa.empty() || isa == engine->name) && std::count(have.begin(), have.end(), engine->name))
-      return *engine;
-  throw std::invalid_argument("this machine does not have the instruction set '" + isa + "'");
+  return axis_engine_baseline;
 }
 
 Count ceiling(Count n, Count by) { return (n + by - 1) / by; }
@@ -70,9 +68,13 @@ class Units {
 
   // body(group, chunk, thread) for all of them.
   template <class F> void each(const Settings& settings, F body) const {
-    parallel(groups_ * chunks_, grain_, settings, [&](Count begin, Count end, int thread) {
-      for (Count unit = begin; unit < end; ++unit) body(unit / chunks_, unit % chunks_, thread);
-    });
+    const Count units = groups_ * chunks_, stretches = ceiling(units, grain_);
+    share_out(stretches, std::min<Count>(settings.threads, stretches), settings,
+              [&](Count stretch, Count thread) {
+                const Count end = std::min(units, (stretch + 1) * grain_);
+                for (Count unit = stretch * grain_; unit < end; ++unit)
+                  body(unit / chunks_, unit % chunks_, thread);
+              });
   }
 
  private:
@@ -93,14 +95,14 @@ using Memory = std::vector<double>;
 
 void axis_reduce(SliceJob job, const Settings& settings) {
   if (job.results == 0) return;
-  const AxisEngine& engine = engine_for(settings.isa);
+  const AxisEngine& engine = axis_engine(settings.isa);
   const AxisEngine::Entry& entry = engine.entries[job.skip][job.op];
   const Units units(job, engine, false);
   std::vector<char> partials(units.chunks() > 1 ? size_t(job.results * units.chunks()) * entry.state_bytes
                                                 : 0);
   job.partials = partials.data();
   std::vector<Memory> buffers(settings.threads);
-  units.each(settings, [&](Count group, Count chunk, int thread) {
+  units.each(settings, [&](Count group, Count chunk, Count thread) {
     buffers[thread].resize(engine.buffer_length);
     entry.reduce(job, units.first(group), units.count(group), chunk, buffers[thread].data());
   });
@@ -110,7 +112,7 @@ void axis_reduce(SliceJob job, const Settings& settings) {
 
 void axis_softmax(SliceJob job, const Settings& settings) {
   if (job.results == 0 || job.slice == 0) return;
-  const AxisEngine& engine = engine_for(settings.isa);
+  const AxisEngine& engine = axis_engine(settings.isa);
   const Units units(job, engine, true);
   const size_t needed = size_t(units.width() * (2 + most_windows(job, engine)));
   const bool whole = units.chunks() == 1;
@@ -120,7 +122,7 @@ void axis_softmax(SliceJob job, const Settings& settings) {
     return &seen[0][needed * (group * units.chunks() + chunk)];
   };
 
-  units.each(settings, [&](Count group, Count chunk, int thread) {
+  units.each(settings, [&](Count group, Count chunk, Count thread) {
     buffers[thread].resize(engine.buffer_length);
     if (whole) seen[thread].resize(needed);
     double* here = whole ? seen[thread].data() : memory(group, chunk);
@@ -135,7 +137,7 @@ void axis_softmax(SliceJob job, const Settings& settings) {
     for (Count chunk = 1; chunk < units.chunks(); ++chunk)
       engine.join(total.back().data(), memory(group, chunk), int(units.count(group)));
   }
-  units.each(settings, [&](Count group, Count chunk, int) {
+  units.each(settings, [&](Count group, Count chunk, Count) {
     engine.second_pass(job, units.first(group), int(units.count(group)), chunk, memory(group, chunk),
                        total[group].data());
   });

@@ -60,6 +60,7 @@ class Launcher {
   void operator()(const char* name) const { run(name, blocks_, unsigned(job_.chunks())); }
   void once(const char* name) const { run(name, blocks_, 1); }
   void by_result(const char* name) const { run(name, unsigned(std::min<Count>(job_.results, 1 << 30)), 1); }
+  void wait() const { driver().check(driver().cuCtxSynchronize(), "running a kernel"); }
 
  private:
   void run(const char* name, unsigned grid_x, unsigned grid_y) const {
@@ -91,6 +92,7 @@ void axis_reduce(SliceJob job) {
   run("kernops_axis_reduce");
   if (job.chunks() > 1) run.by_result("kernops_axis_merge");
   if (!job.skip && !job.floats) run.once("kernops_axis_missing");
+  run.wait();
 }
 
 void axis_softmax(SliceJob job) {
@@ -104,6 +106,7 @@ void axis_softmax(SliceJob job) {
     run.by_result("kernops_axis_merge");
   }
   run("kernops_axis_softmax");
+  run.wait();
 }
 
 }  // namespace cuda

@@ -1,23 +1,11 @@
 // axis_reduce() and softmax() seen from R.
-#include <chrono>
-
 #include "axis.h"
 #include "gpu_matrix.h"
+#include "watch.h"
 
 using namespace kernops;
 
 namespace {
-
-void check_interrupt(void*) { R_CheckUserInterrupt(); }
-
-// Asked often, looks at R ten times a second; R_ToplevelExec keeps R's jump from passing through C++.
-bool no_interrupt(double) {
-  using Clock = std::chrono::steady_clock;
-  static Clock::time_point last;
-  if (Clock::now() - last < std::chrono::milliseconds(100)) return true;
-  last = Clock::now();
-  return R_ToplevelExec(check_interrupt, nullptr) != FALSE;
-}
 
 // `runs` has columns size, stride, number and whether it is reduced.
 SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
@@ -40,14 +28,6 @@ int row_of(const std::string& op) {
 
 }  // namespace
 
-// [[Rcpp::export]]
-Rcpp::DataFrame axis_statistics() {
-  Rcpp::CharacterVector name, kind;
-  for (const Statistic& row : statistics()) name.push_back(row.name), kind.push_back(row.kind);
-  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["kind"] = kind,
-                                 Rcpp::_["stringsAsFactors"] = false);
-}
-
 // x holds doubles, integers or logicals. Results are doubles, those of one slice side by side.
 // [[Rcpp::export]]
 Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha,
@@ -60,7 +40,7 @@ Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, b
       job.integers = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
     job.skip = skip, job.alpha = alpha, job.op = row_of(op);
     Settings settings;
-    settings.threads = threads, settings.isa = isa, settings.keep_going = no_interrupt;
+    settings.threads = threads, settings.isa = isa, settings.keep_going = watch(R_NilValue);
     const bool softmax = op == "softmax";
     const Count outputs = softmax ? job.slice : statistics().at(job.op).outputs;
     Rcpp::NumericVector out = Rcpp::no_init(R_xlen_t(job.results * outputs));

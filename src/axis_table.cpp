@@ -1,6 +1,6 @@
-// The statistics as a table.
+// segments.def as a table, for axis reductions.
 #include <kernops/job.h>
-#include <kernops/statistics.h>
+#include <kernops/segment_reductions.h>
 
 #include "axis.h"
 
@@ -8,8 +8,7 @@ namespace kernops {
 
 const std::vector<Statistic>& statistics() {
   static const std::vector<Statistic> all = {
-#define SEGMENT_OP(name, R, kind, meaning) \
-  {#name, #R, #kind, R::outputs, sizeof(State<R, double, long long>)},
+#define SEGMENT_OP(name, R, kind, meaning) {#name, #R, R::outputs, sizeof(State<R, double, long long>)},
 #include <kernops/segments.def>
 #undef SEGMENT_OP
   };

@@ -1,11 +1,12 @@
 # Reductions over dimensions of an array, against apply() with a function of base R.
 
-first_or_na <- \(places) if (length(places)) places[[1]] else NA_integer_
+# NaN is the extreme, as it is for the smallest value.
+place_of <- \(best) \(x) c(if (anyNA(x)) which(is.na(x)) else best(x), NA_integer_)[[1]]
 of_slice <- list(
   sum = sum, prod = prod, min = \(x) if (length(x)) min(x) else Inf, max = \(x) if (length(x)) max(x) else -Inf,
   mean = mean, var = \(x) var(as.vector(x)), sd = \(x) sd(as.vector(x)), count = length,
   any = \(x) any(as.logical(x)), all = \(x) all(as.logical(x)),
-  argmin = \(x) first_or_na(which.min(x)), argmax = \(x) first_or_na(which.max(x)),
+  argmin = place_of(which.min), argmax = place_of(which.max),
   logsumexp = \(x) if (anyNA(x) || !length(x)) sum(x, if (length(x)) 0 else -Inf) else max(x) + log(sum(exp(x - max(x)))),
   range = \(x) if (length(x)) range(x) else c(Inf, -Inf), first = \(x) x[1], last = \(x) x[length(x)][1]
 )
@@ -175,9 +176,11 @@ test_that("NA and NaN are those of base R", {
     }
   }
   expect_identical(is.nan(axis_reduce(cbind(c(NaN, 1), c(NaN, NA), c(NA, 1)), 1, "max")), c(TRUE, FALSE, FALSE))
-  expect_identical(axis_reduce(c(NA, 3, 1), 1, "argmin"), 3L)
+  expect_identical(axis_reduce(c(NA, 3, 1), 1, "argmin"), 1L)
+  expect_identical(axis_reduce(c(NA, 3, 1), 1, "argmin", na.rm = TRUE), 3L)
   expect_identical(axis_reduce(c(NA, 3, 1), 1, "first", na.rm = TRUE), 3)
-  expect_identical(axis_reduce(c(NA, Inf), 1, "argmin"), 2L)
+  expect_identical(axis_reduce(cbind(c(NA, Inf), NA, 1), 1, "argmin", na.rm = TRUE), c(2L, NA, 1L))
+  expect_identical(axis_reduce(c(-Inf, -Inf), 1, "argmax"), 1L)
   expect_identical(axis_reduce(c(5L, NA), 1, "bit_and"), NA_integer_)
   expect_identical(axis_reduce(c(5L, NA), 1, "bit_and", na.rm = TRUE), 5L)
 })
@@ -260,7 +263,7 @@ test_that("a gpu_matrix is reduced where it is", {
 test_that("the CUDA texts of all operations compile", {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
   skip_on_cran()
-  for (op in c(axis_statistics()$name, "softmax")) expect_gt(cuda_compile(axis_source(op, "double", FALSE), "sm_90"), 0)
+  for (op in c(seg_ops_table()$name, "softmax")) expect_gt(cuda_compile(axis_source(op, "double", FALSE), "sm_90"), 0)
   for (op in c("sum", "argmin", "softmax")) for (type in c("float", "int")) {
     expect_gt(cuda_compile(axis_source(op, type, TRUE), "sm_80"), 0)
   }

@@ -4,7 +4,8 @@
 // bits on every run.
 #pragma once
 #include <kernops/axis_job.h>
-#include <kernops/statistics.h>
+#include <kernops/missing.h>
+#include <kernops/segment_reductions.h>
 
 namespace kernops {
 

@@ -3,8 +3,9 @@
 #pragma once
 #include <kernops/axis_job.h>
 #include <kernops/job.h>
+#include <kernops/missing.h>
 #include <kernops/pack_math.h>
-#include <kernops/statistics.h>
+#include <kernops/segment_reductions.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
