@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "axis.h"
+#include "axis_engines.h"
 #include "cpu.h"
 #include "share_out.h"
 
@@ -86,7 +87,7 @@ class Units {
 Count most_windows(const SliceJob& job, const AxisEngine& engine) {
   const Count run = job.reduced.count ? job.reduced.run[0].size : 1;
   const Count window = Count(engine.most_rows) * (job.along ? engine.lanes_along : 1);
-  return (job.chunk / run + 2) * (std::min<Count>(run, job.chunk) / window + 2);
+  return (job.chunk / run + 2) * (ceiling(std::min<Count>(run, job.chunk), window) + job.along);
 }
 
 using Memory = std::vector<double>;
@@ -144,5 +145,4 @@ void axis_softmax(SliceJob job, const Settings& settings) {
 }
 
 }  // namespace cpu
-
 }  // namespace kernops

@@ -5,7 +5,7 @@
 #include <kernops/axis_reduce.h>
 #include <kernops/axis_softmax.h>
 
-#include "axis.h"
+#include "axis_engines.h"
 
 #define KERNOPS_JOIN_(a, b) a##b
 #define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)

@@ -54,7 +54,7 @@ expect_reduced <- function(x, dims, op, ..., f = c(of_slice, bits_of_slice)[[op]
 
 test_that("every operation over every subset of dimensions is that of apply()", {
   withr::local_seed(1)
-  for (size in list(c(2, 3, 4), c(4, 3, 2), c(1, 5, 1, 7))) for (dims in subsets(length(size))) {
+  for (size in list(2:4, 4:2, c(1, 5, 1, 7))) for (dims in subsets(length(size))) {
     x <- sample_array(size, names = TRUE)
     for (op in names(of_slice)) expect_reduced(x, dims, op)
   }
@@ -76,10 +76,9 @@ test_that("long, short, wide and narrow slices", {
   withr::local_seed(3)
   for (size in list(c(300, 5, 70), c(3, 40000), c(40000, 3), c(33, 600), c(257, 65), c(3, 3, 500), c(2, 500, 3, 40))) {
     x <- sample_array(size)
-    for (dims in subsets(length(size))[-1]) for (op in c("sum", "argmin", "var", "logsumexp")) {
-      expect_reduced(x, dims, op)
-    }
     for (dims in subsets(length(size))[-1]) {
+      if (prod(size[-dims]) > 2000) next # apply() is slow
+      for (op in c("sum", "argmin", "var", "logsumexp")) expect_reduced(x, dims, op)
       expect_equal(softmax(x, dims), softmax_of_slices(x, dims), tolerance = 1e-12, info = toString(c(size, 0, dims)))
     }
   }
@@ -90,7 +89,7 @@ test_that("every instruction set gives the same", {
   x <- sample_array(c(37, 5, 41))
   for (isa in intersect(c("baseline", "avx2"), cpu_isas())) {
     withr::local_options(kernops.isa = isa)
-    for (dims in subsets(3)) {
+    for (dims in list(1, 2, c(1, 3), 1:3)) {
       for (op in names(of_slice)) expect_reduced(x, dims, op)
       expect_equal(softmax(x, dims), softmax_of_slices(x, dims), tolerance = 1e-12)
     }
@@ -263,10 +262,10 @@ test_that("a gpu_matrix is reduced where it is", {
 test_that("the CUDA texts of all operations compile", {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
   skip_on_cran()
-  for (op in c(seg_ops_table()$name, "softmax")) expect_gt(cuda_compile(axis_source(op, "double", FALSE), "sm_90"), 0)
-  for (op in c("sum", "argmin", "softmax")) for (type in c("float", "int")) {
-    expect_gt(cuda_compile(axis_source(op, type, TRUE), "sm_80"), 0)
-  }
+  ops <- c(seg_ops_table()$name, "softmax")
+  types <- rep_len(c("double", "float", "int"), length(ops))
+  for (n in seq_along(ops)) expect_gt(cuda_compile(axis_source(ops[n], types[n], n %% 2 == 0), c("sm_80", "sm_90")[n %% 2 + 1]), 0)
+  for (type in c("double", "float", "int")) expect_gt(cuda_compile(axis_source("softmax", type, FALSE), "sm_90"), 0)
 })
 
 x <- array(1:24 + 0, c(2, 3, 4))

@@ -3,6 +3,7 @@
 // Neighbouring dimensions of the same kind are one run. A kept run numbers the results, a reduced one the
 // positions in a slice, both as R would: the earliest dimension fastest.
 #pragma once
+#include <kernops/portable.h>
 
 namespace kernops {
 
@@ -37,13 +38,7 @@ struct SliceJob {
   double* out;               // result n of a slice at out[slice * outputs + n]; softmax: as the values
   float* out_floats;         // of softmax, instead
 
-#ifdef __CUDACC__
-  __host__ __device__
-#endif
-      long long
-      chunks() const {
-    return slice == 0 ? 1 : (slice + chunk - 1) / chunk;
-  }
+  KERNOPS_FN long long chunks() const { return slice == 0 ? 1 : (slice + chunk - 1) / chunk; }
 };
 
 }  // namespace kernops

@@ -39,7 +39,6 @@ struct Window {
 
 // At most so many values in a buffer.
 constexpr int most_lanes = 256, most_rows = 64;
-using Buffer = double[most_lanes * most_rows];
 
 struct Tile {
   double* at;
