@@ -7,9 +7,9 @@
 #' @param dim the dimensions of the arrays, as from `dim()`; the length, for vectors.
 #' @param dims which of them to reduce: whole numbers from 1 to `length(dim)`, each once.
 #'
-#' @return An object of class `axis_plan`, a list; it has `print()`, and may be saved. Neighbouring dimensions of the same
-#'   kind form one run: `plan$runs` has its `size`, its `stride` in the array, the `number` by which the position in the
-#'   result (in the slice, for reduced runs) grows, and whether it is `reduced`.
+#' @return An object of class `axis_plan`, a list; it has `print()`, and may be saved. Neighbouring dimensions of the
+#'   same kind form one run: `plan$runs` has its `size`, its `stride` in the array, the `number` by which the position
+#'   in the result (in the slice, for reduced runs) grows, and whether it is `reduced`.
 #'
 #' @section Errors: class `kernops_dim_error`.
 #'
@@ -65,8 +65,9 @@ axis_runs <- function(dim, reduced) {
 #' @export
 print.axis_plan <- function(x, ...) {
   shown <- ifelse(seq_along(x$dim) %in% x$dims, paste0("[", x$dim, "]"), x$dim)
-  reduced <- prod(x$dim[x$dims])
-  cli::cat_line("<axis_plan> ", paste(shown, collapse = " x "), ": ", format(prod(x$dim) / max(reduced, 1), big.mark = ","),
-                " slices of ", format(reduced, big.mark = ","), " values, ", nrow(x$runs), " runs")
+  count <- \(n) format(n, big.mark = ",")
+  slices <- prod(x$dim[!seq_along(x$dim) %in% x$dims])
+  cli::cat_line("<axis_plan> ", paste(shown, collapse = " x "), ": ", count(slices), " slices of ",
+                count(prod(x$dim[x$dims])), " values, ", nrow(x$runs), " runs")
   invisible(x)
 }

@@ -5,9 +5,9 @@
 #'
 #' @param x a vector, matrix or array of doubles, integers or logicals, or a [gpu_matrix()].
 #' @param dims the dimensions to reduce, by number, in any order; default: all. A vector has one.
-#' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"` (of
-#'   values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice, which is
-#'   numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
+#' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
+#'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice, which
+#'   is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
 #'   `"bit_or"`, `"bit_xor"`.
 #' @param keepdims whether the reduced dimensions stay, with size 1.
 #' @param na.rm whether `NA` and `NaN` are left out.
@@ -22,15 +22,17 @@
 #'   integers, `"any"` and `"all"` logicals.
 #'
 #' @details
-#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are the
-#' extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()]. An empty slice gives the identity of the operation: sum 0, product
-#' 1, smallest `Inf`, largest `-Inf`, `"any"` `FALSE`, `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`,
-#' and `NA` where there is none.
+#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are
+#' the extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()].
 #'
-#' Sums are compensated block by block, so their error hardly grows with the number of values; those of integers are exact.
-#' Results are the same for any number of threads.
+#' An empty slice gives the identity of the operation: sum 0, product 1, smallest `Inf`, largest `-Inf`, `"any"` `FALSE`,
+#' `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`, and `NA` where there is none.
 #'
-#' @section Warnings: class `kernops_overflow_warning`, where a sum of integers is no integer of R: then all sums are doubles.
+#' Sums are compensated block by block, so their error hardly grows with the number of values; those of integers are
+#' exact. Results are the same for any number of threads.
+#'
+#' @section Warnings: class `kernops_overflow_warning`, where a sum of integers is no integer of R: then all sums are
+#'   doubles.
 #' @section Errors: class `kernops_dim_error` for dimensions that are not there, named twice, or not those of the plan;
 #'   `kernops_input_error` for other arguments; `kernops_cuda_error` where there is no GPU to use.
 #'
@@ -76,7 +78,9 @@ check_array <- function(x, call) {
 
 check_stay <- function(output, on_gpu, x, call) {
   if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
-  if (!on_gpu) stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
+  if (!on_gpu) {
+    stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
+  }
   if (length(dim(x)) != 2) stop_kernops("dim", "{.code output = \"gpu\"} needs a matrix.", call = call)
   TRUE
 }

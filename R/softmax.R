@@ -1,7 +1,7 @@
 #' Softmax and log-sum-exp over dimensions of an array
 #'
-#' `softmax()` is `alpha * exp(x) / sum(exp(x))` in each slice, and `logsumexp()` is `log(sum(exp(x)))`. Neither overflows:
-#' the largest value of a slice is taken out of it first. Each value costs one exponential.
+#' `softmax()` is `alpha * exp(x) / sum(exp(x))` in each slice, and `logsumexp()` is `log(sum(exp(x)))`. Neither
+#' overflows: the largest value of a slice is taken out of it first. Each value costs one exponential.
 #'
 #' @inheritParams axis_reduce
 #' @param dims the dimensions that a slice extends over, as in [axis_reduce()]; default: all.
@@ -35,8 +35,8 @@ logsumexp <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, plan = NU
   reduce_axes(x, dims, "logsumexp", keepdims, na.rm, plan, 1, backend, output)
 }
 
-# The gradient of sum(g * result) with respect to x, with `result` as axis_reduce() gives it for op "softmax" or "logsumexp"
-# (keepdims or not).
+# The gradient of sum(g * result) with respect to x, with `result` as axis_reduce() gives it for op "softmax" or
+# "logsumexp" (keepdims or not).
 axis_gradient <- function(x, dims, op, g, alpha = 1) {
   weights <- softmax(x, dims)
   if (op == "logsumexp") return(weights * repeat_over(g, dim(weights) %||% length(weights), dims))

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/axis.R
 #
-# Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp() alone.
-# The machine may be shared, so what counts is the ratio of two times of one run; each time is the least of several. With
-# a GPU, the share of its memory's speed that data which are there are reduced at.
+# Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp()
+# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the least of several.
+# With a GPU, how fast data that are there are reduced.
 
 library(kernops)
 options(kernops.threads = 1)
