@@ -6,8 +6,8 @@
 #' @param x a vector, matrix or array of doubles, integers or logicals, or a [gpu_matrix()].
 #' @param dims the dimensions to reduce, by number, in any order; default: all. A vector has one.
 #' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
-#'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice, which
-#'   is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
+#'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice,
+#'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
 #'   `"bit_or"`, `"bit_xor"`.
 #' @param keepdims whether the reduced dimensions stay, with size 1.
 #' @param na.rm whether `NA` and `NaN` are left out.
@@ -25,8 +25,8 @@
 #' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are
 #' the extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()].
 #'
-#' An empty slice gives the identity of the operation: sum 0, product 1, smallest `Inf`, largest `-Inf`, `"any"` `FALSE`,
-#' `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`, and `NA` where there is none.
+#' An empty slice gives the identity of the operation: sum 0, product 1, smallest `Inf`, largest `-Inf`, `"any"`
+#' `FALSE`, `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`, and `NA` where there is none.
 #'
 #' Sums are compensated block by block, so their error hardly grows with the number of values; those of integers are
 #' exact. Results are the same for any number of threads.

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/axis.R
 #
 # Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp()
-# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the least of several.
+# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the least of a few.
 # With a GPU, how fast data that are there are reduced.
 
 library(kernops)
