@@ -81,11 +81,17 @@ template <class R, bool skip> struct SliceReducer {
     }
   }
 
+  // Pairwise: the ways, then the lanes.
   static One join(Lanes* states) {
-    for (int way = 1; way < ways; ++way) R::merge(states[0], states[way]);
-    One all = lane_of(states[0], 0);
-    for (int lane = 1; lane < W; ++lane) R::merge(all, lane_of(states[0], lane));
-    return all;
+    for (int half = ways / 2; half > 0; half /= 2)
+      for (int way = 0; way < half; ++way) R::merge(states[way], states[way + half]);
+    for (int by = W / 2; by > 0; by /= 2) {
+      Lanes others = states[0];
+      for (int n = 0; n < R::values; ++n) others.v[n] = rotate_lanes(others.v[n], by);
+      for (int n = 0; n < R::indices; ++n) others.j[n] = rotate_lanes(others.j[n], by);
+      R::merge(states[0], others);
+    }
+    return lane_of(states[0], 0);
   }
 
   static void give_lanes(const SliceJob& job, Spot base, Count first, int count, Count chunk,
