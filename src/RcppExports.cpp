@@ -12,6 +12,54 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// axis_run
+Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads, std::string isa);
+RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip, alpha, threads, isa));
+    return rcpp_result_gen;
+END_RCPP
+}
+// axis_run_cuda
+SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows, int device);
+RcppExport SEXP _kernops_axis_run_cuda(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
+    Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run_cuda(x, runs, op, skip, alpha, stay, rows, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// axis_source
+std::string axis_source(std::string op, std::string type, bool skip);
+RcppExport SEXP _kernops_axis_source(SEXP opSEXP, SEXP typeSEXP, SEXP skipSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< std::string >::type type(typeSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_source(op, type, skip));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_set_paths
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
 RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
@@ -554,6 +602,9 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
+    {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 8},
+    {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
