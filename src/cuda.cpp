@@ -20,22 +20,23 @@ int padded(int entries, int bytes) {
 constexpr Count most_partial_bytes = Count(1) << 30;
 constexpr int shared_bytes = 48 * 1024;  // what every GPU has for a block
 
-// About how many numbers a row keeps in registers.
-int words(const Plan& plan) {
-  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
-  const bool grouped = reduction.engine == "LogSumExp" || reduction.engine == "SoftMax";
-  return plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-         plan.f_size * (3 + 2 * plan.reduction.k) + (grouped ? 16 + 3 * plan.w_size : 0);
+bool grouped(const Plan& plan) {
+  const std::string& engine = reduction_table()[plan.reduction.row].engine;
+  return engine == "LogSumExp" || engine == "SoftMax";
 }
 
-bool two_rows_fit(const Plan& plan, const Settings& settings) {
-  return words(plan) <= (settings.single ? 48 : 24);
+// About how many numbers a row keeps in registers, its own entries among them.
+int words(const Plan& plan, int entries) {
+  return entries + plan.entries[int(Place::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
+         (grouped(plan) ? 16 + 3 * plan.w_size : 0);
 }
 
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
-Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int multiprocessors) {
-  int most = !two_rows_fit(plan, settings) ? 1 : settings.single && words(plan) <= 22 ? 4 : 2;
+Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const int needed = words(plan, plan.kept[int(Place::row)]);
+  int most = settings.single && needed <= 22 && !plan.expansion.exponent ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
+  if (grouped(plan) && plan.expansion.exponent) most = 1;
   while (most > 1 && rows < Count(most) * 64 * multiprocessors) most /= 2;
   int threads = settings.single && rows >= Count(256) * multiprocessors ? 256 : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
@@ -193,7 +194,7 @@ class CudaBackend : public Backend {
 }  // namespace
 
 // While a thread can hold a row in its registers, it is better off with it.
-TiledPlan tiled(const Plan& plan) { return tile(plan, words(plan) > 72); }
+TiledPlan tiled(const Plan& plan) { return tile(plan, words(plan, plan.entries[int(Place::row)]) > 72); }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.

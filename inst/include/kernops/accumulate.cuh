@@ -11,7 +11,7 @@ inline namespace KERNOPS_ISA {
 
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W> struct EntrywiseRow {
-  static constexpr int group = 1;
+  static constexpr int group = 1, entries = F;
   State<R, T, int> s[F];
 
   KERNOPS_FN void start() {

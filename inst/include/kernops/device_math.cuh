@@ -11,6 +11,7 @@ KERNOPS_FN float exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+KERNOPS_FN float exp2_of_small(float x) { return exp2(x); }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
 // 1.5 * 2^52: adding it rounds to an integer, and leaves that in the low bits.
@@ -26,8 +27,13 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
 // Whether |x| >= 1022, or NaN: beyond the normal numbers a result is 0 or Inf.
 KERNOPS_FN bool beyond_normal(double x) { return (__double2hiint(x) & 0x7fffffff) >= 0x408ff000; }
 
+// For |x| < 1022; without a test in between, the sums of several pairs go on at a time.
+KERNOPS_FN double exp2_of_small(double x) {
+  const double n = x + to_integer;
+  return exp2_sum(x - (n - to_integer), n);
+}
 KERNOPS_FN double exp2(double x) {
-  const double n = x + to_integer, y = exp2_sum(x - (n - to_integer), n);
+  const double y = exp2_of_small(x);
   if (__builtin_expect(beyond_normal(x), 0)) return x < 0 ? 0 : x + 1 / 0.0;
   return y;
 }
