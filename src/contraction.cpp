@@ -154,14 +154,21 @@ class Tiler {
     used_[e.row_norm] = used_[e.lane_norm] = true;
     const int size = plan_.slots[e.row].size;
     if (contracted)
-      plan_.inner_product = {e.distance, size, {e.row_vector, e.lane_vector},
-                             {{op_table()[find_op("Scalprod")].id, e.distance, 1, {e.row_vector, e.lane_vector, 0},
-                               {size, size, 1}, {0, 0}}}};
+      plan_.inner_product = {e.distance,
+                             size,
+                             {e.row_vector, e.lane_vector},
+                             {{op_table()[find_op("Scalprod")].id,
+                               e.distance,
+                               1,
+                               {e.row_vector, e.lane_vector, 0},
+                               {size, size, 1},
+                               {0, 0}}}};
     else
       used_[e.row] = false, used_[e.row_vector] = true;
   }
 
-  // Norms come first within a place, then what pairs read; long vectors after it start at multiples of 16 bytes.
+  // Norms come first within a place, then what pairs read; long vectors after it start at multiples of 16
+  // bytes.
   void reorder() {
     const Expansion& e = plan_.expansion;
     const auto rank = [&](int slot) {

@@ -35,10 +35,16 @@ int words(const Plan& plan, int entries) {
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Place::row)]);
-  int most = settings.single && needed <= 22 && !plan.expansion.exponent ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
+  int most = settings.single && needed <= (plan.expansion.exponent ? 12 : 22) ? 4
+             : needed <= (settings.single ? 48 : 24)                          ? 2
+                                                                              : 1;
   if (grouped(plan) && plan.expansion.exponent) most = 1;
-  while (most > 1 && rows < Count(most) * 64 * multiprocessors) most /= 2;
-  int threads = settings.single && rows >= Count(256) * multiprocessors ? 256 : 128;
+  if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
+  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
+  if (rows > 128 && rows < Count(most) * 32 * multiprocessors) most = 1;
+  int threads = rows <= 128 && most == 2                                  ? 64
+                : settings.single && rows >= Count(256) * multiprocessors ? 256
+                                                                          : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
   return {Shape::narrow, most, threads, threads};
@@ -193,8 +199,13 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-// While a thread can hold a row in its registers, it is better off with it.
-TiledPlan tiled(const Plan& plan) { return tile(plan, words(plan, plan.entries[int(Place::row)]) > 72); }
+// While a thread can hold a row in its registers, it is better off with it; inner products are shared
+// earlier.
+TiledPlan tiled(const Plan& plan) {
+  const int needed = words(plan, plan.entries[int(Place::row)]);
+  const TiledPlan shared = tile(plan, needed > 40);
+  return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
+}
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.

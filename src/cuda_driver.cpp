@@ -111,11 +111,12 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
   // Divisions and square roots of floats to 2 ulp, denormal floats as 0: one instruction instead of many.
   const char* options[] = {arch.c_str(), folder.c_str(),     "--std=c++17",
-                           "--ftz=true", "--prec-div=false", "--prec-sqrt=false"};
+                           "--ftz=true", "--prec-div=false", "--prec-sqrt=false",
+                           "--device-as-default-execution-space"};
   void* program = nullptr;
   if (c.nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr) != 0)
     throw CudaError("NVRTC cannot start", "compile");
-  const int result = c.nvrtcCompileProgram(program, 6, options);
+  const int result = c.nvrtcCompileProgram(program, int(std::size(options)), options);
   std::vector<char> binary;
   size_t size = 0;
   if (result == 0) {

@@ -104,19 +104,21 @@ class Writer {
     const auto entries = [&](Place where) {
       return number(at_least_one(all ? plan_.entries[int(where)] : plan_.kept[int(where)]));
     };
-    std::string out = "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) + ";\n";
+    std::string out =
+        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) + ";\n";
     if (wide) out += contractions(near);
     out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
     out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
-           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " + (wide ? "const C& c, " : "") +
-           "F& f, W& w) {\n";
+           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
+           (wide ? "const C& c, " : "") + "F& f, W& w) {\n";
     std::vector<std::string> names = names_;
     int count = 0;
     for (const Step& step : plan_.steps[int(Place::pair)]) {
       if (near && step.out == plan_.expansion.distance) continue;
       const std::string name = "t" + number(count++);
-      out += "    const auto " + name + " = " + (near ? near_call(step, names) : call(step, step.size, names)) + ";\n";
+      out += "    const auto " + name + " = " +
+             (near ? near_call(step, names) : call(step, step.size, names)) + ";\n";
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
     return out + "    f = " + names[plan_.f] + ";\n    w = " + names[plan_.w] + ";\n  }\n";
@@ -127,7 +129,9 @@ class Writer {
     if (step.out == e.exponent) {
       const bool contracted = plan_.inner_product.size > 0;
       return "expanded(" + names[e.row_norm] + ", " + names[e.lane_norm] + ", " +
-             (contracted ? names[e.distance] + ", one<T>()" : names[e.row_vector] + ", " + names[e.lane_vector]) + ")";
+             (contracted ? names[e.distance] + ", one<T>()"
+                         : names[e.row_vector] + ", " + names[e.lane_vector]) +
+             ")";
     }
     if (step.in[0] == e.exponent) return "exp2_of_small(" + names[e.exponent] + ")";
     return call(step, step.size, names);
@@ -148,7 +152,13 @@ class Writer {
       list += (n ? ", " : "") + (expanded ? "InnerProduct" : "Contraction" + number(int(n)));
     }
     return "  static constexpr int kept_row = " + number(at_least_one(plan_.kept[1])) +
-           ", kept_lane = " + number(at_least_one(plan_.kept[2])) + ";\n  using Contractions = List<" + list + ">;\n";
+           ", kept_lane = " + number(at_least_one(plan_.kept[2])) + ";\n  using Contractions = List<" + list +
+           ">;\n";
+  }
+
+  bool is_product(const Entries& made) const {
+    return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
+           plan_.slots[made.leaves[0]].place != plan_.slots[made.leaves[1]].place;
   }
 
   // One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
@@ -167,7 +177,9 @@ class Writer {
     std::string out =
         "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
         ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
-        ">;\n  using Once = At<" + offsets[0] + ">;\n" + "  template <class X, class Y, class Z, class O>\n" +
+        ">;\n  using Once = At<" + offsets[0] +
+        ">;\n  static constexpr bool is_product = " + (is_product(made) ? "true" : "false") +
+        ";\n  template <class X, class Y, class Z, class O>\n" +
         "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
     int steps = 0;
     for (const Step& step : made.steps) {

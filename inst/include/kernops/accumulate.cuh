@@ -12,6 +12,8 @@ inline namespace KERNOPS_ISA {
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W> struct EntrywiseRow {
   static constexpr int group = 1, entries = F;
+  // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
+  static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
   State<R, T, int> s[F];
 
   KERNOPS_FN void start() {
@@ -51,7 +53,7 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
 // Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
 // exponential per pair.
 template <class T, int W, bool softmax> struct ShiftedExpRow {
-  static constexpr int group = 8;
+  static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
   T shift;
   State<BlockSum, T, int> mass[1], s[W];
 
@@ -115,7 +117,7 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
 
 // The K smallest of each entry, ascending, the earlier first among equals, NaN last; j = -1 marks a free place.
 template <class T, int F, int K, int first, int last> struct KSmallestRow {
-  static constexpr int group = 1;
+  static constexpr int group = 1, resident = 0;
   T v[F][K], worst[F];  // what x must be below; NaN while there are free places
   int j[F][K];
 

@@ -109,7 +109,7 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// Adds number x vector for the pairs of a tile; numbers[lane * rows + row]. The totals stay in global memory,
+// Adds number x vector for the pairs of a tile; numbers[lane * stride + row]. The totals stay in global memory,
 // rows side by side, entry after entry.
 template <class Formula, class Row, int C, class O>
 __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
@@ -149,7 +149,7 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
       Vec<T, Lanes::room> y[E];
       KERNOPS_UNROLL
       for (int r = 0; r < R; r += quad) {
-        const auto some = few<quad>(numbers + lane * Tile::rows + Tile::row(r));
+        const auto some = few<quad>(numbers + lane * Tile::stride + Tile::row(r));
         KERNOPS_UNROLL
         for (int e = 0; e < quad; ++e) number[r + e][0].v[0] = some.v[e];
       }
@@ -186,7 +186,7 @@ template <class Formula, class Row, int C> __device__ void map_reduce_spread(con
   for_tiles<Formula, C, 1>(
       job,
       [](T* shared, long long, const auto& f, const auto&, int n, int) {
-        shared[n * PairTile<T, C>::rows + threadIdx.x] = f[0][0];
+        shared[n * PairTile<T, C>::stride + threadIdx.x] = f[0][0];
       },
       [&](const auto& block, const auto& at, const auto& o, T* shared, long long lane) {
         Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows +
@@ -211,7 +211,8 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
 
 #define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                         \
   KERNOPS_PLACES(Formula)                                                                             \
-  extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) {             \
+  extern "C" __global__ void __launch_bounds__(128, sizeof(T) == 8 ? 3 : 0)                       \
+      kernops_pairs(kernops::PairJob job) {                                                           \
     kernops::map_reduce_wide<Formula, Row, C>(job);                                                   \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Formula, Row>(job); } \
