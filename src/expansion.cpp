@@ -1,7 +1,7 @@
 // c |x - y|^2 of an exponential, expanded: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and -2 c x are
 // computed once an item, which leaves one multiplication and addition for each entry of a pair. What cancels
 // is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
-// the exponents this way while both norms are small (near.cuh).
+// the exponents this way while both norms are small (values.cuh).
 #include <algorithm>
 
 #include "formula.h"

@@ -193,7 +193,8 @@ template <class Formula, class Row> __device__ void merge_chunks(const PairJob& 
   extern "C" __global__ void kernops_lanes(kernops::AxisJob job) { kernops::fill_place<Formula, 2>(job); }
 #define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
   KERNOPS_PLACES(Formula)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads) kernops_pairs(kernops::PairJob job) { \
+  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
+      kernops_pairs(kernops::PairJob job) {                                                                        \
     kernops::map_reduce<Formula, Row, R, threads>(job);                                                            \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Formula, Row>(job); }     \

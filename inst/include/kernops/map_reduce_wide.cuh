@@ -79,10 +79,12 @@ __device__ __forceinline__ void for_tiles(const PairJob& job, Take take, Done do
     const auto take_here = [&](const auto& f, const auto& w, int n, int count) { take(shared, lane, f, w, n, count); };
     const bool own_lane = int(threadIdx.x) < at.lane_count;
     const bool near = is_near(x.v[0]) && (!own_lane || is_near(at.lanes[threadIdx.x * (long long)at.lane_stride]));
-    if (Formula::expands && __syncthreads_and(near))
-      pass<Near, C, group>(at, o, x, shared, take_here);
-    else if (at.lane_count > 0)
-      pass<Formula, C, group>(at, o, x, shared, take_here);
+    if (at.lane_count > 0) {
+      if (Formula::expands && __syncthreads_and(near))
+        pass<Near, C, group>(at, o, x, shared, take_here);
+      else
+        pass<Formula, C, group>(at, o, x, shared, take_here);
+    }
     __syncthreads();
     done(block, at, o, shared, lane);
   }
@@ -209,12 +211,12 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   }
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                         \
-  KERNOPS_PLACES(Formula)                                                                             \
-  extern "C" __global__ void __launch_bounds__(128, sizeof(T) == 8 ? 3 : 0)                       \
-      kernops_pairs(kernops::PairJob job) {                                                           \
-    kernops::map_reduce_wide<Formula, Row, C>(job);                                                   \
-  }                                                                                                   \
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                                  \
+  KERNOPS_PLACES(Formula)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(128, sizeof(T) == 8 ? 3 : 0)                                    \
+      kernops_pairs(kernops::PairJob job) {                                                                    \
+    kernops::map_reduce_wide<Formula, Row, C>(job);                                                            \
+  }                                                                                                            \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Formula, Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 #define KERNOPS_SPREAD_KERNELS(Formula, Row, C)                                           \
