@@ -94,7 +94,10 @@ template <class Formula, class Row, int C> __device__ void map_reduce_wide(const
   Row state;
   state.start();
   for_tiles<Formula, C, Row::group>(
-      job, [&](auto, long long lane, const auto& f, const auto& w, int n, int count) { state.add(f, w, int(lane) + n, count); },
+      job,
+      [&](auto, long long lane, const auto& f, const auto& w, int n, int count) {
+        state.add(f, w, int(lane) + n, count);
+      },
       [&](const auto&, const auto&, const auto&, auto, long long) { state.settle(); });
   const Block<Formula, C> block(job);
   if (int(threadIdx.x) < block.row_count) hand_over<Formula>(job, block.first + threadIdx.x, state);
