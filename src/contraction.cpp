@@ -31,10 +31,13 @@ class Tiler {
 
   TiledPlan make() {
     own_slots();
+    take_out_factor();
+    plan_.expansion = expand(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
     used_.assign(plan_.slots.size(), false);
     used_[0] = true;
     if (long_vectors_) find_spread();
     need(plan_.f), need(plan_.w);
+    place_expansion();
     auto& steps = plan_.steps[int(Place::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(),
                                [&](const Step& step) { return !computed_.count(step.out); }),
@@ -55,6 +58,21 @@ class Tiler {
       step.out = now[step.out];
     }
     plan_.f = now[plan_.f], plan_.w = now[plan_.w];
+  }
+
+  // What depends on the row alone multiplies the sum, not each of its terms.
+  void take_out_factor() {
+    if (reduction_table()[plan_.reduction.row].name != "Sum") return;
+    for (int* product : {&plan_.f, &plan_.w}) {
+      if (plan_.slots[*product].place != Place::pair || op_row(maker(*product).op).name != "Mult") continue;
+      const Step& step = maker(*product);
+      for (const int n : {0, 1}) {
+        if (plan_.slots[step.in[n]].place != Place::row || step.sizes[n] != 1) continue;
+        plan_.factor = step.in[n];
+        *product = step.in[1 - n];
+        return;
+      }
+    }
   }
 
   const Step& maker(int slot) const {
@@ -123,19 +141,50 @@ class Tiler {
     for (const int in : step.in) need(in);
   }
 
-  // What pairs read comes first within its place; long vectors after it start at multiples of 16 bytes.
+  // Contracted, the inner product takes the place of the distance. In one thread, -2 c x takes that of x.
+  void place_expansion() {
+    Expansion& e = plan_.expansion;
+    if (!e.exponent) return;
+    const auto contracted = std::any_of(plan_.contractions.begin(), plan_.contractions.end(),
+                                        [&](const Entries& made) { return made.slot == e.distance; });
+    if (long_vectors_ && !contracted) {
+      e = {};
+      return;
+    }
+    used_[e.row_norm] = used_[e.lane_norm] = true;
+    const int size = plan_.slots[e.row].size;
+    if (contracted)
+      plan_.inner_product = {e.distance,
+                             size,
+                             {e.row_vector, e.lane_vector},
+                             {{op_table()[find_op("Scalprod")].id,
+                               e.distance,
+                               1,
+                               {e.row_vector, e.lane_vector, 0},
+                               {size, size, 1},
+                               {0, 0}}}};
+    else
+      used_[e.row] = false, used_[e.row_vector] = true;
+  }
+
+  // Norms come first within a place, then what pairs read; long vectors after it start at multiples of 16
+  // bytes.
   void reorder() {
+    const Expansion& e = plan_.expansion;
+    const auto rank = [&](int slot) {
+      return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used_[slot] ? 1 : 2;
+    };
     for (const Place place : {Place::once, Place::row, Place::lane}) {
       int end = 0;
-      for (const bool kept : {true, false}) {
-        for (size_t n = 0; n < plan_.slots.size(); ++n) {
+      for (const int now : {0, 1, 2}) {
+        for (int n = 0; n < int(plan_.slots.size()); ++n) {
           Slot& slot = plan_.slots[n];
-          if (slot.place != place || used_[n] != kept) continue;
-          if (!kept && slot.size >= shortest) end = (end + 3) / 4 * 4;
+          if (slot.place != place || rank(n) != now) continue;
+          if (now == 2 && slot.size >= shortest) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }
-        if (kept) plan_.kept[int(place)] = end;
+        if (now == 1) plan_.kept[int(place)] = end;
       }
       plan_.entries[int(place)] = end;
     }

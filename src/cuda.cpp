@@ -11,23 +11,28 @@ namespace {
 
 constexpr int shared_bytes = 48 * 1024;  // what every GPU has for a block
 
-// About how many numbers a row keeps in registers.
-int words(const Plan& plan) {
-  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
-  return plan.entries[int(Place::row)] + plan.entries[int(Place::pair)] +
-         plan.f_size * (3 + 2 * plan.reduction.k) + (reduction.exponentiates() ? 16 + 3 * plan.w_size : 0);
-}
+bool grouped(const Plan& plan) { return reduction_table()[plan.reduction.row].exponentiates(); }
 
-bool two_rows_fit(const Plan& plan, const Settings& settings) {
-  return words(plan) <= (settings.single ? 48 : 24);
+// About how many numbers a row keeps in registers, its own entries among them.
+int words(const Plan& plan, int entries) {
+  return entries + plan.entries[int(Place::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
+         (grouped(plan) ? 16 + 3 * plan.w_size : 0);
 }
 
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
-Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int multiprocessors) {
-  int most = !two_rows_fit(plan, settings) ? 1 : settings.single && words(plan) <= 22 ? 4 : 2;
-  while (most > 1 && rows < Count(most) * 64 * multiprocessors) most /= 2;
-  int threads = settings.single && rows >= Count(256) * multiprocessors ? 256 : 128;
+Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const int needed = words(plan, plan.kept[int(Place::row)]);
+  int most = settings.single && needed <= (plan.expansion.exponent ? 12 : 22) ? 4
+             : needed <= (settings.single ? 48 : 24)                          ? 2
+                                                                              : 1;
+  if (grouped(plan) && plan.expansion.exponent) most = 1;
+  if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
+  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
+  if (rows > 128 && rows < Count(most) * 32 * multiprocessors) most = 1;
+  int threads = rows <= 128 && most == 2                                  ? 64
+                : settings.single && rows >= Count(256) * multiprocessors ? 256
+                                                                          : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
   return {Shape::narrow, most, threads, threads};
@@ -35,8 +40,13 @@ Shape narrow_shape(const Plan& plan, const Settings& settings, Count rows, int m
 
 }  // namespace
 
-// While a thread can hold a row in its registers, it is better off with it.
-TiledPlan tiled(const Plan& plan) { return tile(plan, words(plan) > 72); }
+// While a thread can hold a row in its registers, it is better off with it; inner products are shared
+// earlier.
+TiledPlan tiled(const Plan& plan) {
+  const int needed = words(plan, plan.entries[int(Place::row)]);
+  const TiledPlan shared = tile(plan, needed > 40);
+  return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
+}
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.

@@ -91,8 +91,9 @@ Compiler open_compiler() {
   FIND(nvrtcVersion)
   FIND(nvrtcGetErrorString)
   FIND(nvrtcCreateProgram)
-  FIND(nvrtcCompileProgram) FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize)
-      FIND(nvrtcGetCUBIN) FIND(nvrtcDestroyProgram)
+  FIND(nvrtcCompileProgram)
+  FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize) FIND(nvrtcGetCUBIN)
+      FIND(nvrtcDestroyProgram)
 #undef FIND
           return c;
 }
@@ -127,7 +128,8 @@ int driver_version() {
 // Divisions and square roots of floats to 2 ulp, denormal floats as 0: one instruction instead of many.
 const std::vector<std::string>& compile_options() {
   static const std::vector<std::string> options = {"--std=c++17", "--ftz=true", "--prec-div=false",
-                                                   "--prec-sqrt=false"};
+                                                   "--prec-sqrt=false",
+                                                   "--device-as-default-execution-space"};
   return options;
 }
 

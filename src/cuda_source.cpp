@@ -35,22 +35,19 @@ class Writer {
     std::string out = std::string("#include <kernops/map_reduce") + (wide ? "_wide" : "") +
                       ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
+    const bool expands = plan_.expansion.exponent > 0;
+    if (expands) out += "struct Near {\n" + pairs(true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
+    out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
+           ";\n  static constexpr bool expands = " + (expands ? "true" : "false") + ";\n";
     out += "  static constexpr int once = " + number(plan_.entries[0]) +
-           ", row = " + number(at_least_one(plan_.entries[1])) +
-           ", lane = " + number(at_least_one(plan_.entries[2])) + ";\n";
-    if (wide) out += wide_members();
-    const bool spread = plan_.spread.size > 0;
-    out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
-    out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
+           ", kept_once = " + number(plan_.kept[0]) +
+           ", factor = " + number(plan_.factor ? plan_.slots[plan_.factor].offset : -1) + ";\n";
+    if (wide && plan_.spread.size > 0) out += "  using Spread = ::Spread;\n";
     out += place("run_once(T* o)", Place::once, "o");
     out += place("run_row(const T* o, T* x)", Place::row, "x");
     out += place("run_lane(const T* o, T* y)", Place::lane, "y");
-    out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
-           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
-           (wide ? "const C& c, " : "") + "F& f, W& w) {\n";
-    for (const Step& step : plan_.steps[int(Place::pair)]) out += pair_step(step);
-    out += "    f = " + names_[plan_.f] + ";\n    w = " + names_[plan_.w] + ";\n  }\n};\n\n";
+    out += pairs(false) + "};\n\n";
     return out + entry_points();
   }
 
@@ -100,29 +97,68 @@ class Writer {
     return out + "  }\n";
   }
 
-  // Buffers that the CPU reuses are new names here.
-  std::string pair_step(const Step& step) {
-    const std::string name = "t" + number(steps_++),
-                      text = "    const auto " + name + " = " + call(step, step.size, names_) + ";\n";
-    names_[step.out] = name;
-    return text;
+  // What is done for each pair: `near` where exponents may be expanded.
+  std::string pairs(bool near) const {
+    const bool wide = shape_.kind != Shape::narrow, spread = plan_.spread.size > 0;
+    const bool all = !near;
+    const auto entries = [&](Place where) {
+      return number(at_least_one(all ? plan_.entries[int(where)] : plan_.kept[int(where)]));
+    };
+    std::string out =
+        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) + ";\n";
+    if (wide) out += contractions(near);
+    out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
+    out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
+    out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
+           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
+           (wide ? "const C& c, " : "") + "F& f, W& w) {\n";
+    std::vector<std::string> names = names_;
+    int count = 0;
+    for (const Step& step : plan_.steps[int(Place::pair)]) {
+      if (near && step.out == plan_.expansion.distance) continue;
+      const std::string name = "t" + number(count++);
+      out += "    const auto " + name + " = " +
+             (near ? near_call(step, names) : call(step, step.size, names)) + ";\n";
+      names[step.out] = name;  // buffers that the CPU reuses are new names here
+    }
+    return out + "    f = " + names[plan_.f] + ";\n    w = " + names[plan_.w] + ";\n  }\n";
+  }
+
+  std::string near_call(const Step& step, const std::vector<std::string>& names) const {
+    const Expansion& e = plan_.expansion;
+    if (step.out == e.exponent) {
+      const bool contracted = plan_.inner_product.size > 0;
+      return "expanded(" + names[e.row_norm] + ", " + names[e.lane_norm] + ", " +
+             (contracted ? names[e.distance] + ", one<T>()"
+                         : names[e.row_vector] + ", " + names[e.lane_vector]) +
+             ")";
+    }
+    if (step.in[0] == e.exponent) return "exp2_of_small(" + names[e.exponent] + ")";
+    return call(step, step.size, names);
   }
 
   std::string long_vectors() const {
     std::string out;
     for (size_t n = 0; n < plan_.contractions.size(); ++n)
       out += entries("Contraction" + number(int(n)), plan_.contractions[n]);
+    if (plan_.inner_product.size > 0) out += entries("InnerProduct", plan_.inner_product);
     if (plan_.spread.size > 0) out += entries("Spread", plan_.spread);
     return out;
   }
-  std::string wide_members() const {
+  std::string contractions(bool near) const {
     std::string list;
-    for (size_t n = 0; n < plan_.contractions.size(); ++n)
-      list += (n ? ", Contraction" : "Contraction") + number(int(n));
-    return "  static constexpr int kept_once = " + number(plan_.kept[0]) +
-           ", kept_row = " + number(at_least_one(plan_.kept[1])) +
+    for (size_t n = 0; n < plan_.contractions.size(); ++n) {
+      const bool expanded = near && plan_.contractions[n].slot == plan_.expansion.distance;
+      list += (n ? ", " : "") + (expanded ? "InnerProduct" : "Contraction" + number(int(n)));
+    }
+    return "  static constexpr int kept_row = " + number(at_least_one(plan_.kept[1])) +
            ", kept_lane = " + number(at_least_one(plan_.kept[2])) + ";\n  using Contractions = List<" + list +
-           ">;\n" + (plan_.spread.size > 0 ? "  using Spread = ::Spread;\n" : "");
+           ">;\n";
+  }
+
+  bool is_product(const Entries& made) const {
+    return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
+           plan_.slots[made.leaves[0]].place != plan_.slots[made.leaves[1]].place;
   }
 
   // One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
@@ -141,7 +177,9 @@ class Writer {
     std::string out =
         "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
         ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
-        ">;\n  using Once = At<" + offsets[0] + ">;\n" + "  template <class X, class Y, class Z, class O>\n" +
+        ">;\n  using Once = At<" + offsets[0] +
+        ">;\n  static constexpr bool is_product = " + (is_product(made) ? "true" : "false") +
+        ";\n  template <class X, class Y, class Z, class O>\n" +
         "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
     int steps = 0;
     for (const Step& step : made.steps) {
@@ -157,7 +195,6 @@ class Writer {
   const Shape& shape_;
   const std::string type_;
   std::vector<std::string> names_;
-  int steps_ = 0;
 };
 
 }  // namespace

@@ -167,7 +167,6 @@ struct Plan {
   std::array<int, 4> entries{};            // how many entries each place holds
   int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
   int f_size, w_size;
-  int factor = 0;                          // a sum of products multiplies as it adds: f times this slot
   int pair_footprint = 0;                  // entries that the pair steps touch
   bool counts_indices = false;
 };
@@ -183,14 +182,28 @@ struct Entries {
   std::vector<Step> steps;
 };
 
+// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y), where
+// x' = -2 c x. All 0 where there is none.
+struct Expansion {
+  int exponent, distance, row_norm, lane_norm, row_vector, lane_vector, row;  // row: x itself
+};
+
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
-// entries of each place. What is summed is f times the vector to spread, if there is one (of size > 0).
+// entries of each place. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms of
+// an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what the sum of a
+// row is to be multiplied by, 0 for none.
 struct TiledPlan : Plan {
+  int factor = 0;
+  Expansion expansion{};
+  Entries inner_product{};  // what stands for the contraction of the distance then
   std::vector<Entries> contractions;
   Entries spread{};
   std::array<int, 3> kept{};
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
 };
 TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for them
+
+// Adds what an expansion takes; none of vectors shorter than that, or, where x - y is shared with other steps, of those.
+Expansion expand(Plan& plan, bool shares_differences, int shortest);
 
 }  // namespace kernops

@@ -12,6 +12,8 @@ inline namespace KERNOPS_ISA {
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W> struct EntrywiseRow {
   static constexpr int group = 1;
+  // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
+  static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
   State<R, T, int> s[F];
 
   KERNOPS_FN void start() {
@@ -34,6 +36,11 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
   }
+  KERNOPS_FN void scale(T factor) {  // sums only
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
+    for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
+  }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
@@ -51,7 +58,7 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
 // Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
 // exponential per pair.
 template <class T, int W, bool softmax> struct ShiftedExpRow {
-  static constexpr int group = 8;
+  static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
   T shift;
   State<BlockSum, T, int> mass[1], s[W];
 
@@ -116,7 +123,7 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
 // The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals, NaN
 // last; j = -1 marks a free place. Largest values are kept with their signs changed.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
-  static constexpr int group = 1;
+  static constexpr int group = 1, resident = 0;
   T v[F][K], worst[F];  // what x must be below; NaN while there are free places
   int j[F][K];
 

@@ -11,6 +11,7 @@ KERNOPS_FN float exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+KERNOPS_FN float exp2_of_small(float x) { return exp2(x); }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
 // 1.5 * 2^52: adding it rounds to an integer, and leaves that in the low bits.
@@ -23,20 +24,24 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// Whether |x| >= 1022, or NaN: beyond the normal numbers a result is 0 or Inf.
-KERNOPS_FN bool beyond_normal(double x) { return (__double2hiint(x) & 0x7fffffff) >= 0x408ff000; }
-
-KERNOPS_FN double exp2(double x) {
-  const double n = x + to_integer, y = exp2_sum(x - (n - to_integer), n);
-  if (__builtin_expect(beyond_normal(x), 0)) return x < 0 ? 0 : x + 1 / 0.0;
-  return y;
+// y = 2^x where that is a normal number, 0 or Inf beyond; NaN stays. Integers and no branch, so that several pairs go on at
+// a time and the units for doubles are left to them.
+KERNOPS_FN double limited(double x, double y) {
+  const int high = __double2hiint(x);
+  const bool beyond = (unsigned)(high & 0x7fffffff) - 0x408ff000u <= 0x7ff00000u - 0x408ff000u;  // 1022 to Inf
+  return __hiloint2double(beyond ? (~high >> 31) & 0x7ff00000 : __double2hiint(y), beyond ? 0 : __double2loint(y));
 }
+
+// For |x| < 1022.
+KERNOPS_FN double exp2_of_small(double x) {
+  const double n = x + to_integer;
+  return exp2_sum(x - (n - to_integer), n);
+}
+KERNOPS_FN double exp2(double x) { return limited(x, exp2_of_small(x)); }
 KERNOPS_FN double exp(double x) {
   const double n = ::fma(x, 1.4426950408889634, to_integer), whole = n - to_integer;
   const double r = ::fma(whole, -0x1.62e42fefa39efp-1, x), rest = ::fma(whole, -0x1.abc9e3b39803fp-56, r);
-  const double y = exp2_sum(rest * 1.4426950408889634, n);
-  if (__builtin_expect(beyond_normal(x * 1.4426950408889634), 0)) return x < 0 ? 0 : x + 1 / 0.0;
-  return y;
+  return limited(x * 1.4426950408889634, exp2_sum(rest * 1.4426950408889634, n));
 }
 
 // The other one where one is NaN.

@@ -1,7 +1,8 @@
 // The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
 //
 // The generated text (src/cuda_source.cpp) is a Formula: the number type, how many entries each place holds, and which
-// operations run once, per row, per lane and per pair, names and order only. One thread owns R rows; a block shares
+// operations run once, per row, per lane and per pair, names and order only; where exponents may be expanded, the pairs
+// have a second way, Near, with the norms first in the items (src/expansion.cpp). One thread owns R rows; a block shares
 // tiles of lanes; the lanes may be split into chunks, whose states are merged in order: the same bits on every run.
 #pragma once
 #include <kernops/accumulate.cuh>
@@ -92,8 +93,18 @@ template <class Row> __device__ void finish(const PairJob& job, long long row, R
   state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
 }
 
+template <int n> struct Group { static constexpr int size = n; };
+
+// What all terms of a row's sum have in common: it is taken out of the sum.
+template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
+  using T = typename Formula::T;
+  return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
+}
+
 // What a block knows of a row: the result, or a part of it.
-template <class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
+template <class Formula, class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
+  if constexpr (Formula::factor >= 0)
+    if (job.lane_begin + blockIdx.y * job.chunk < job.lane_end) state.scale(shared_factor<Formula>(job, row));
   if (!job.partials) finish(job, row, state);
   else static_cast<Row*>(job.partials)[blockIdx.y * job.partial_rows + row] = state;
 }
@@ -126,19 +137,50 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
+// The rows of a thread meet the lanes of a tile.
+template <class Pairs, class T, class O, class Row, int R>
+__device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
+                                     int lane_stride, int first, int count) {
+  const auto some = [&](int n, auto group) {
+    Vec<T, Pairs::lane> y[group.size];
+    KERNOPS_UNROLL
+    for (int u = 0; u < group.size; ++u) y[u] = load<Pairs::lane>(lanes + (n + u) * lane_stride);
+    KERNOPS_UNROLL
+    for (int r = 0; r < R; ++r) {
+      typename Pairs::F f[group.size];
+      typename Pairs::W w[group.size];
+      KERNOPS_UNROLL
+      for (int u = 0; u < group.size; ++u) Pairs::pair(o, x[r], y[u], f[u], w[u]);
+      state[r].add(f, w, first + n, group.size);
+    }
+  };
+  constexpr int group = Row::group, unrolled = group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4;
+  const int whole = count / group * group;
+  KERNOPS_UNROLL_BY(unrolled)
+  for (int n = 0; n < whole; n += group) some(n, Group<group>());
+  if (group > 1)
+    for (int n = whole; n < count; ++n) some(n, Group<1>());
+}
+
 template <class Formula, class Row, int R, int threads> __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
+  using Near = typename Formula::Near;
   constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane), tile = threads;
   __shared__ alignas(16) T lanes[tile * lane_stride];
 
-  const auto once_values = load<Formula::once>(static_cast<const T*>(job.once));
+  const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
   const long long first = job.row_begin + blockIdx.x * (long long)(threads * R) + threadIdx.x;
-  Vec<T, Formula::row> x[R];
+  const auto row_item = [&](int r) {
+    const long long row = first + r * threads;
+    return static_cast<const T*>(job.rows) + (row < job.row_end ? row : job.row_begin) * row_stride;
+  };
+  Vec<T, Near::row> x[R];
   Row state[R];
+  bool rows_near = true;
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
-    const long long row = first + r * threads;
-    x[r] = load<Formula::row>(static_cast<const T*>(job.rows) + (row < job.row_end ? row : job.row_begin) * row_stride);
+    x[r] = load<Near::row>(row_item(r));
+    rows_near = rows_near && is_near(x[r].v[0]);
     state[r].start();
   }
 
@@ -147,37 +189,20 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
   for (long long lane = begin; lane < end; lane += tile) {
     const int count = end - lane < tile ? int(end - lane) : tile;
     const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
+    bool near = rows_near;
     __syncthreads();
-    for (int n = threadIdx.x; n < count * lane_stride; n += threads) lanes[n] = from[n];
-    __syncthreads();
-
-    constexpr int group = Row::group;
-    const int whole = count / group * group;
-    KERNOPS_UNROLL_BY(group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4)
-    for (int n = 0; n < whole; n += group) {
-      Vec<T, Formula::lane> y[group];
-      KERNOPS_UNROLL
-      for (int u = 0; u < group; ++u) y[u] = load<Formula::lane>(lanes + (n + u) * lane_stride);
-      KERNOPS_UNROLL
-      for (int r = 0; r < R; ++r) {
-        typename Formula::F f[group];
-        typename Formula::W w[group];
-        KERNOPS_UNROLL
-        for (int u = 0; u < group; ++u) Formula::pair(once_values, x[r], y[u], f[u], w[u]);
-        state[r].add(f, w, int(lane) + n, group);
-      }
+    for (int n = threadIdx.x; n < count * lane_stride; n += threads) {
+      lanes[n] = from[n];
+      if (Formula::expands && n % lane_stride == 0) near = near && is_near(lanes[n]);
     }
-    if (group > 1)
-      for (int n = whole; n < count; ++n) {
-        const auto y = load<Formula::lane>(lanes + n * lane_stride);
-        KERNOPS_UNROLL
-        for (int r = 0; r < R; ++r) {
-          typename Formula::F f[1];
-          typename Formula::W w[1];
-          Formula::pair(once_values, x[r], y, f[0], w[0]);
-          state[r].add(f, w, int(lane) + n, 1);
-        }
-      }
+    if (__syncthreads_and(near || !Formula::expands)) {
+      meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
+    } else if constexpr (Formula::expands) {
+      Vec<T, Formula::row> exact[R];
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
+      meet<Formula>(once_values, exact, state, lanes, lane_stride, int(lane), count);
+    }
     KERNOPS_UNROLL
     for (int r = 0; r < R; ++r) state[r].settle();
   }
@@ -185,7 +210,7 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    if (row < job.row_end) hand_over(job, row, state[r]);
+    if (row < job.row_end) hand_over<Formula>(job, row, state[r]);
   }
   const long long block_begin = first - threadIdx.x, block_end = block_begin + threads * R;
   merge_if_last<Row>(job, block_begin, block_end < job.row_end ? block_end : job.row_end);
@@ -218,10 +243,11 @@ template <class Row> __device__ void merge_chunks(const PairJob& job) {
   }
 #define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
   KERNOPS_PLACES(Formula)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_pairs(kernops::PairJob job) {                      \
+  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
+      kernops_pairs(kernops::PairJob job) {                                                                        \
     kernops::map_reduce<Formula, Row, R, threads>(job);                                                            \
   }                                                                                                                \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }     \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA

@@ -42,37 +42,65 @@ template <class Formula, int C> struct Block {
   __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
 };
 
-template <class Formula, class Row, int C> __device__ void map_reduce_wide(const PairJob& job) {
+// Gives each group of a row's pairs with a tile to take(f, w, first lane, how many).
+template <class Pairs, int C, int group, class T, class O, class X, class Take>
+__device__ __forceinline__ void pass(const TilePlace<T>& at, const O& o, const X& x, T* shared, Take take) {
+  using Values = TileValues<T, C, typename Pairs::Contractions>;
+  Values::compute(at, o, shared);
+  KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+  for (int n = 0; n < at.lane_count; n += group) {
+    typename Pairs::F f[group];
+    typename Pairs::W w[group];
+    KERNOPS_UNROLL
+    for (int u = 0; u < group; ++u) {
+      const int lane = n + u < at.lane_count ? n + u : n;
+      const auto y = load<Pairs::kept_lane>(at.lanes + lane * (long long)at.lane_stride);
+      Pairs::pair(o, x, y, Values::of(shared, lane, threadIdx.x), f[u], w[u]);
+    }
+    take(f, w, n, at.lane_count - n < group ? at.lane_count - n : group);
+  }
+}
+
+// Takes the tiles of a block one after another: done(at, lane) after each, at least once where there are no lanes.
+template <class Formula, int C, int group, class Take, class Done>
+__device__ __forceinline__ void for_tiles(const PairJob& job, Take take, Done done) {
   using T = typename Formula::T;
+  using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
-  using Values = TileValues<T, C, typename Formula::Contractions>;
-  __shared__ alignas(16) T shared[Values::room()];
+  constexpr int of_pairs = TileValues<T, C, typename Formula::Contractions>::room(),
+                of_near = TileValues<T, C, typename Near::Contractions>::room();
+  __shared__ alignas(16) T shared[of_pairs > of_near ? of_pairs : of_near];
 
   const Block<Formula, C> block(job);
   const auto o = load<Formula::kept_once>(block.once());
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
+  for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
+    const TilePlace<T> at = block.place(lane);
+    const auto take_here = [&](const auto& f, const auto& w, int n, int count) { take(shared, lane, f, w, n, count); };
+    const bool own_lane = int(threadIdx.x) < at.lane_count;
+    const bool near = is_near(x.v[0]) && (!own_lane || is_near(at.lanes[threadIdx.x * (long long)at.lane_stride]));
+    if (at.lane_count > 0) {
+      if (Formula::expands && __syncthreads_and(near))
+        pass<Near, C, group>(at, o, x, shared, take_here);
+      else
+        pass<Formula, C, group>(at, o, x, shared, take_here);
+    }
+    __syncthreads();
+    done(block, at, o, shared, lane);
+  }
+}
+
+template <class Formula, class Row, int C> __device__ void map_reduce_wide(const PairJob& job) {
   Row state;
   state.start();
-  for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
-    const TilePlace<T> at = block.place(lane);
-    Values::compute(at, o, shared);
-    constexpr int group = Row::group;
-    KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
-    for (int n = 0; n < at.lane_count; n += group) {
-      typename Formula::F f[group];
-      typename Formula::W w[group];
-      KERNOPS_UNROLL
-      for (int u = 0; u < group; ++u) {
-        const int lane_here = n + u < at.lane_count ? n + u : n;
-        const auto y = load<Formula::kept_lane>(at.lanes + lane_here * (long long)at.lane_stride);
-        Formula::pair(o, x, y, Values::of(shared, lane_here, threadIdx.x), f[u], w[u]);
-      }
-      state.add(f, w, int(lane) + n, at.lane_count - n < group ? at.lane_count - n : group);
-    }
-    state.settle();
-    __syncthreads();
-  }
-  if (int(threadIdx.x) < block.row_count) hand_over(job, block.first + threadIdx.x, state);
+  for_tiles<Formula, C, Row::group>(
+      job,
+      [&](auto, long long lane, const auto& f, const auto& w, int n, int count) {
+        state.add(f, w, int(lane) + n, count);
+      },
+      [&](const auto&, const auto&, const auto&, auto, long long) { state.settle(); });
+  const Block<Formula, C> block(job);
+  if (int(threadIdx.x) < block.row_count) hand_over<Formula>(job, block.first + threadIdx.x, state);
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
@@ -87,12 +115,12 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// Adds number x vector for the pairs of a tile; numbers[lane * rows + row]. The totals stay in global memory,
+// Adds number x vector for the pairs of a tile; numbers[lane * stride + row]. The totals stay in global memory,
 // rows side by side, entry after entry.
 template <class Formula, class Row, int C, class O>
 __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
                        const typename Formula::T* numbers, Row* totals, long long total_stride,
-                       bool first_tile) {
+                       bool first_tile, bool last_tile) {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Terms = typename Formula::Spread;
@@ -127,7 +155,7 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
       Vec<T, Lanes::room> y[E];
       KERNOPS_UNROLL
       for (int r = 0; r < R; r += quad) {
-        const auto some = few<quad>(numbers + lane * Tile::rows + Tile::row(r));
+        const auto some = few<quad>(numbers + lane * Tile::stride + Tile::row(r));
         KERNOPS_UNROLL
         for (int e = 0; e < quad; ++e) number[r + e][0].v[0] = some.v[e];
       }
@@ -153,6 +181,9 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
         total = kept;
       total.absorb(sum[r][e]);
       total.settle();
+      if constexpr (Formula::factor >= 0)
+        if (last_tile && at.lane_count > 0)
+          total.scale(at.rows[Tile::row(r) * (long long)at.row_stride + Formula::factor]);
       kept = total;
     }
   }
@@ -160,31 +191,18 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
 
 template <class Formula, class Row, int C> __device__ void map_reduce_spread(const PairJob& job) {
   using T = typename Formula::T;
-  using Tile = PairTile<T, C>;
-  using Values = TileValues<T, C, typename Formula::Contractions>;
-  __shared__ alignas(16) T shared[Values::room()];
-
-  const Block<Formula, C> block(job);
-  const auto o = load<Formula::kept_once>(block.once());
-  const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   const long long rows = job.partial_rows;
-  Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + block.first;
-  // at least once, so that an empty sum is one too
-  for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
-    const TilePlace<T> at = block.place(lane);
-    if (at.lane_count > 0) Values::compute(at, o, shared);
-    KERNOPS_UNROLL_BY(4)
-    for (int n = 0; n < at.lane_count; ++n) {
-      typename Formula::F f;
-      typename Formula::W w;
-      const auto y = load<Formula::kept_lane>(at.lanes + n * (long long)at.lane_stride);
-      Formula::pair(o, x, y, Values::of(shared, n, threadIdx.x), f, w);
-      shared[n * Tile::rows + threadIdx.x] = f[0];
-    }
-    __syncthreads();
-    spread<Formula, Row, C>(at, o, shared, totals, rows, lane == block.begin);
-    __syncthreads();
-  }
+  for_tiles<Formula, C, 1>(
+      job,
+      [](T* shared, long long, const auto& f, const auto&, int n, int) {
+        shared[n * PairTile<T, C>::stride + threadIdx.x] = f[0][0];
+      },
+      [&](const auto& block, const auto& at, const auto& o, T* shared, long long lane) {
+        Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + block.first;
+        spread<Formula, Row, C>(at, o, shared, totals, rows, lane == block.begin,
+                                lane + PairTile<T, C>::lanes >= block.end);
+        __syncthreads();
+      });
 }
 
 // One thread a row: joins the chunks of each entry.
@@ -202,11 +220,12 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   }
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                         \
-  KERNOPS_PLACES(Formula)                                                                             \
-  extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) {             \
-    kernops::map_reduce_wide<Formula, Row, C>(job);                                                   \
-  }                                                                                                   \
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                                  \
+  KERNOPS_PLACES(Formula)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(128, sizeof(T) == 8 ? 3 : 0)                                    \
+      kernops_pairs(kernops::PairJob job) {                                                                    \
+    kernops::map_reduce_wide<Formula, Row, C>(job);                                                            \
+  }                                                                                                            \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 #define KERNOPS_SPREAD_KERNELS(Formula, Row, C)                                           \

@@ -54,6 +54,20 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
   return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
 }
 
+// An exponent c |x - y|^2, expanded: both norms and, entry by entry, the inner product of -2 c x and y.
+template <class T, int D>
+KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x, const Vec<T, D>& y) {
+  T sum = row_norm.v[0] + lane_norm.v[0];
+  KERNOPS_UNROLL
+  for (int k = 0; k < D; ++k) sum += x.v[k] * y.v[k];
+  return {sum};
+}
+template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
+
+// Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
+// at most, about what rounding its coordinates to T had made. Not for NaN.
+template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
+
 // The same from memory to memory, for what is done once an item.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
