@@ -13,7 +13,7 @@
 namespace kernops {
 namespace cuda {
 
-// ---- text and code (cuda.cpp, cuda_source.cpp, cuda_cache.cpp)
+// ---- text and code (cuda_shape.cpp, cuda_source.cpp, cuda_cache.cpp)
 // -----------------------------------------------------------------------------------------------
 
 // How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
