@@ -1,0 +1,187 @@
+// The plan of segments (segment_job.h), from their offsets or from the keys of the values.
+#pragma once
+#include <kernops/segment_job.h>
+#include <kernops/segment_sources.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+struct OffsetsJob {
+  SegmentPlan plan;
+  const long long* offsets;  // segments + 1, ascending, none equal; value 0 of the plan is number `first`
+  long long first;
+  int segments;              // that end among the values of the plan, from offsets[0] on
+};
+
+// One thread a tile edge: how many segments end before it.
+template <int size> __device__ void plan_limits(const OffsetsJob& job) {
+  const int tile = blockIdx.x * blockDim.x + threadIdx.x;
+  if (tile > job.plan.tiles) return;
+  const long long edge = job.first + (long long)tile * size;
+  int low = 0, high = job.segments;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (job.offsets[middle + 1] <= edge) low = middle + 1;
+    else high = middle;
+  }
+  job.plan.limits[tile] = low;
+}
+
+// One block a tile: its bits.
+template <int size> __device__ void plan_ends(const OffsetsJob& job) {
+  __shared__ unsigned bits[size / 32];
+  const int tile = blockIdx.x, end = job.plan.limits[tile + 1];
+  for (int n = threadIdx.x; n < size / 32; n += blockDim.x) bits[n] = 0;
+  __syncthreads();
+  for (int s = job.plan.limits[tile] + threadIdx.x; s < end; s += blockDim.x) {
+    const int at = int(job.offsets[s + 1] - 1 - job.first - (long long)tile * size);
+    atomicOr(&bits[at / 32], 1u << at % 32);
+  }
+  __syncthreads();
+  for (int n = threadIdx.x; n < size / 32; n += blockDim.x) job.plan.ends[tile * (size / 32) + n] = bits[n];
+}
+
+// One thread a tile edge.
+template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
+  const int tile = blockIdx.x * blockDim.x + threadIdx.x;
+  if (tile > plan.tiles) return;
+  const int row = plan.limits[tile];
+  int low = 0, high = tile;  // the first tile with as many ends before it
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (plan.limits[middle] < row) low = middle + 1;
+    else high = middle;
+  }
+  plan.opens[tile] = low > 0 && ends_at(plan, low * size - 1) ? low + 1 : low;
+}
+
+// Keys, equal ones side by side: a run of them is a segment.
+struct KeysJob {
+  SegmentPlan plan;
+  const void* keys;
+  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
+  void* firsts;        // the key of each run
+  long long* offsets;  // where each run begins, and where the last one ends; may be null
+};
+
+// A nibble of each lane, joined to the bits of 4 * N lanes' values in a row.
+template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
+  unsigned word = some << lane_id() * quad % 32;
+  KERNOPS_UNROLL
+  for (int by = 1; by < 32 / quad; by *= 2) word |= __shfl_xor_sync(all_lanes, word, by);
+  return word;
+}
+
+// One block a tile: its bits, the keys of its runs, and how many these are.
+template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
+  constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
+  __shared__ int counts[warps];
+  const int warp = threadIdx.x / 32, lane = lane_id(), tile = blockIdx.x, first = tile * size + warp * across;
+  const int last = job.plan.count - 1;
+
+  SegmentJob source{};
+  source.x = job.keys, source.plan = job.plan;
+  typename Contiguous<Key>::template Fetch<VT> values;
+  if (first <= last) values.load(source, 0, first, nullptr);
+  const Key beyond = static_cast<const Key*>(job.keys)[first + across < last ? first + across : last];
+
+  unsigned ends[loads];
+  int count = 0;
+  KERNOPS_UNROLL
+  for (int l = 0; l < loads; ++l) {
+    const int above = l + 1 < loads ? l + 1 : 0;
+    const Key in_lane = __shfl_down_sync(all_lanes, values.v[l * quad], 1);
+    const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, values.v[above * quad], 0) : beyond;
+    ends[l] = 0;
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e) {
+      const Key next = e + 1 < quad ? values.v[(l * quad + e + 1) % VT] : lane < 31 ? in_lane : in_load;
+      const int n = first + values.position(l * quad + e);
+      ends[l] |= unsigned(n == last || (n < last && values.v[l * quad + e] != next)) << e;
+    }
+    count += __popc(ends[l]);
+    const unsigned word = word_of<quad>(ends[l]);
+    if (lane % (32 / quad) == 0) job.plan.ends[(first + values.position(l * quad)) / 32] = word;
+  }
+
+  const int all = __shfl_sync(all_lanes, sum_below(count) + count, 31);
+  if (lane == 31) counts[warp] = all;
+  __syncthreads();
+  int to = tile * size;
+  for (int n = 0; n < warp; ++n) to += counts[n];
+  if (threadIdx.x == 32 * (warps - 1)) job.plan.limits[tile] = to - tile * size + all;
+  KERNOPS_UNROLL
+  for (int l = 0; l < loads; ++l) {
+    if (!__any_sync(all_lanes, ends[l] != 0)) continue;
+    const int mine = __popc(ends[l]), before = sum_below(mine);
+    int at = to + before;
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e)
+      if (ends[l] >> e & 1) static_cast<Key*>(job.loose)[at++] = values.v[l * quad + e];
+    to += __shfl_sync(all_lanes, before + mine, 31);
+  }
+}
+
+// One block: the number of each tile becomes that of all tiles before it.
+template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
+  __shared__ int sums[threads / 32 + 1];
+  const int each = (plan.tiles + threads - 1) / threads, begin = threadIdx.x * each;
+  const int end = begin + each < plan.tiles ? begin + each : plan.tiles;
+  int mine = 0;
+  KERNOPS_UNROLL_BY(16)
+  for (int n = begin; n < end; ++n) mine += plan.limits[n];
+  int before = sum_below(mine);
+  if (lane_id() == 31) sums[threadIdx.x / 32] = before + mine;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const int theirs = threadIdx.x < threads / 32 ? sums[threadIdx.x] : 0;
+    sums[threadIdx.x] = sum_below(theirs);
+  }
+  __syncthreads();
+  before += sums[threadIdx.x / 32];
+  KERNOPS_UNROLL_BY(8)
+  for (int n = begin; n < end; ++n) {
+    const int count = plan.limits[n];
+    plan.limits[n] = before;
+    before += count;
+  }
+  if (end == plan.tiles && begin < end) plan.limits[plan.tiles] = before;
+}
+
+// One warp a tile: what is kept of each run, closed up.
+template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
+  const int tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (tile >= job.plan.tiles) return;
+  const int row = job.plan.limits[tile], count = job.plan.limits[tile + 1] - row;
+  for (int n = lane_id(); n < count; n += 32)
+    static_cast<Key*>(job.firsts)[row + n] = static_cast<const Key*>(job.loose)[tile * size + n];
+  if (!job.offsets) return;
+  if (tile == 0 && lane_id() == 0) job.offsets[0] = 0;
+  int to = row + 1;
+  for (int first = 0; first < size / 32; first += 32) {
+    const int n = first + lane_id();
+    unsigned word = count > 0 && n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
+    const int mine = __popc(word), before = sum_below(mine);
+    for (int at = to + before; word; word &= word - 1) job.offsets[at++] = (long long)tile * size + n * 32 + __ffs(word);
+    to += __shfl_sync(all_lanes, before + mine, 31);
+  }
+}
+
+// The entry points: of the plan of tiles of this size, and of plans from keys.
+#define KERNOPS_SEGMENT_PLAN(size)                                                                                 \
+  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { kernops::plan_limits<size>(job); }     \
+  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) { kernops::plan_ends<size>(job); }         \
+  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) { kernops::plan_opens<size>(job.plan); }
+#define KERNOPS_KEYS_PLAN(Key, VT, warps)                                                                          \
+  extern "C" __global__ void __launch_bounds__(32 * warps) kernops_plan_keys(kernops::KeysJob job) {               \
+    kernops::plan_keys<Key, VT, warps>(job);                                                                       \
+  }                                                                                                                \
+  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {                     \
+    kernops::plan_scan<1024>(job.plan);                                                                            \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                                           \
+    kernops::plan_firsts<Key, 32 * VT * warps>(job);                                                               \
+  }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
