@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "backend.h"
+#include "cpu.h"
 
 namespace kernops {
 namespace cpu {
@@ -38,11 +38,15 @@ const std::vector<const Engine*>& engines() {
   return all;
 }
 
+}  // namespace
+
 const Engine& engine_for(const std::string& isa) {
   for (const Engine* engine : engines())
     if (isa.empty() || isa == engine->name) return *engine;
   throw std::invalid_argument("this machine does not have the instruction set '" + isa + "'");
 }
+
+namespace {
 
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 

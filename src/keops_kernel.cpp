@@ -1,7 +1,7 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
 #include "gpu_matrix.h"
+#include "watch.h"
 
-#include <chrono>
 #include <memory>
 
 using namespace kernops;
@@ -85,20 +85,6 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
                      program.variables[n].name + "` has " + std::to_string(inputs[n].points));
   }
   return first < 0 ? 1 : inputs[first].points;
-}
-
-void check_interrupt(void*) { R_CheckUserInterrupt(); }
-
-// Asked often, looks at R ten times a second; R_ToplevelExec keeps R's jump from passing through C++.
-std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
-  using Clock = std::chrono::steady_clock;
-  auto last = std::make_shared<Clock::time_point>(Clock::now());
-  return [=](double fraction) {
-    if (Clock::now() - *last < std::chrono::milliseconds(100)) return true;
-    *last = Clock::now();
-    if (progress.isNotNull()) Rcpp::as<Rcpp::Function>(progress)(fraction);
-    return R_ToplevelExec(check_interrupt, nullptr) != FALSE;
-  };
 }
 
 // Indices come from the engine as numbers from 1, with 0 for none. KMin_ArgKMin and the like hold them in

@@ -113,8 +113,9 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
   }
 };
 
-// The K smallest of each entry, ascending, the earlier first among equals, NaN last; j = -1 marks a free place.
-template <class T, int F, int K, int first, int last> struct KSmallestRow {
+// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals, NaN
+// last; j = -1 marks a free place. Largest values are kept with their signs changed.
+template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = 1;
   T v[F][K], worst[F];  // what x must be below; NaN while there are free places
   int j[F][K];
@@ -145,10 +146,10 @@ template <class T, int F, int K, int first, int last> struct KSmallestRow {
     for (int u = 0; u < N; ++u)
       KERNOPS_UNROLL
       for (int k = 0; k < F; ++k)
-        if (u < n) insert(f[u][k], index + u, k);
+        if (u < n) insert(T(sign) * f[u][k], index + u, k);
   }
   KERNOPS_FN void settle() {}
-  KERNOPS_FN void merge(const KSmallestRow& o) {
+  KERNOPS_FN void merge(const KExtremeRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k)
       for (int n = 0; n < K; ++n)
@@ -159,7 +160,7 @@ template <class T, int F, int K, int first, int last> struct KSmallestRow {
     for (int k = 0; k < F; ++k)
       KERNOPS_UNROLL
       for (int n = 0; n < K; ++n) {
-        if (first == 0) out[(n * F + k) * stride] = v[k][n];
+        if (first == 0) out[(n * F + k) * stride] = T(sign) * v[k][n];
         if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
       }
   }
@@ -178,9 +179,18 @@ template <class T, int F, int W, int K> using ArgMin = EntrywiseRow<T, ExtremeAt
 template <class T, int F, int W, int K> using ArgMax = EntrywiseRow<T, ExtremeAt<-1, 1, 1>, F, 0>;
 template <class T, int F, int W, int K> using MinArgMin = EntrywiseRow<T, ExtremeAt<1, 0, 1>, F, 0>;
 template <class T, int F, int W, int K> using MaxArgMax = EntrywiseRow<T, ExtremeAt<-1, 0, 1>, F, 0>;
-template <class T, int F, int W, int K> using KMin = KSmallestRow<T, F, K, 0, 0>;
-template <class T, int F, int W, int K> using ArgKMin = KSmallestRow<T, F, K, 1, 1>;
-template <class T, int F, int W, int K> using KMinArgKMin = KSmallestRow<T, F, K, 0, 1>;
+template <class T, int F, int W, int K> using KMin = KExtremeRow<T, F, K, 1, 0, 0>;
+template <class T, int F, int W, int K> using ArgKMin = KExtremeRow<T, F, K, 1, 1, 1>;
+template <class T, int F, int W, int K> using KMinArgKMin = KExtremeRow<T, F, K, 1, 0, 1>;
+template <class T, int F, int W, int K> using KMax = KExtremeRow<T, F, K, -1, 0, 0>;
+template <class T, int F, int W, int K> using ArgKMax = KExtremeRow<T, F, K, -1, 1, 1>;
+template <class T, int F, int W, int K> using KMaxArgKMax = KExtremeRow<T, F, K, -1, 0, 1>;
+template <class T, int F, int W, int K> using Prod = EntrywiseRow<T, Product, F, 0>;
+template <class T, int F, int W, int K> using Mean = EntrywiseRow<T, kernops::Mean, F, 0>;
+template <class T, int F, int W, int K> using Var = EntrywiseRow<T, Variance, F, 0>;
+template <class T, int F, int W, int K> using Any = EntrywiseRow<T, kernops::Any, F, 0>;
+template <class T, int F, int W, int K> using All = EntrywiseRow<T, kernops::All, F, 0>;
+template <class T, int F, int W, int K> using Count = EntrywiseRow<T, CountAll, F, 0>;
 }  // namespace engines
 
 }  // namespace KERNOPS_ISA

@@ -135,6 +135,25 @@ template <class T> struct IntPack {
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
 
+// Lane i is lane i + by, counted around.
+template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
+#ifdef __clang__
+  P moved;
+  for (int i = 0; i < P::width; ++i) moved.v[i] = x.v[(i + by) % P::width];
+  return moved;
+#else
+  using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
+  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
+#endif
+}
+
+// The whole numbers that the lanes are.
+template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
+  IntPack<T> n;
+  for (int i = 0; i < Pack<T>::width; ++i) n.v[i] = typename IntPack<T>::Scalar(x.v[i]);
+  return n;
+}
+
 // A second argument from which T is not deduced, so that a number converts.
 template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
