@@ -3,9 +3,7 @@
 // one: along the warp, then along the block, then from tile to tile (the spine). Everything is joined in order, at
 // places that the tiles alone decide: the same bits on every run. A neutral value is never needed.
 #pragma once
-#include <kernops/segment_job.h>
 #include <kernops/segment_ops.cuh>
-#include <kernops/segment_sources.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -15,24 +13,24 @@ template <class S> __device__ __forceinline__ S from_below(const S& s, int by) {
   constexpr int words = sizeof(S) / 4;
   static_assert(sizeof(S) % 4 == 0, "states are exchanged in words");
   unsigned all[words];
-  __builtin_memcpy(all, &s, sizeof(S));
+  memcpy(all, &s, sizeof(S));
   KERNOPS_UNROLL
   for (int k = 0; k < words; ++k) all[k] = __shfl_up_sync(all_lanes, all[k], by);
   S other;
-  __builtin_memcpy(&other, all, sizeof(S));
+  memcpy(&other, all, sizeof(S));
   return other;
 }
 
 // The bits of values `at` .. `at` + VT - 1.
-template <int VT> struct Bits;
-template <> struct Bits<8> { using type = unsigned char; };
-template <> struct Bits<16> { using type = unsigned short; };
-template <> struct Bits<32> { using type = unsigned; };
+template <int VT> struct EndBits;
+template <> struct EndBits<8> { using type = unsigned char; };
+template <> struct EndBits<16> { using type = unsigned short; };
+template <> struct EndBits<32> { using type = unsigned; };
 template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPlan& plan, int at) {
-  return reinterpret_cast<const typename Bits<VT>::type*>(plan.ends)[at / VT];
+  return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 // Whether the tile begins inside a segment.
-template <int size> __device__ __forceinline__ bool continues(const SegmentJob& job, int tile) {
+template <int size> __device__ __forceinline__ bool continues(const SegmentRun& job, int tile) {
   return tile == 0 ? job.incoming != nullptr : !ends_at(job.plan, tile * size - 1);
 }
 
@@ -109,10 +107,9 @@ template <class Op> __device__ __forceinline__ typename Op::State joined(const t
 }
 
 template <class Op, class Result>
-__device__ __forceinline__ void store(const SegmentJob& job, int column, int row, const typename Op::Staged& staged) {
+__device__ __forceinline__ void store(const SegmentRun& job, int column, int row, const typename Op::Staged& staged) {
   const long long begin = Op::positions ? job.offsets[row] : 0;
-  const long long to = job.rows ? job.rows[row] : row;
-  static_cast<Result*>(job.out)[column * job.out_column + to * job.out_row] = Result(Op::result(staged, begin));
+  static_cast<Result*>(job.out)[column * job.out_column + row] = Result(Op::result(staged, begin));
 }
 
 // The reduction of one tile by a block.
@@ -120,11 +117,12 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
   using State = typename Op::State;
   using Staged = typename Op::Staged;
   using Value = typename Source::Value;
+  static_assert(sizeof(State) <= most_state_bytes, "the host makes room for states");
   static constexpr int across = 32 * VT, size = warps * across;
   static constexpr int turning = Turn<Value, VT>::room * sizeof(Value), staging = across * sizeof(Staged);
   static constexpr int room = turning > staging ? turning : staging;
 
-  static __device__ __forceinline__ void reduce(const SegmentJob& job) {
+  static __device__ __forceinline__ void reduce(const SegmentRun& job) {
     __shared__ alignas(16) char rooms[warps][room];
     __shared__ State carries[warps];
     __shared__ int counts[warps];  // of ends; negative where the last value is one
@@ -132,11 +130,11 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     Staged* rows = reinterpret_cast<Staged*>(rooms[warp]);
 
     typename Source::template Fetch<VT> values;
-    if (first < job.plan.count) values.load(job, column, first, reinterpret_cast<Value*>(rooms[warp]));
+    if (first < job.plan.count) values.load(job, column, tile * size, first);
     const int row = job.plan.limits[tile];
     const unsigned ends = row < job.plan.limits[tile + 1] ? ends_among<VT>(job.plan, first + lane_id() * VT) : 0;
     const bool some = __any_sync(all_lanes, ends != 0);
-    if (some || !Op::commutative || Source::turned) values.turn(reinterpret_cast<Value*>(rooms[warp]));
+    if (some || !Op::commutative) values.turn(reinterpret_cast<Value*>(rooms[warp]));
     __syncwarp();
     WarpPart<Op> part = some ? walk<Op>(values.v, job.first + first, ends, rows) : sum_up<Op, VT>(values, job.first + first);
     if (lane_id() == 31) carries[warp] = part.carry, counts[warp] = part.full >> 31 ? -part.count : part.count;
@@ -167,7 +165,7 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
 // before the first tile, carry n is that of tile n - 1; place `tiles` stands for what follows the last tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
-  const SegmentJob& job;
+  const SegmentRun& job;
   const int column;
 
   __device__ __forceinline__ State carry(int n) const {
@@ -229,13 +227,14 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
   }
 };
 
-// The entry points.
-#define KERNOPS_SEGMENTS(Op, Source, Result, VT, warps)                                                          \
-  extern "C" __global__ void __launch_bounds__(32 * warps) kernops_segments(kernops::SegmentJob job) {           \
-    kernops::SegmentTile<Op, Source, Result, VT, warps>::reduce(job);                                            \
-  }                                                                                                              \
-  extern "C" __global__ void __launch_bounds__(kernops::spine_threads) kernops_spine(kernops::SegmentJob job) {  \
-    kernops::SegmentSpine<Op, Result, 32 * VT * warps, kernops::spine_threads>{job, int(blockIdx.y)}.run();      \
+// The entry points, for VT values a lane.
+#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                                  \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                        \
+      kernops_segments(kernops::SegmentRun job) {                                                                 \
+    kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                   \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(kernops::spine_threads) kernops_spine(kernops::SegmentRun job) {   \
+    kernops::SegmentSpine<Op, Result, kernops::segment_tile, kernops::spine_threads>{job, int(blockIdx.y)}.run(); \
   }
 
 }  // namespace KERNOPS_ISA

@@ -1,4 +1,4 @@
-// What the host hands to the kernels of segments (seg_reduce.cuh, segment_plan.cuh): plain structs, the same for both.
+// What the host hands to the kernels of segments (seg_reduce.cuh, seg_spread.cuh, segment_plan.cuh): plain structs, the same for both.
 #pragma once
 
 namespace kernops {
@@ -12,24 +12,33 @@ struct SegmentPlan {
   int count, tiles;
 };
 
-constexpr int spine_threads = 512;
+constexpr int segment_tile = 4096;  // values
+constexpr int spine_threads = 512, most_state_bytes = 64;
 
-struct SegmentJob {
+struct OffsetsJob {
   SegmentPlan plan;
-  const void* x;           // and what else a source reads
-  const void* weights;
-  const void* order;       // gathered: value n is x[order[n]]
-  const long long* shifts; // indirect: value n of row r is x[n + shifts[r]]
-  long long x_row, x_column, v_row;
-  const long long* offsets;  // row r has the values offsets[r] .. offsets[r + 1] - 1, less `first`
-  const long long* rows;     // where row r of the plan goes; null: to row r
-  long long first;           // what value 0 of the plan is called
-  void *out;
-  long long out_column, out_row;
-  void *carries, *heads;     // a state for each tile: of the segment that it leaves open, of the one that it closes first
-  const void* incoming;      // the state of the segment that is open before the first tile, or null
-  void* outgoing;            // of the one that is open after the last; may be null
-  int columns;
+  const long long* offsets;  // segments + 1, ascending, none equal
+  long long first;           // the number of the plan's first value
+  int segments;              // that end among the values of the plan, from offsets[0] on
+};
+
+struct SegmentRun {
+  SegmentPlan plan;
+  long long first;          // value n of the plan is number first + n of all; in column c it
+  const void* x;            // is x[at * x_row + c * x_column], where `at` is that number m,
+  const unsigned* order;    // or order[m],
+  const long long* shifts;  // or m + shifts[its segment]; times
+  const double* weights;    // weights[at * weights_row], if it has one, times
+  double alpha;
+  long long x_row, x_column, weights_row;
+  const long long* offsets;    // where segment r of the plan begins
+  void* out;                   // of segment r and column c at out[c * out_column + r]
+  long long out_column;
+  void *carries, *heads;       // a state for each tile: of the segment that it leaves open, of the one that it closes first
+  const void* incoming;        // the state of the segment that is open before the first tile, or null
+  void* outgoing;              // of the one that is open after the last; may be null
+  double* softmax;             // goes to softmax[at + c * softmax_column]
+  long long softmax_column;
 };
 
 }  // namespace kernops

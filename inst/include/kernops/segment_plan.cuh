@@ -6,13 +6,6 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-struct OffsetsJob {
-  SegmentPlan plan;
-  const long long* offsets;  // segments + 1, ascending, none equal; value 0 of the plan is number `first`
-  long long first;
-  int segments;              // that end among the values of the plan, from offsets[0] on
-};
-
 // One thread a tile edge: how many segments end before it.
 template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
@@ -47,6 +40,7 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   if (tile > plan.tiles) return;
   const int row = plan.limits[tile];
   int low = 0, high = tile;  // the first tile with as many ends before it
+  if (tile > 0 && plan.limits[tile - 1] < row) low = tile;
   while (low < high) {
     const int middle = (low + high) / 2;
     if (plan.limits[middle] < row) low = middle + 1;
@@ -72,80 +66,85 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   return word;
 }
 
+// Numbers below 256 of up to eight kinds are summed in one go, a byte each.
+template <int kinds> struct Bytes { using type = unsigned long long; };
+template <> struct Bytes<4> { using type = unsigned; };
+template <> struct Bytes<2> { using type = unsigned; };
+
 // One block a tile: its bits, the keys of its runs, and how many these are.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
+  using Counts = typename Bytes<loads>::type;
+  __shared__ Key rooms[warps][across];
   __shared__ int counts[warps];
   const int warp = threadIdx.x / 32, lane = lane_id(), tile = blockIdx.x, first = tile * size + warp * across;
   const int last = job.plan.count - 1;
 
-  SegmentJob source{};
+  SegmentRun source{};
   source.x = job.keys, source.plan = job.plan;
-  typename Contiguous<Key>::template Fetch<VT> values;
-  if (first <= last) values.load(source, 0, first, nullptr);
+  typename Contiguous<Key>::template Fetch<VT> keys;
+  if (first <= last) keys.load(source, 0, 0, first);
   const Key beyond = static_cast<const Key*>(job.keys)[first + across < last ? first + across : last];
 
   unsigned ends[loads];
-  int count = 0;
+  Counts mine = 0;
   KERNOPS_UNROLL
   for (int l = 0; l < loads; ++l) {
-    const int above = l + 1 < loads ? l + 1 : 0;
-    const Key in_lane = __shfl_down_sync(all_lanes, values.v[l * quad], 1);
-    const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, values.v[above * quad], 0) : beyond;
-    ends[l] = 0;
+    const Key* v = keys.v + l * quad;
+    const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1);
+    const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, keys.v[(l + 1) % loads * quad], 0) : beyond;
+    ends[l] = unsigned(v[quad - 1] != (lane < 31 ? in_lane : in_load)) << (quad - 1);
     KERNOPS_UNROLL
-    for (int e = 0; e < quad; ++e) {
-      const Key next = e + 1 < quad ? values.v[(l * quad + e + 1) % VT] : lane < 31 ? in_lane : in_load;
-      const int n = first + values.position(l * quad + e);
-      ends[l] |= unsigned(n == last || (n < last && values.v[l * quad + e] != next)) << e;
+    for (int e = 0; e + 1 < quad; ++e) ends[l] |= unsigned(v[e] != v[e + 1]) << e;
+    const int at = first + keys.position(l * quad);
+    if (at + quad > last) {  // the last key ends a run, nothing does after it
+      const int left = last - at;
+      ends[l] = left < 0 ? 0 : (ends[l] & ((1u << left) - 1)) | 1u << left;
     }
-    count += __popc(ends[l]);
+    mine |= Counts(__popc(ends[l])) << 8 * l;
     const unsigned word = word_of<quad>(ends[l]);
-    if (lane % (32 / quad) == 0) job.plan.ends[(first + values.position(l * quad)) / 32] = word;
+    if (lane % (32 / quad) == 0) job.plan.ends[at / 32] = word;
   }
 
-  const int all = __shfl_sync(all_lanes, sum_below(count) + count, 31);
-  if (lane == 31) counts[warp] = all;
-  __syncthreads();
-  int to = tile * size;
-  for (int n = 0; n < warp; ++n) to += counts[n];
-  if (threadIdx.x == 32 * (warps - 1)) job.plan.limits[tile] = to - tile * size + all;
+  const Counts before = sum_below(mine), all = __shfl_sync(all_lanes, before + mine, 31);
+  int row = 0;
   KERNOPS_UNROLL
   for (int l = 0; l < loads; ++l) {
-    if (!__any_sync(all_lanes, ends[l] != 0)) continue;
-    const int mine = __popc(ends[l]), before = sum_below(mine);
-    int at = to + before;
+    int to = row + int(before >> 8 * l & 255);
     KERNOPS_UNROLL
     for (int e = 0; e < quad; ++e)
-      if (ends[l] >> e & 1) static_cast<Key*>(job.loose)[at++] = values.v[l * quad + e];
-    to += __shfl_sync(all_lanes, before + mine, 31);
+      if (ends[l] >> e & 1) rooms[warp][to++] = keys.v[l * quad + e];
+    row += int(all >> 8 * l & 255);
   }
+  if (lane == 0) counts[warp] = row;
+  __syncthreads();
+  int to = 0;
+  for (int n = 0; n < warp; ++n) to += counts[n];
+  if (threadIdx.x == 32 * (warps - 1)) job.plan.limits[tile] = to + row;
+  for (int n = lane; n < row; n += 32) static_cast<Key*>(job.loose)[tile * size + to + n] = rooms[warp][n];
 }
 
 // One block: the number of each tile becomes that of all tiles before it.
 template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
-  __shared__ int sums[threads / 32 + 1];
-  const int each = (plan.tiles + threads - 1) / threads, begin = threadIdx.x * each;
-  const int end = begin + each < plan.tiles ? begin + each : plan.tiles;
-  int mine = 0;
+  constexpr int warps = threads / 32;
+  __shared__ int sums[32];
+  const int each = (plan.tiles + threads - 1) / threads * 32, begin = threadIdx.x / 32 * each;
+  const auto number = [&](int n) { return n < plan.tiles ? plan.limits[n] : 0; };
+  int sum = 0;
   KERNOPS_UNROLL_BY(16)
-  for (int n = begin; n < end; ++n) mine += plan.limits[n];
-  int before = sum_below(mine);
-  if (lane_id() == 31) sums[threadIdx.x / 32] = before + mine;
+  for (int n = begin; n < begin + each; n += 32) sum += number(n + lane_id());
+  sum = __shfl_sync(all_lanes, sum_below(sum) + sum, 31);
+  if (lane_id() == 0) sums[threadIdx.x / 32] = sum;
   __syncthreads();
-  if (threadIdx.x < 32) {
-    const int theirs = threadIdx.x < threads / 32 ? sums[threadIdx.x] : 0;
-    sums[threadIdx.x] = sum_below(theirs);
+  const int theirs = lane_id() < warps ? sums[lane_id()] : 0;
+  int before = __shfl_sync(all_lanes, sum_below(theirs), threadIdx.x / 32);
+  KERNOPS_UNROLL_BY(4)
+  for (int n = begin; n < begin + each; n += 32) {
+    const int mine = number(n + lane_id()), below = sum_below(mine);
+    if (n + lane_id() <= plan.tiles) plan.limits[n + lane_id()] = before + below;
+    before += __shfl_sync(all_lanes, below + mine, 31);
   }
-  __syncthreads();
-  before += sums[threadIdx.x / 32];
-  KERNOPS_UNROLL_BY(8)
-  for (int n = begin; n < end; ++n) {
-    const int count = plan.limits[n];
-    plan.limits[n] = before;
-    before += count;
-  }
-  if (end == plan.tiles && begin < end) plan.limits[plan.tiles] = before;
+  if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
 }
 
 // One warp a tile: what is kept of each run, closed up.
@@ -168,10 +167,10 @@ template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
 }
 
 // The entry points: of the plan of tiles of this size, and of plans from keys.
-#define KERNOPS_SEGMENT_PLAN(size)                                                                                 \
-  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { kernops::plan_limits<size>(job); }     \
-  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) { kernops::plan_ends<size>(job); }         \
-  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) { kernops::plan_opens<size>(job.plan); }
+#define KERNOPS_SEGMENT_PLAN                                                                                       \
+  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { kernops::plan_limits<kernops::segment_tile>(job); }     \
+  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) { kernops::plan_ends<kernops::segment_tile>(job); }         \
+  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) { kernops::plan_opens<kernops::segment_tile>(job.plan); }
 #define KERNOPS_KEYS_PLAN(Key, VT, warps)                                                                          \
   extern "C" __global__ void __launch_bounds__(32 * warps) kernops_plan_keys(kernops::KeysJob job) {               \
     kernops::plan_keys<Key, VT, warps>(job);                                                                       \
