@@ -1,7 +1,7 @@
 #' Reduce runs of equal keys
 #'
-#' `reduce_by_key()` reduces the values of each run of equal adjacent keys. A key that comes back later begins a new run;
-#' for groups of keys in any order see `g` of [seg_reduce()].
+#' `reduce_by_key()` reduces the values of each run of equal adjacent keys. A key that comes back later begins a new
+#' run; for groups of keys in any order see `g` of [seg_reduce()].
 #'
 #' @inheritParams seg_reduce
 #' @param keys a vector or factor with a key for each value (row) of `x`. `NA` is equal to `NA`.
@@ -10,8 +10,8 @@
 #'   belong together, such as `"Abs(a - b) < 0.5"`.
 #' @param ... arguments of [seg_reduce()], such as `na.rm`, `w` and `empty`.
 #'
-#' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many values each
-#'   run has.
+#' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many
+#'   values each run has.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as of [seg_reduce()].
 #'
@@ -32,7 +32,8 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
   }
   starts <- run_starts(keys, same)
   plan <- make_plan(c(starts, length(keys)), NULL, NULL, NULL, NULL, length(keys), TRUE, "`x`")
-  list(keys = keys[starts + 1], values = seg_reduce(x, plan = plan, op = op, ...), lengths = diff(c(starts, length(keys))))
+  list(keys = keys[starts + 1], values = seg_reduce(x, plan = plan, op = op, ...),
+       lengths = diff(c(starts, length(keys))))
 }
 
 run_starts <- function(keys, same, call = caller_env()) {
@@ -45,7 +46,8 @@ run_starts <- function(keys, same, call = caller_env()) {
   }
   check_text(same, "same", one = TRUE, call = call)
   if (!is.numeric(keys) || is.factor(keys)) {
-    stop_kernops("input", "{.arg same} as a formula needs keys that are numbers, not {.obj_type_friendly {keys}}.", call = call)
+    stop_kernops("input", "{.arg same} as a formula needs keys that are numbers, not {.obj_type_friendly {keys}}.",
+                 call = call)
   }
   if (length(keys) == 0) return(numeric())
   joined <- of_pairs(same, keys[-length(keys)], keys[-1])

@@ -4,8 +4,9 @@
 #' gradient `eta`, of the shape of the result, that gives the gradient of `sum(eta * seg_reduce(x, op = op, ...))` with
 #' respect to `x`.
 #'
-#' `"min"` and `"max"` are differentiated at the first of equal extremes. The gradient of a product is the product of the
-#' other values, also where values are 0. Values in no segment have gradient 0; a value in several (`sources`) the sum.
+#' `"min"` and `"max"` are differentiated at the first of equal extremes. The gradient of a product is the product of
+#' the other values, also where values are 0. Values in no segment have gradient 0; a value in several (`sources`) the
+#' sum.
 #'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
 #'
@@ -44,8 +45,7 @@ by_value <- function(x, eta, plan, rows, op) {
     of_eta <- if (op == "softmax") eta[(k - 1) * rows + value$row] else eta[(k - 1) * length(value$lengths) + owner]
     part <- seg_gradients[[op]](of_x, of_eta, \(v, op) run_plan(as.numeric(v), flat, op), owner, value$lengths)
     if (is.null(plan$sources)) gradient[value$row, k] <- part else {
-      onto <- make_plan(NULL, NULL, factor_of_rows(as.integer(value$row) - 1L, rows), NULL, NULL, NULL, TRUE, "`x`")
-      gradient[, k] <- run_plan(part, onto, "sum")
+      gradient[, k] <- run_plan(part, numbered_plan(as.integer(value$row), rows), "sum")
     }
   }
   gradient

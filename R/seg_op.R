@@ -38,8 +38,11 @@ print.seg_op <- function(x, ...) {
   invisible(x)
 }
 
-# A row of segments.def, or "softmax", or a seg_op.
-check_op <- function(op, call = caller_env()) {
+# The rows of segments.def.
+segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
+
+# A row of segments.def, or one of `more`, or a seg_op.
+check_op <- function(op, name = "op", more = "softmax", call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
-  check_choice(op, "op", c(seg_ops_table()$name, "softmax"), call)
+  check_choice(op, name, c(segment_ops()$name, more), call)
 }

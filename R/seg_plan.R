@@ -4,14 +4,15 @@
 #' values with any operation by it.
 #'
 #' @param offsets where the segments begin, counted from 0 and not decreasing; values before the first are in none. The
-#'   last element is the end where it equals the number of values (as in `dgCMatrix@p`), and the last begin otherwise. Numbers
-#'   above 2^31 are given as doubles or as `bit64::integer64`.
+#'   last element is the end where it equals the number of values (as in `dgCMatrix@p`), and the last begin otherwise.
+#'   Numbers above 2^31 are given as doubles or as `bit64::integer64`.
 #' @param lengths how many values each segment has, one segment after another.
 #' @param g the group of each value: a factor, integers, numbers, strings or logicals in any order, or what
 #'   `collapse::GRP()` returns. There is a segment for each level of a factor, used or not, or for each different key in
 #'   ascending order; values whose key is `NA` are in none, as in [tapply()].
 #' @param sources where each segment begins in the values, counted from 0: segment s has the values
-#'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any order.
+#'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any
+#'   order.
 #' @param n the number of values, where `offsets` or `sources` do not tell.
 #' @param sort `FALSE` puts groups in order of first appearance.
 #'
@@ -38,20 +39,27 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   }
   if (!is.null(n)) n <- check_number_of_values(n, call)
   if (!is.null(sources) && given %in% c("g", "plan")) {
-    stop_kernops("input", "{.arg sources} goes with {.arg offsets} or {.arg lengths}, not with {.arg {given}}.", call = call)
+    stop_kernops("input", "{.arg sources} goes with {.arg offsets} or {.arg lengths}, not with {.arg {given}}.",
+                 call = call)
   }
   made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
                  lengths = list(at = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
-  if (given != "plan") {
-    made <- structure(c(made, list(how = given, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
-  }
+  if (given != "plan") made <- new_plan(given, made, n)
   values <- segments(made)$about$values
   if (!is.null(n) && values != n) {
-    stop_kernops("dim", "{.arg {given}} {if (given == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
+    stop_kernops("dim",
+                 "{.arg {given}} {if (given == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
                  call = call)
   }
   made
 }
+
+new_plan <- function(how, about, n = NULL) {
+  structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
+}
+
+# The plan of groups that have numbers from 1 already.
+numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count = count))
 
 check_number_of_values <- function(n, call) {
   if (is.numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
@@ -78,20 +86,22 @@ segments <- function(plan) {
 # Numbers from 1 of the groups in order, and their names.
 group_numbers <- function(g, sort, call) {
   if (inherits(g, "GRP")) {
-    return(list(at = as.integer(g$group.id), count = g$N.groups, names = do.call(paste, c(unname(as.list(g$groups)), sep = "."))))
+    names <- do.call(paste, c(unname(as.list(g$groups)), sep = "."))
+    return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
   }
   if (!is.atomic(g) || !is.null(dim(g))) {
     stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
                             i = "{.fn interaction} makes one of several."), call = call)
   }
   if (!sort) {
-    keys <- unique(g[!is.na(g)])
+    if (is.factor(g)) g <- as.character(g)
+    keys <- unique(g[!is.na(g) | is.double(g) & is.nan(g)])
     return(list(at = match(g, keys), count = length(keys), names = as.character(keys)))
   }
   if (is.factor(g)) return(list(at = as.integer(g), count = nlevels(g), names = levels(g)))
   near <- if (is.integer(g) && !is.object(g)) seg_number_groups(g)
   if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
-  keys <- sort(unique(g))
+  keys <- c(sort(unique(g)), if (is.double(g) && any(is.nan(g))) NaN) # as factor() has it
   list(at = match(g, keys), count = length(keys), names = as.character(keys))
 }
 

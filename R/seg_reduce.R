@@ -26,8 +26,8 @@
 #' `argmax`, the first one.
 #'
 #' @inheritParams seg_plan
-#' @param x a vector of numbers or logicals, a matrix, whose columns are reduced one by one, or a [gpu_matrix()], which is
-#'   reduced on the GPU.
+#' @param x a vector of numbers or logicals, a matrix, whose columns are reduced one by one, or a [gpu_matrix()], which
+#'   is reduced on the GPU.
 #' @param op the operation: a name, or what [seg_op()] returns.
 #' @param na.rm whether `NA` and `NaN` are left out.
 #' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice. For `"sum"`, `"mean"`,
@@ -37,8 +37,8 @@
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
 #'   than reducing.
 #'
-#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has one
-#'   more dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
+#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has
+#'   one more dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first element that breaks a rule.
 #'
@@ -59,15 +59,17 @@
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
                        empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
   op <- check_op(op)
-  check_values(x)
+  backend <- check_backend(backend)
+  check_values(x, backend)
   check_bits(op, x)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, check_backend(backend))
+  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend)
 }
 
 # The same, all arguments but w and empty being checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", call = caller_env()) {
   if (!is.null(empty)) empty <- check_empty(empty, call)
+  if (identical(op, "softmax")) refuse_sources(plan, call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   result <- if (is.null(w)) run_plan(x, plan, op, na.rm, empty, backend) else {
     weighted(x, plan, op, na.rm, check_weights(w, x, op, call), backend, call)
@@ -82,9 +84,10 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
   custom <- inherits(op, "seg_op")
   if (custom) empty <- empty %||% op$identity
   softmax <- identical(op, "softmax")
-  row <- if (custom || softmax) 0L else match(op, seg_ops_table()$name) - 1L
+  row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, alpha, empty, na.rm, w,
+  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, alpha, empty, na.rm,
+                    w,
                     backend == "cuda", threads(), kernops_option("isa", ""), progress_bar(), kernops_option("tile", 0))
   if (custom && na.rm) result[is.nan(result) & rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
   result
@@ -94,7 +97,7 @@ value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
 settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
-  kind <- with(seg_ops_table(), kind[name == op])
+  kind <- with(segment_ops(), kind[name == op])
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
     few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA
@@ -130,8 +133,7 @@ shape_by_segment <- function(result, x, plan, op) {
 
 shape_like <- function(result, x) {
   if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
-  if (is.null(dim(x))) names(result) <- names(x) else result <- array(result, dim(x), dimnames(x))
-  result
+  if (is.null(dim(x))) stats::setNames(c(result), names(x)) else array(result, dim(x), dimnames(x))
 }
 
 # A weight counts how often a value is there.
@@ -160,18 +162,26 @@ spread_out <- function(result, x, plan) {
 segment_of <- function(plan) {
   if (plan$how == "g") return(plan$at)
   if (!is.null(plan$sources)) {
-    stop_kernops("input", "This needs each value in one segment at most: {.arg sources} does not work here.", call = NULL)
+    stop_kernops("input", "This needs each value in one segment at most: {.arg sources} does not work here.",
+                 call = NULL)
   }
   seg_owners(segments(plan)$pointer)
 }
 
-check_values <- function(x, call = caller_env()) {
+check_values <- function(x, backend = "auto", call = caller_env()) {
+  if (backend == "cpu" && is_gpu_matrix(x)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg x}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
+                 call = call)
+  }
   plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
   if (!plain && !is_gpu_matrix(x)) {
-    stop_kernops("input", "{.arg x} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
+    stop_kernops("input", "{.arg x} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.",
+                 call = call)
   }
   if (length(dim(x)) > 2) {
-    stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.", call = call)
+    stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
+                 call = call)
   }
 }
 
@@ -196,7 +206,8 @@ check_weights <- function(w, x, op, call) {
     stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
   }
   if (!is.numeric(w) || length(w) != value_count(x)) {
-    stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.", call = call)
+    stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.",
+                 call = call)
   }
   as.numeric(w)
 }

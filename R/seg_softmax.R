@@ -20,11 +20,13 @@
 #' @export
 seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, alpha = 1, na.rm = FALSE, plan = NULL, sort = TRUE,
                         backend = c("auto", "cpu", "cuda")) {
-  check_values(x)
+  backend <- check_backend(backend)
+  check_values(x, backend)
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
   result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,
-                     check_backend(backend), alpha = check_alpha(alpha))
+                     backend,
+                     alpha = check_alpha(alpha))
   shape_like(result, x)
 }
 

@@ -290,6 +290,7 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   const auto result = [&](int o, Count column, Count row) -> double& {
     return request.out.data[(o * request.columns + column) * request.out.entry + row * request.out.row];
   };
+  const auto is_nan = [](double value) { return value != value; };
   const auto missing = [&](Count column, Count row) {
     const Count at = column * request.x.column + row * request.x.row;
     return request.x.type == SegmentValues::integers
@@ -298,13 +299,15 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   };
   for (Count column = 0; column < request.columns; ++column) {
     bool any = false;
-    for (Count s = 0; s < segments.segments() && !any; ++s)
-      for (int o = 0; o < outputs; ++o) any = any || ISNAN(result(o, column, segments.row(s)));
+    for (int o = 0; o < outputs; ++o) {
+      const double* results = &result(o, column, 0);
+      for (Count row = 0; row < segments.count; ++row) any |= is_nan(results[row]);
+    }
     if (!any) continue;
     const auto mark = [&](Count row, Count value) {
       if (!missing(column, value)) return;
       for (int o = 0; o < outputs; ++o)
-        if (ISNAN(result(o, column, row))) result(o, column, row) = NA_REAL;
+        if (is_nan(result(o, column, row))) result(o, column, row) = NA_REAL;
     };
     if (segments.groups) {
       for (Count n = 0; n < segments.values; ++n)
@@ -313,7 +316,7 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
     }
     for (Count s = 0; s < segments.segments(); ++s) {
       const Count row = segments.row(s), begin = segments.offsets[s];
-      if (!ISNAN(result(0, column, row))) continue;
+      if (!is_nan(result(0, column, row))) continue;
       const Count from = segments.sources.empty() ? begin : segments.sources[s];
       for (Count k = 0; k < segments.offsets[s + 1] - begin; ++k) mark(row, from + k);
     }
@@ -336,6 +339,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) request.empty = &value;
     request.columns = Count(columns);
+    if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != segments->values * request.columns)
+      throw InputError("dim", "the plan is for " + std::to_string(segments->values) + " values.");
     request.x = read_values(x, segments->values);
     if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values);
     request.settings.threads = threads, request.settings.isa = isa,
@@ -344,7 +349,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
     Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows) * R_xlen_t(columns) * outputs));
-    if (softmax) std::fill(out.begin(), out.end(), NA_REAL);
+    const bool covered = segments->offsets.back() - segments->offsets.front() == segments->values;
+    if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
     cuda || request.x.on_device ? cuda::seg_reduce(request) : cpu::seg_reduce(request);
     mark_missing(request, outputs, out);

@@ -61,13 +61,17 @@ oracle_segment <- list(
 )
 
 # Segments as lists of positions.
-by_lengths <- \(lengths) unname(split(seq_len(sum(lengths)), factor(rep(seq_along(lengths), lengths), seq_along(lengths))))
+by_lengths <- function(lengths) {
+  segments <- seq_along(lengths)
+  unname(split(seq_len(sum(lengths)), factor(rep(segments, lengths), segments)))
+}
 oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   one <- function(at) {
     values <- x[at]
+    if (na.rm && op %in% c("argmin", "argmax")) return(as.numeric(get(sub("arg", "which.", op))(values)[1]))
     as.numeric(oracle_segment[[op]](if (na.rm) values[!is.na(values)] else values))
   }
-  vapply(positions, one, 0)
+  unname(vapply(positions, one, 0))
 }
 
 with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)

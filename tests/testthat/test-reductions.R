@@ -105,7 +105,9 @@ test_that("nothing, one value, and truth with NaN are as in base R", {
   expect_identical(drop(reduce("Any", c(0, NaN))), NaN)
   expect_identical(drop(reduce("All", c(0, NaN))), 0)
   expect_identical(drop(reduce("All", c(1, NaN))), NaN)
-  for (reduction in c("Mean", "Var", "Prod")) expect_identical(drop(reduce(reduction, c(1, NaN))), NaN, label = reduction)
+  for (reduction in c("Mean", "Var", "Prod")) {
+    expect_identical(drop(reduce(reduction, c(1, NaN))), NaN, label = reduction)
+  }
 })
 
 test_that("the variance loses nothing to a large mean or an outlier", {

@@ -30,7 +30,8 @@ for (op in c("sum", "prod", "min", "max", "mean", "var", "logsumexp", "softmax")
     if (op == "softmax") return()
     sources <- list(1:5, 4:9, 2:3)
     expected <- central_difference(\(x) sum(eta[1:3] * whole(x, op, sources)), x)
-    expect_equal(seg_grad(op)(x, eta[1:3], lengths = c(5, 6, 2), sources = c(0, 3, 1)), drop(expected), tolerance = 1e-7)
+    expect_equal(seg_grad(op)(x, eta[1:3], lengths = c(5, 6, 2), sources = c(0, 3, 1)), drop(expected),
+                 tolerance = 1e-7)
   })
 }
 

@@ -7,13 +7,15 @@ test_that("a formula of two values is what the built-in operation is", {
   x <- rnorm(sum(mixed_lengths))
   for (case in list(list("a + b", "sum", 0), list("Max2(a, b)", "max", -Inf), list("Min2(a, b)", "min", Inf))) {
     op <- seg_op(case[[1]], identity = case[[3]])
-    expect_equal(fold(x, op, lengths = mixed_lengths), seg_reduce(x, lengths = mixed_lengths, op = case[[2]]), tolerance = 1e-12)
+    expect_equal(fold(x, op, lengths = mixed_lengths), seg_reduce(x, lengths = mixed_lengths, op = case[[2]]),
+                 tolerance = 1e-12)
     g <- sample(7, length(x), TRUE)
     expect_equal(fold(x, op, g = g), seg_reduce(x, g = g, op = case[[2]]), tolerance = 1e-12)
   }
   gaps <- replace(x, sample(length(x), 3000), NA)
   op <- seg_op("a + b", identity = 0)
-  expect_equal(fold(gaps, op, lengths = mixed_lengths, na.rm = TRUE), seg_reduce(gaps, lengths = mixed_lengths, na.rm = TRUE),
+  expect_equal(fold(gaps, op, lengths = mixed_lengths, na.rm = TRUE),
+               seg_reduce(gaps, lengths = mixed_lengths, na.rm = TRUE),
                tolerance = 1e-12)
   m <- matrix(x[1:600], 200)
   expect_equal(fold(m, op, lengths = c(50, 150)), seg_reduce(m, lengths = c(50, 150)), tolerance = 1e-12)
@@ -22,8 +24,10 @@ test_that("a formula of two values is what the built-in operation is", {
 test_that("an operation that does not commute keeps the order", {
   withr::local_seed(2)
   x <- rnorm(sum(mixed_lengths))
-  expect_identical(fold(x, seg_op("b + 0 * a"), lengths = mixed_lengths), seg_reduce(x, lengths = mixed_lengths, op = "last"))
-  expect_identical(fold(x, seg_op("a + 0 * b"), lengths = mixed_lengths), seg_reduce(x, lengths = mixed_lengths, op = "first"))
+  expect_identical(fold(x, seg_op("b + 0 * a"), lengths = mixed_lengths),
+                   seg_reduce(x, lengths = mixed_lengths, op = "last"))
+  expect_identical(fold(x, seg_op("a + 0 * b"), lengths = mixed_lengths),
+                   seg_reduce(x, lengths = mixed_lengths, op = "first"))
   g <- sample(50, length(x), TRUE)
   expect_identical(fold(x, seg_op("b + 0 * a"), g = g), seg_reduce(x, g = g, op = "last"))
 })

@@ -16,7 +16,8 @@ test_that("a plan prints what it is", {
 })
 
 test_that("a plan can be saved", {
-  for (plan in list(seg_plan(g = c("b", "a", "b", NA)), seg_plan(offsets = c(0, 1), n = 4), seg_plan(lengths = c(1, 3)))) {
+  for (plan in list(seg_plan(g = c("b", "a", "b", NA)), seg_plan(offsets = c(0, 1), n = 4),
+                    seg_plan(lengths = c(1, 3)))) {
     file <- withr::local_tempfile()
     saveRDS(plan, file)
     expect_identical(seg_reduce(c(1, 2, 3, 4), plan = readRDS(file)), seg_reduce(c(1, 2, 3, 4), plan = plan))

@@ -11,7 +11,8 @@ sparse <- function(rows, columns, density) {
 test_that("a product is that of Matrix, for every sort of matrix", {
   skip_if_not_installed("Matrix")
   withr::local_seed(1)
-  for (dense in list(sparse(60, 40, 0.1), sparse(50, 1, 0.3), sparse(1, 50, 0.3), sparse(9, 7, 0), sparse(200, 300, 0.02))) {
+  for (dense in list(sparse(60, 40, 0.1), sparse(50, 1, 0.3), sparse(1, 50, 0.3), sparse(9, 7, 0),
+                     sparse(200, 300, 0.02))) {
     v <- rnorm(ncol(dense))
     vs <- matrix(rnorm(3 * ncol(dense)), ncol(dense))
     for (class in c("CsparseMatrix", "RsparseMatrix")) {
@@ -42,7 +43,8 @@ test_that("other semirings are those of the loops", {
   expect_identical(spmv(replace(A, "values", list(positive(A$values))), positive(v), "and", "or"),
                    loop(\(a, b) a > 0 & b > 0, any, FALSE))
   expect_equal(spmv(A, v, "a * Exp(-Abs(b))", "+"), loop(\(a, b) a * exp(-abs(b)), sum, 0), tolerance = 1e-13)
-  expect_equal(spmv(A, v, \(a, b) a - b, seg_op("Hypot(a, b)", 0)), loop(\(a, b) a - b, \(x) if (length(x) > 1) sqrt(sum(x^2)) else x, 0),
+  expect_equal(spmv(A, v, \(a, b) a - b, seg_op("Hypot(a, b)", 0)),
+               loop(\(a, b) a - b, \(x) if (length(x) > 1) sqrt(sum(x^2)) else x, 0),
                tolerance = 1e-13)
   expect_equal(spmv(A[c("offsets", "columns")], v), loop(\(a, b) b, sum, 0), tolerance = 1e-13)
 })
@@ -58,6 +60,7 @@ test_mistakes("kernops_error", alist(
   `too few columns` = spmv(bad, numeric()),
   `a column between numbers` = spmv(replace(bad, "columns", 0.5), 1),
   `a plan of something else` = spmv(bad, 1, plan = seg_plan(lengths = 1)),
+  `a plan of another matrix` = spmv(replace(bad, "values", list(1:2)), 1, plan = spmv_plan(bad)),
   `an unknown addition` = spmv(bad, 1, add = "plus"),
   `an unknown multiplication` = spmv(bad, 1, mul = "times")
 ))

@@ -175,11 +175,11 @@ template <class Total> struct MeanOf {
 };
 using Mean = MeanOf<BlockSum>;
 
-// Of a tile: a shift, which is its first value, the number of values, the sums of x - shift and its square; since the
-// shift is one of few values, little is lost in the difference of the sums. Of the tiles before: number, mean and sum of
-// squared deviations, joined as by Chan, Golub and LeVeque (1983).
+// Of a tile: a shift, which is its first value, the number of values, the sums of x - shift and of its square; since the
+// shift is one of few values, little is lost in the difference of the sums. Of the tiles before: number, mean (as a
+// shift and what is added to it) and sum of squared deviations, joined as by Chan, Golub and LeVeque (1983).
 struct Variance {
-  static constexpr int values = 7, indices = 0, outputs = 1;
+  static constexpr int values = 8, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) {
     for (auto& v : s.v) v = 0;
   }
@@ -190,28 +190,28 @@ struct Variance {
     s.v[2] += d;
     s.v[3] += d * d;
   }
-  template <class S, class V> static KERNOPS_FN void join(S& s, V n, V mean, V squares) {
-    const V total = s.v[4] + n, d = mean - s.v[5], share = n / total;
+  template <class S, class V> static KERNOPS_FN void join(S& s, V n, V shift, V above, V squares) {
+    const V total = s.v[4] + n, share = n / total, d = (shift - s.v[5]) + (above - s.v[6]);
     const auto fresh = s.v[4] == V(0), nothing = n == V(0);
-    const V joined = select(fresh, mean, s.v[5] + d * share);
-    const V both = select(fresh, squares, s.v[6] + (squares + d * d * (s.v[4] * share)));
+    const V both = s.v[7] + (squares + d * d * (s.v[4] * share)), moved = s.v[6] + d * share;
     s.v[4] = total;
-    s.v[5] = select(nothing, s.v[5], joined);
-    s.v[6] = select(nothing, s.v[6], both);
+    s.v[5] = select(fresh, shift, s.v[5]);
+    s.v[6] = select(nothing, s.v[6], select(fresh, above, moved));
+    s.v[7] = select(nothing, s.v[7], select(fresh, squares, both));
   }
   template <class S> static KERNOPS_FN void settle(S& s) {
-    const auto n = s.v[1], deviation = s.v[2] / n;
-    decltype(s.v[2] * deviation) zero = 0;
-    join(s, n, s.v[0] + deviation, max(s.v[3] - s.v[2] * deviation, zero));
+    const auto n = s.v[1], above = s.v[2] / n;
+    decltype(s.v[2] * above) zero = 0;
+    join(s, n, s.v[0], above, max(s.v[3] - s.v[2] * above, zero));
     s.v[0] = s.v[1] = s.v[2] = s.v[3] = 0;
   }
   template <class S> static KERNOPS_FN void merge(S& s, S o) {
     settle(s), settle(o);
-    join(s, o.v[4], o.v[5], o.v[6]);
+    join(s, o.v[4], o.v[5], o.v[6], o.v[7]);
   }
   template <class S> static KERNOPS_FN double finish(S s, int) {
     settle(s);
-    return s.v[4] > 1 ? double(s.v[6]) / (double(s.v[4]) - 1) : not_a_number<double>();
+    return s.v[4] > 1 ? double(s.v[7]) / (double(s.v[4]) - 1) : not_a_number<double>();
   }
 };
 

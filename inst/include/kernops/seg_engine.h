@@ -22,13 +22,13 @@ inline SegmentEngine find_segment_engine(const SegmentJob& job) {
     return {sizeof(Softmax::Mass), Softmax::scratch_bytes, Softmax::segments, Softmax::block,
             Softmax::join,         Softmax::spread,        nullptr,           nullptr,
             Softmax::nothing};
-  using Make = SegmentEngine (*)(bool scattered, bool careful);
+  using Make = SegmentEngine (*)(const SegmentJob&);
   static const Make table[] = {
 #define SEGMENT_OP(name, reduction, ...) segment_reduction<reduction>,
 #include <kernops/segments.def>
 #undef SEGMENT_OP
   };
-  return table[job.op](job.groups != nullptr, job.careful);
+  return table[job.op](job);
 }
 
 }  // namespace KERNOPS_ISA

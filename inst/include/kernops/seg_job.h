@@ -8,6 +8,10 @@ namespace kernops {
 // shared out. A power of two, so that a block of a formula is a subtree of the whole segment.
 constexpr Count segment_block = 4096;
 
+// How the terms of a sum by groups in any order are added: plainly where they are few, by tiles where the
+// states of all rows are so few that they can be settled often, else with compensation of every term.
+enum class Scatter { plain, tiles, careful };
+
 // What is asked of an operation of segments.def comes first; then what a formula or a softmax needs.
 struct SegmentJob {
   const Count* offsets;
@@ -27,7 +31,7 @@ struct SegmentJob {
   Count columns, out_entry, out_row;
 
   int op;
-  bool careful;  // a scattered sum compensates every term
+  Scatter scatter;
   bool softmax;
   double alpha;
   Span<Slot> slots;  // of a formula of the variables 0 and 1

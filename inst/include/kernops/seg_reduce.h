@@ -13,33 +13,41 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Within a block a plain sum is as good as one by tiles; a scattered sum may have to compensate every term.
+template <Scatter how>
+using ScatteredSum = std::conditional_t<how == Scatter::plain, DirectSum,
+                                        std::conditional_t<how == Scatter::tiles, BlockSum, KahanSum>>;
+
+// Within a block a plain sum is as good as one by tiles.
 template <class R> struct Accumulate {
   using Block = R;
-  template <bool careful> using Scattered = R;
+  template <Scatter> using Scattered = R;
   static constexpr bool scatters = R::indices == 0 && R::values <= 2;
 };
 template <> struct Accumulate<BlockSum> {
   using Block = DirectSum;
-  template <bool careful> using Scattered = std::conditional_t<careful, KahanSum, DirectSum>;
+  template <Scatter how> using Scattered = ScatteredSum<how>;
   static constexpr bool scatters = true;
 };
 template <> struct Accumulate<Mean> {
   using Block = MeanOf<DirectSum>;
-  template <bool careful> using Scattered = MeanOf<std::conditional_t<careful, KahanSum, DirectSum>>;
+  template <Scatter how> using Scattered = MeanOf<ScatteredSum<how>>;
+  static constexpr bool scatters = true;
+};
+template <> struct Accumulate<CountAll> {
+  using Block = CountAll;
+  template <Scatter> using Scattered = CountAll;
   static constexpr bool scatters = true;
 };
 template <> struct Accumulate<OnlineLogSumExp> {
   using Block = OnlineLogSumExp;
-  template <bool careful> using Scattered = OnlineLogSumExp;
   static constexpr bool scatters = false;
 };
 
-template <> struct Accumulate<CountAll> {
-  using Block = CountAll;
-  template <bool careful> using Scattered = CountAll;
-  static constexpr bool scatters = true;
-};
+// Whether the only value of a state is the result.
+template <class R> struct IsResult : std::false_type {};
+template <> struct IsResult<DirectSum> : std::true_type {};
+template <> struct IsResult<Product> : std::true_type {};
+template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};
 
 // The state of a whole segment from that of a block.
 template <class R, class Block>
@@ -88,9 +96,12 @@ template <class Reduction> struct SegmentReduction {
     int count = 0;
   };
 
-  template <bool skip> static void reduce_held(const SegmentJob& job, Count column, Held& held) {
-    std::int64_t least = held.length[0], most = held.length[0];
+  // What lies beyond a segment may be read, but for the end of all values.
+  template <bool skip>
+  static void reduce_held(const SegmentJob& job, Count column, Held& held, const double* end) {
+    const double* const last = held.from[held.count - 1];
     for (int l = held.count; l < W; ++l) held.from[l] = held.from[0], held.length[l] = held.length[0];
+    std::int64_t least = held.length[0], most = held.length[0];
     for (int l = 1; l < W; ++l) {
       least = held.length[l] < least ? held.length[l] : least;
       most = held.length[l] > most ? held.length[l] : most;
@@ -99,21 +110,59 @@ template <class Reduction> struct SegmentReduction {
     Lanes s;
     R::start(s);
     V x;
-    for (std::int64_t j = 0; j < least; ++j) {
+    std::int64_t j = 0;
+    const auto take = [&] {
+      const auto inside = I(j) < lengths;
+      add_where<R>(skip ? inside & (x == x) : inside, s, x, I(j));
+    };
+    for (; j < least; ++j) {
       for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j];
       if (skip)
         add_where<R>(x == x, s, x, I(j));
       else
         R::add(s, x, I(j));
     }
-    for (std::int64_t j = least; j < most; ++j) {
+    for (; j < most && last + j < end; ++j) {
+      for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j];
+      take();
+    }
+    for (; j < most; ++j) {
       for (int l = 0; l < W; ++l) x.v[l] = held.from[l][j < held.length[l] ? j : 0];
-      const auto inside = I(j) < lengths;
-      add_where<R>(skip ? inside & (x == x) : inside, s, x, I(j));
+      take();
     }
     R::settle(s);
     for (int l = 0; l < held.count; ++l) finish(job, column, held.row[l], lane(s, l));
     held.count = 0;
+  }
+
+  // Segments s .. s + W - 1, if all are short; the same operations as for held ones.
+  template <bool skip>
+  static bool reduce_adjacent(const SegmentJob& job, Count column, Count s, const double* x,
+                              const double* end) {
+    const I lengths = I::load(job.offsets + s + 1) - I::load(job.offsets + s);
+    if (any(lengths > I(few)) || end - (x + job.offsets[s + W - 1]) < few) return false;
+    const double* from[W];
+    for (int l = 0; l < W; ++l) from[l] = x + job.offsets[s + l];
+    Lanes state;
+    R::start(state);
+    V v;
+    for (std::int64_t j = 0;; ++j) {
+      const auto inside = I(j) < lengths;
+      if (!any(inside)) break;
+      for (int l = 0; l < W; ++l) v.v[l] = from[l][j];
+      if (skip)
+        add_where<R>(inside & (v == v), state, v, I(j));
+      else if (all(inside))
+        R::add(state, v, I(j));
+      else
+        add_where<R>(inside, state, v, I(j));
+    }
+    R::settle(state);
+    if (IsResult<R>::value && !job.rows && job.out_row == 1)
+      state.v[0].store(&job.result(0, column, s));
+    else
+      for (int l = 0; l < W; ++l) finish(job, column, job.row(s + l), lane(state, l));
+    return true;
   }
 
   // ---- lanes that are values of one segment; j is the number of the first one
@@ -181,21 +230,26 @@ template <class Reduction> struct SegmentReduction {
 
   template <bool skip>
   static void segments(const SegmentJob& job, Count column, Count first, Count last, const double* x) {
+    const double* const end = x + job.offsets[last];
     Held held;
     for (Count s = first; s < last; ++s) {
+      if (!Positioned<Reduction>::value && s + W <= last && reduce_adjacent<skip>(job, column, s, x, end)) {
+        s += W - 1;
+        continue;
+      }
       const Count begin = job.offsets[s], length = job.offsets[s + 1] - begin;
       if (length <= few && !Positioned<Reduction>::value) {
         held.from[held.count] = x + begin;
         held.row[held.count] = job.row(s);
         held.length[held.count++] = length;
-        if (held.count == W) reduce_held<skip>(job, column, held);
+        if (held.count == W) reduce_held<skip>(job, column, held, end);
       } else {
         One one = reduce_run<skip>(x + begin, length, 0);
         settle_position(job, column, s, one);
         finish(job, column, job.row(s), one);
       }
     }
-    if (held.count > 0) reduce_held<skip>(job, column, held);
+    if (held.count > 0) reduce_held<skip>(job, column, held, end);
   }
 
   static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state,
@@ -232,7 +286,7 @@ template <class R> struct ScatteredReduction {
     One* states = reinterpret_cast<One*>(memory) + 1;  // row -1 takes what belongs to none
     for (Count n = -1; n < job.count; ++n) R::start(states[n]);
     constexpr Count tile = 2048;
-    for (Count row = first; row < last; row += tile) {
+    for (Count row = first, n = 1; row < last; row += tile, ++n) {
       const Count count = last - row < tile ? last - row : tile;
       const double* x = rows_at(job, column, row, count, reinterpret_cast<double*>(scratch));
       const int* groups = job.groups + row;
@@ -241,6 +295,8 @@ template <class R> struct ScatteredReduction {
       } else {
         for (Count n = 0; n < count; ++n) R::add(states[groups[n]], x[n], 0);
       }
+      if (job.scatter == Scatter::tiles && n % 8 == 0)
+        for (Count g = 0; g < job.count; ++g) R::settle(states[g]);
     }
   }
 
@@ -255,7 +311,7 @@ template <class R> struct ScatteredReduction {
   }
 };
 
-template <class Reduction> SegmentEngine segment_reduction(bool scattered, bool careful) {
+template <class Reduction> SegmentEngine segment_reduction(const SegmentJob& job) {
   using A = Accumulate<Reduction>;
   using S = SegmentReduction<Reduction>;
   SegmentEngine engine = {sizeof(typename S::Whole),
@@ -274,8 +330,12 @@ template <class Reduction> SegmentEngine segment_reduction(bool scattered, bool 
     engine.join_scattered = ScatteredReduction<R>::join;
   };
   if constexpr (A::scatters) {
-    if (scattered && careful) scatter(typename A::template Scattered<true>());
-    if (scattered && !careful) scatter(typename A::template Scattered<false>());
+    if (job.groups && job.scatter == Scatter::plain)
+      scatter(typename A::template Scattered<Scatter::plain>());
+    if (job.groups && job.scatter == Scatter::tiles)
+      scatter(typename A::template Scattered<Scatter::tiles>());
+    if (job.groups && job.scatter == Scatter::careful)
+      scatter(typename A::template Scattered<Scatter::careful>());
   }
   return engine;
 }

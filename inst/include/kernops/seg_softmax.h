@@ -1,6 +1,6 @@
 // exp(alpha x), divided by its sum over the segment; the largest value is taken away first.
 #pragma once
-#include <kernops/seg_values.h>
+#include <kernops/seg_reduce.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -16,13 +16,18 @@ struct Softmax {
     return 2 * (values + W) * sizeof(double);
   }
 
+  template <class Reduction> static double reduce(const SegmentJob& job, const double* x, Count length) {
+    using S = SegmentReduction<Reduction>;
+    return (job.skip_missing ? S::template reduce_run<true>(x, length, 0)
+                             : S::template reduce_run<false>(x, length, 0))
+        .v[0];
+  }
   static double largest(const SegmentJob& job, const double* x, Count length) {
-    double top = -infinity<double>();
-    if (job.skip_missing)
-      for (Count k = 0; k < length; ++k) top = job.alpha * x[k] > top ? job.alpha * x[k] : top;
-    else
-      for (Count k = 0; k < length; ++k) top = max(top, job.alpha * x[k]);
-    return top;
+    return job.alpha *
+           (job.alpha > 0 ? reduce<Extreme<-1>>(job, x, length) : reduce<Extreme<1>>(job, x, length));
+  }
+  static double sum(const SegmentJob& job, const double* t, Count length) {
+    return reduce<BlockSum>(job, t, length);
   }
 
   // t becomes exp(t); room for a pack beyond the last one.
@@ -30,17 +35,19 @@ struct Softmax {
     for (Count k = 0; k < count; k += W) exp(Pack<double>::load(t + k)).store(t + k);
   }
 
-  static double sum(const SegmentJob& job, const double* t, Count length) {
-    double parts[4] = {0, 0, 0, 0};
-    for (Count k = 0; k < length; ++k) parts[k % 4] += !job.skip_missing || t[k] == t[k] ? t[k] : 0;
-    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-  }
-
   static void store(const SegmentJob& job, Count column, Count segment, Count first, const double* t,
                     Count length, double mass) {
     const Count from = (job.sources ? job.sources[segment] : job.offsets[segment]) + first;
-    for (Count k = 0; k < length; ++k)
-      job.result(0, column, job.order ? Count(job.order[from + k]) : from + k) = t[k] / mass;
+    const double share = 1 / mass;
+    if (job.order || job.out_row != 1) {
+      for (Count k = 0; k < length; ++k)
+        job.result(0, column, job.order ? Count(job.order[from + k]) : from + k) = t[k] * share;
+      return;
+    }
+    double* out = &job.result(0, column, from);
+    Count k = 0;
+    for (; k + W <= length; k += W) (Pack<double>::load(t + k) * share).store(out + k);
+    for (; k < length; ++k) out[k] = t[k] * share;
   }
 
   static void segments(const SegmentJob& job, Count column, Count first, Count last, char* scratch) {
