@@ -29,6 +29,10 @@ cuda_sources <- function(kernel, single) {
     .Call(`_kernops_cuda_sources`, kernel, single)
 }
 
+cuda_segment_sources <- function(all = FALSE) {
+    .Call(`_kernops_cuda_segment_sources`, all)
+}
+
 cuda_precompile <- function(texts, architecture, file, fatbinary) {
     invisible(.Call(`_kernops_cuda_precompile`, texts, architecture, file, fatbinary))
 }

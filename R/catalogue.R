@@ -53,7 +53,7 @@ precompile <- function(file, fatbinary) {
   sys.source("../R/RcppExports.R", here)
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
-  texts <- catalogue_sources(catalogue("../inst/cuda/catalogue.txt"))
+  texts <- c(catalogue_sources(catalogue("../inst/cuda/catalogue.txt")), cuda_segment_sources(FALSE))
   # by content, not by position: a text stays in its file when others come and go
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])

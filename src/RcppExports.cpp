@@ -92,6 +92,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_segment_sources
+std::vector<std::string> cuda_segment_sources(bool all);
+RcppExport SEXP _kernops_cuda_segment_sources(SEXP allSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< bool >::type all(allSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_segment_sources(all));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_precompile
 void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
 RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
@@ -456,6 +467,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
+    {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},

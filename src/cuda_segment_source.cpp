@@ -1,6 +1,7 @@
 // Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the headers.
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "cuda_segments.h"
 
@@ -66,6 +67,10 @@ std::string join_function(const Plan& plan) {
   return out + "    return " + names[plan.f] + ".v[0];\n  }\n};\n";
 }
 
+SegmentRequest empty_request(const Segments& segments) {
+  return {segments, 0, nullptr, false, nullptr, false, 1, {}, {}, 1, {}};
+}
+
 }  // namespace
 
 bool in_order(const SegmentRequest& request) {
@@ -102,17 +107,46 @@ std::string softmax_text(const SegmentRequest& request) {
 }
 
 std::vector<std::string> usual_segment_texts() {
+  const std::set<std::string> usual = {"sum", "prod", "min", "max", "mean", "logsumexp"};
   const Segments segments;
-  SegmentRequest request{segments, 0, nullptr, false, nullptr, false, 1, {}, {}, 1, {}};
+  SegmentRequest request = empty_request(segments);
   std::vector<std::string> texts = {plan_text(), softmax_text(request)};
   const auto& ops = segment_ops();
   for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers})
     for (size_t op = 0; op < ops.size(); ++op)
-      for (const char* name : {"sum", "prod", "min", "max", "mean", "logsumexp"}) {
-        if (ops[op].name != name) continue;
+      if (usual.count(ops[op].name)) {
         request.op = int(op), request.x.type = type;
         texts.push_back(segment_text(request, 0));
       }
+  return texts;
+}
+
+// Each operation once, each kind of values once.
+std::vector<std::string> all_segment_texts() {
+  std::vector<std::string> texts = usual_segment_texts();
+  const Segments plain;
+  Segments ordered, shifted;
+  int group = 0;
+  ordered.groups = &group, shifted.sources = {0};
+  SegmentRequest request = empty_request(plain);
+  for (size_t op = 0; op < segment_ops().size(); ++op) {
+    request.op = int(op), request.skip_missing = op % 2;
+    for (int output = 0; output < segment_ops()[op].outputs; ++output)
+      texts.push_back(segment_text(request, output));
+  }
+  const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
+  request.formula = &formula;
+  texts.push_back(segment_text(request, 0));
+  for (const Segments* segments : {&ordered, &shifted}) {
+    SegmentRequest placed = empty_request(*segments);
+    for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
+      placed.x.type = type;
+      texts.push_back(segment_text(placed, 0));
+      texts.push_back(softmax_text(placed));
+    }
+    placed.weights.data = &group;
+    texts.push_back(segment_text(placed, 0));
+  }
   return texts;
 }
 

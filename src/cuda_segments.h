@@ -21,8 +21,9 @@ inline bool single(const SegmentRequest& request) {
   return request.x.type == SegmentValues::floats && !request.softmax;
 }
 
-// The texts that are compiled when the package is installed.
+// The texts that are compiled when the package is installed; those of every operation, and kind of values.
 std::vector<std::string> usual_segment_texts();
+std::vector<std::string> all_segment_texts();
 
 // So many values at a time, those of one plan.
 struct SegmentChunk {

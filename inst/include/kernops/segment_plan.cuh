@@ -166,20 +166,27 @@ template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
   }
 }
 
-// The entry points: of the plan of tiles of this size, and of plans from keys.
+// The entry points: of plans from offsets, and from keys, of which each lane takes VT.
 #define KERNOPS_SEGMENT_PLAN                                                                                       \
-  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { kernops::plan_limits<kernops::segment_tile>(job); }     \
-  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) { kernops::plan_ends<kernops::segment_tile>(job); }         \
-  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) { kernops::plan_opens<kernops::segment_tile>(job.plan); }
-#define KERNOPS_KEYS_PLAN(Key, VT, warps)                                                                          \
-  extern "C" __global__ void __launch_bounds__(32 * warps) kernops_plan_keys(kernops::KeysJob job) {               \
-    kernops::plan_keys<Key, VT, warps>(job);                                                                       \
+  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) {                                        \
+    kernops::plan_limits<kernops::segment_tile>(job);                                                              \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) {                                          \
+    kernops::plan_ends<kernops::segment_tile>(job);                                                                \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {                                         \
+    kernops::plan_opens<kernops::segment_tile>(job.plan);                                                          \
+  }
+#define KERNOPS_KEYS_PLAN(Key, VT)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                         \
+      kernops_plan_keys(kernops::KeysJob job) {                                                                    \
+    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                                             \
   }                                                                                                                \
   extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {                     \
     kernops::plan_scan<1024>(job.plan);                                                                            \
   }                                                                                                                \
   extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                                           \
-    kernops::plan_firsts<Key, 32 * VT * warps>(job);                                                               \
+    kernops::plan_firsts<Key, kernops::segment_tile>(job);                                                         \
   }
 
 }  // namespace KERNOPS_ISA
