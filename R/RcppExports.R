@@ -129,6 +129,10 @@ seg_runs <- function(keys) {
     .Call(`_kernops_seg_runs`, keys)
 }
 
+seg_runs_gpu <- function(keys) {
+    .Call(`_kernops_seg_runs_gpu`, keys)
+}
+
 seg_owners <- function(segments) {
     .Call(`_kernops_seg_owners`, segments)
 }

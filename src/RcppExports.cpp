@@ -390,6 +390,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_runs_gpu
+Rcpp::List seg_runs_gpu(SEXP keys);
+RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_owners
 Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_owners(SEXP segmentsSEXP) {
@@ -492,6 +503,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
+    {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
     {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},

@@ -1,4 +1,5 @@
-// Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the headers.
+// Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the
+// headers.
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -16,7 +17,7 @@ const char* value_type(const SegmentRequest& request) {
 const char* number_type(const SegmentRequest& request) { return single(request) ? "float" : "double"; }
 
 const char* where(const SegmentRequest& request) {
-  return request.segments.groups              ? "Where::ordered"
+  return request.segments.groups             ? "Where::ordered"
          : !request.segments.sources.empty() ? "Where::shifted"
                                              : "Where::in_order";
 }
@@ -59,8 +60,8 @@ std::string join_function(const Plan& plan) {
       std::string arguments;
       for (size_t n = 0; n < row.vectors.size(); ++n) arguments += (n ? ", " : "") + names[step.in[n]];
       const std::string name = "t" + std::to_string(count++);
-      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) + ", " +
-             std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
+      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) +
+             ", " + std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
              (row.vectors.empty() ? ", T>(" : ">(") + arguments + ");\n";
       names[step.out] = name;
     }
@@ -100,6 +101,11 @@ std::string segment_text(const SegmentRequest& request, int output) {
 
 std::string plan_text() { return "#include <kernops/segment_plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
 
+std::string keys_text(bool single) {
+  return std::string("#include <kernops/segment_plan.cuh>\nKERNOPS_KEYS_PLAN(") +
+         (single ? "float" : "double") + ", " + std::to_string(lane_values(false)) + ")\n";
+}
+
 std::string softmax_text(const SegmentRequest& request) {
   return "#include <kernops/seg_spread.cuh>\nusing namespace kernops;\nKERNOPS_SOFTMAX(" +
          std::string(value_type(request)) + ", " + where(request) + ", " +
@@ -110,7 +116,7 @@ std::vector<std::string> usual_segment_texts() {
   const std::set<std::string> usual = {"sum", "prod", "min", "max", "mean", "logsumexp"};
   const Segments segments;
   SegmentRequest request = empty_request(segments);
-  std::vector<std::string> texts = {plan_text(), softmax_text(request)};
+  std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), softmax_text(request)};
   const auto& ops = segment_ops();
   for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers})
     for (size_t op = 0; op < ops.size(); ++op)

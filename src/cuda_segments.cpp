@@ -1,5 +1,6 @@
-// Reductions of segments on the GPU. Values are taken in chunks, always of the same size, so that results depend neither
-// on where they are nor on how much memory is free; a segment that goes across the edge of two chunks hands on its state.
+// Reductions of segments on the GPU. Values are taken in chunks, always of the same size, so that results
+// depend neither on where they are nor on how much memory is free; a segment that goes across the edge of two
+// chunks hands on its state.
 #include "cuda_segments.h"
 
 #include <kernops/segment_reductions.h>
@@ -57,8 +58,7 @@ class ColumnsRun {
         edges_{Buffer(size_t(count) * state_bytes), Buffer(size_t(count) * state_bytes)} {}
 
   void run() {
-    const int outputs =
-        request_.softmax || request_.formula ? 1 : segment_ops()[size_t(request_.op)].outputs;
+    const int outputs = request_.softmax || request_.formula ? 1 : segment_ops()[size_t(request_.op)].outputs;
     for (int output = 0; output < outputs; ++output) {
       reduce(segment_text(request_, output));
       if (!request_.softmax) fetch(output);
@@ -123,7 +123,8 @@ class ColumnsRun {
 
   const void* whole(std::unique_ptr<Buffer>& buffer, const SegmentValues& from, Count columns, int bytes) {
     if (!buffer) {
-      const size_t extent = size_t((columns - 1) * from.column + (request_.segments.values - 1) * from.row + 1);
+      const size_t extent =
+          size_t((columns - 1) * from.column + (request_.segments.values - 1) * from.row + 1);
       buffer = std::make_unique<Buffer>(extent * bytes);
       copy_in(buffer->pointer(), from.data, extent * bytes);
     }
@@ -133,7 +134,8 @@ class ColumnsRun {
   // Value number m of a column stands at [m], as elsewhere: those before the chunk are not there.
   const void* part(const SegmentValues& x, const SegmentChunk& chunk) {
     const size_t bytes = size_t(value_bytes()), length = size_t(chunk.plan.count) * bytes;
-    if (!values_) values_ = std::make_unique<Buffer>(size_t(device_.chunks[0]->plan.count * columns_) * bytes);
+    if (!values_)
+      values_ = std::make_unique<Buffer>(size_t(device_.chunks[0]->plan.count * columns_) * bytes);
     if (held_ != &chunk)
       for (Count c = 0; c < columns_; ++c)
         copy_in(values_->pointer() + size_t(c) * length,
@@ -169,7 +171,8 @@ class ColumnsRun {
     for (const auto& chunk : device_.chunks) {
       SegmentRun job = job_of(*chunk);
       job.softmax = at<double>(results), job.softmax_column = values;
-      launch(softmax, unsigned(chunk->plan.tiles), unsigned(columns_), segment_tile / lane_values(false), &job);
+      launch(softmax, unsigned(chunk->plan.tiles), unsigned(columns_), segment_tile / lane_values(false),
+             &job);
       if (device_.chunks.size() > 1) pause(1);
     }
     each_column([](double* out, DevicePointer there, size_t bytes) { copy_out(out, there, bytes); });
@@ -212,7 +215,8 @@ DeviceSegments::DeviceSegments(const Segments& segments, Count chunk_values)
     return std::upper_bound(edges.begin(), edges.end(), value) - edges.begin() - 1;
   };
   for (Count first = edges.front(); first < edges.back(); first += chunk_values) {
-    const Count end = std::min(first + chunk_values, edges.back()), row = segment_of(first), last = segment_of(end);
+    const Count end = std::min(first + chunk_values, edges.back()), row = segment_of(first),
+                last = segment_of(end);
     chunks.push_back(std::make_unique<SegmentChunk>(first, row, int(end - first)));
     chunks.back()->open_before = edges[size_t(row)] != first;
     chunks.back()->open_after = edges[size_t(last)] != end;
@@ -226,6 +230,35 @@ DeviceSegments& on_device(const Segments& segments, Count chunk_values) {
   const auto made = std::make_shared<DeviceSegments>(segments, chunk_values);
   segments.kept = made;
   return *made;
+}
+
+KeyRuns key_runs(const void* keys, bool single, Count count) {
+  if (count == 0) return {{0}, {}};
+  if (count > INT32_MAX - segment_tile) throw CudaError("there are more than 2^31 keys");
+  const SegmentChunk chunk(0, 0, int(count));
+  const size_t bytes = single ? sizeof(float) : sizeof(double);
+  const Buffer loose(size_t(count) * bytes);
+  const std::string text = keys_text(single);
+  KeysJob job{chunk.plan, keys, loose.address(), nullptr, nullptr};
+  launch(function(text, "kernops_plan_keys"), unsigned(chunk.plan.tiles), 1,
+         unsigned(segment_tile / lane_values(false)), &job);
+  launch(function(text, "kernops_plan_scan"), 1, 1, 1024, &job);
+  int runs = 0;
+  copy_out(&runs, chunk.limits.pointer() + size_t(chunk.plan.tiles) * sizeof(int), sizeof(int));
+
+  const Buffer firsts(size_t(runs) * bytes), offsets(size_t(runs + 1) * sizeof(Count));
+  job.firsts = firsts.address(), job.offsets = at<long long>(offsets);
+  launch(function(text, "kernops_plan_firsts"), blocks(chunk.plan.tiles, 8), 1, 256, &job);
+  KeyRuns found{std::vector<Count>(size_t(runs) + 1), std::vector<double>(size_t(runs))};
+  copy_out(found.offsets.data(), offsets.pointer(), found.offsets.size() * sizeof(Count));
+  if (!single) {
+    copy_out(found.keys.data(), firsts.pointer(), found.keys.size() * sizeof(double));
+    return found;
+  }
+  std::vector<float> floats(found.keys.size());
+  copy_out(floats.data(), firsts.pointer(), floats.size() * sizeof(float));
+  found.keys.assign(floats.begin(), floats.end());
+  return found;
 }
 
 void seg_reduce(const SegmentRequest& request) {
@@ -243,7 +276,8 @@ void seg_reduce(const SegmentRequest& request) {
               chunk = request.tile > 0 ? (request.tile + tile - 1) / tile * tile : usual_chunk;
   const DeviceSegments& device = on_device(segments, chunk);
   const Count values = segments.offsets.back() - segments.offsets.front();
-  const Count together = std::min<Count>(65535, std::max<Count>(1, usual_chunk / std::min(values, usual_chunk)));
+  const Count together =
+      std::min<Count>(65535, std::max<Count>(1, usual_chunk / std::min(values, usual_chunk)));
   for (Count first = 0; first < request.columns; first += together)
     ColumnsRun(request, device, first, std::min(together, request.columns - first)).run();
 }

@@ -15,6 +15,7 @@ bool plain(const SegmentRequest& request);
 // The text of a reduction, for one of its results; of plans; of the second pass of a softmax.
 std::string segment_text(const SegmentRequest& request, int output);
 std::string plan_text();
+std::string keys_text(bool single);
 std::string softmax_text(const SegmentRequest& request);
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
 inline bool single(const SegmentRequest& request) {
@@ -30,8 +31,8 @@ struct SegmentChunk {
   SegmentChunk(Count first, Count row, int count);
   Buffer ends, limits, opens;
   SegmentPlan plan;
-  Count first, row;                // of all values, and the segment that the first value is in
-  bool open_before, open_after;    // whether a segment goes across the edge
+  Count first, row;              // of all values, and the segment that the first value is in
+  bool open_before, open_after;  // whether a segment goes across the edge
 };
 
 // Kept with Segments, chunk by chunk, so that a plan is made once.
@@ -43,6 +44,13 @@ struct DeviceSegments {
   std::vector<std::unique_ptr<SegmentChunk>> chunks;
 };
 DeviceSegments& on_device(const Segments& segments, Count chunk_values);
+
+// Runs of equal adjacent keys: where they begin, and where the last one ends; the key of each.
+struct KeyRuns {
+  std::vector<Count> offsets;
+  std::vector<double> keys;
+};
+KeyRuns key_runs(const void* keys, bool single, Count count);
 
 }  // namespace cuda
 }  // namespace kernops

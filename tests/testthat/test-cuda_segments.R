@@ -76,11 +76,24 @@ test_that("values on the GPU, in both precisions", {
   }
 })
 
+test_that("keys on the GPU", {
+  if (!is.null(cuda_refusal())) skip(cuda_refusal())
+  withr::local_seed(14)
+  for (mean in c(1, 3, 50, 5000, 1e5)) for (precision in c("float64", "float32")) {
+    keys <- rep(c(rep(1:3, 300), NA, 7), sample(2 * mean, 902, replace = TRUE))
+    keys <- as.numeric(keys[seq_len(min(length(keys), 30001))])
+    x <- runif(length(keys))
+    expect_equal(reduce_by_key(gpu_matrix(matrix(keys), precision), x), reduce_by_key(keys, x), label = paste(mean, precision))
+  }
+  expect_error(reduce_by_key(gpu_matrix(matrix(1, 2, 2)), 1:2), class = "kernops_input_error")
+  expect_error(reduce_by_key(gpu_matrix(matrix(1, 3)), 1:2), class = "kernops_dim_error")
+})
+
 test_that("the texts of all reductions compile", {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
   skip_on_cran()
-  texts <- setdiff(cuda_segment_sources(all = TRUE), cuda_segment_sources())
-  expect_gt(length(texts), 30)
+  texts <- unique(cuda_segment_sources(all = TRUE))
+  expect_gt(length(texts), 50)
   bytes <- Map(cuda_compile, texts, rep_len(c("sm_80", "sm_90"), length(texts)))
   expect_true(all(unlist(bytes) > 0))
 })

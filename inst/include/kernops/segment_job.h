@@ -22,6 +22,15 @@ struct OffsetsJob {
   int segments;              // that end among the values of the plan, from offsets[0] on
 };
 
+// Keys, equal ones side by side: a run of them is a segment.
+struct KeysJob {
+  SegmentPlan plan;
+  const void* keys;
+  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
+  void* firsts;        // the key of each run
+  long long* offsets;  // where each run begins, and where the last one ends; may be null
+};
+
 struct SegmentRun {
   SegmentPlan plan;
   long long first;          // value n of the plan is number first + n of all; in column c it

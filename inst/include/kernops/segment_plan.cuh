@@ -49,22 +49,16 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   plan.opens[tile] = low > 0 && ends_at(plan, low * size - 1) ? low + 1 : low;
 }
 
-// Keys, equal ones side by side: a run of them is a segment.
-struct KeysJob {
-  SegmentPlan plan;
-  const void* keys;
-  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
-  void* firsts;        // the key of each run
-  long long* offsets;  // where each run begins, and where the last one ends; may be null
-};
-
-// A nibble of each lane, joined to the bits of 4 * N lanes' values in a row.
+// The bits of a few neighbours from each lane, joined with those of the lanes beside it to a word.
 template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   unsigned word = some << lane_id() * quad % 32;
   KERNOPS_UNROLL
   for (int by = 1; by < 32 / quad; by *= 2) word |= __shfl_xor_sync(all_lanes, word, by);
   return word;
 }
+
+// NaN is equal to NaN.
+template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
 // Numbers below 256 of up to eight kinds are summed in one go, a byte each.
 template <int kinds> struct Bytes { using type = unsigned long long; };
@@ -93,9 +87,9 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
     const Key* v = keys.v + l * quad;
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1);
     const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, keys.v[(l + 1) % loads * quad], 0) : beyond;
-    ends[l] = unsigned(v[quad - 1] != (lane < 31 ? in_lane : in_load)) << (quad - 1);
+    ends[l] = unsigned(differ(v[quad - 1], lane < 31 ? in_lane : in_load)) << (quad - 1);
     KERNOPS_UNROLL
-    for (int e = 0; e + 1 < quad; ++e) ends[l] |= unsigned(v[e] != v[e + 1]) << e;
+    for (int e = 0; e + 1 < quad; ++e) ends[l] |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
     if (at + quad > last) {  // the last key ends a run, nothing does after it
       const int left = last - at;
