@@ -2,10 +2,11 @@
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/segments.cu -o segments && ./segments
 //
-// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, whoever computes it; for keys: keys,
-// values, and the results of both. Our results are compared with CUB's, and with those of a second run bit by bit.
+// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, whoever computes it; for
+// keys: keys, values, and the results of both. Our results are compared with CUB's, and with those of a
+// second run bit by bit.
 #include <kernops/seg_reduce.cuh>
-#include <kernops/segment_plan.cuh>
+#include <kernops/seg_plan.cuh>
 
 #include <cub/cub.cuh>
 
@@ -106,7 +107,8 @@ const char* compared(const std::vector<float>& ours, const std::vector<float>& t
 }
 
 __global__ void number_segments(const long long* offsets, int* keys) {
-  for (long long n = offsets[blockIdx.x] + threadIdx.x; n < offsets[blockIdx.x + 1]; n += blockDim.x) keys[n] = blockIdx.x;
+  for (long long n = offsets[blockIdx.x] + threadIdx.x; n < offsets[blockIdx.x + 1]; n += blockDim.x)
+    keys[n] = blockIdx.x;
 }
 
 // Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
@@ -129,9 +131,12 @@ void compare(int mean, const Array<float>& x) {
   const Array<float> out(m), theirs(m), states(2 * Plan::tiles);
   const double gb = (4.0 * count + 8.0 * m) * 1e-9, keys_gb = (8.0 * count + 8.0 * m) * 1e-9;
 
-  const float cub = cub_ms([&](void* memory, size_t& bytes) {
-    check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, m, narrow.data, narrow.data + 1));
-  }, 3);
+  const float cub = cub_ms(
+      [&](void* memory, size_t& bytes) {
+        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, m, narrow.data,
+                                              narrow.data + 1));
+      },
+      3);
   const Plan plan;
   const float planned = median_ms([&] { plan.from_offsets(offsets); }, 5);
   const float applied = median_ms([&] { plan.apply(x, out, states); });
@@ -144,22 +149,26 @@ void compare(int mean, const Array<float>& x) {
 
   number_segments<<<m, 32>>>(offsets.data, keys.data);
   const Array<int> firsts(m), their_firsts(m), runs(1), loose(count);
-  const float cub_keys = cub_ms([&](void* memory, size_t& bytes) {
-    check(cub::DeviceReduce::ReduceByKey(memory, bytes, keys.data, their_firsts.data, x.data, theirs.data, runs.data,
-                                         ::cuda::std::plus<>{}, count));
-  }, 7);
+  const float cub_keys = cub_ms(
+      [&](void* memory, size_t& bytes) {
+        check(cub::DeviceReduce::ReduceByKey(memory, bytes, keys.data, their_firsts.data, x.data, theirs.data,
+                                             runs.data, ::cuda::std::plus<>{}, count));
+      },
+      7);
   const Plan by_keys;
   const float keys_planned = median_ms([&] { by_keys.from_keys(keys, loose, firsts); });
   const float by_key = median_ms([&] {
     by_keys.from_keys(keys, loose, firsts);
     by_keys.apply(x, out, states);
   });
-  const char* wrong_keys = firsts.host() != their_firsts.host() || by_keys.limits.host() != plan.limits.host() ||
+  const char* wrong_keys = firsts.host() != their_firsts.host() ||
+                                   by_keys.limits.host() != plan.limits.host() ||
                                    by_keys.ends.host() != plan.ends.host() || out.host() != first
-                               ? "WRONG" : "";
-  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean, m, cub,
-              gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys, keys_gb / cub_keys,
-              by_key, keys_gb / by_key, keys_planned, wrong_keys);
+                               ? "WRONG"
+                               : "";
+  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean,
+              m, cub, gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys,
+              keys_gb / cub_keys, by_key, keys_gb / by_key, keys_planned, wrong_keys);
 }
 
 int main() {
@@ -167,10 +176,17 @@ int main() {
   std::vector<float> values(count);
   for (float& value : values) value = float(random() >> 8) / 16777216.f;
   const Array<float> x(values), y(count);
-  const float copy = median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
-  const float sum = cub_ms([&](void* memory, size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); }, 15);
-  std::printf("%d floats; copy %.2f TB/s, sum by CUB %.2f TB/s; ms and TB/s\n", count, 8e-9 * count / copy, 4e-9 * count / sum);
-  std::printf("   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key, plan in it   plan\n");
+  const float copy =
+      median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
+  const float sum =
+      cub_ms([&](void* memory,
+                 size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); },
+             15);
+  std::printf("%d floats; copy %.2f TB/s, sum by CUB %.2f TB/s; ms and TB/s\n", count, 8e-9 * count / copy,
+              4e-9 * count / sum);
+  std::printf(
+      "   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key, plan in it   "
+      "plan\n");
   for (const int mean : {4, 16, 64, 256, 1024, 65536, 1 << 24, 0}) compare(mean, x);
   check(cudaGetLastError());
 }

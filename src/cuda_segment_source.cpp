@@ -99,15 +99,15 @@ std::string segment_text(const SegmentRequest& request, int output) {
   return text + "KERNOPS_SEGMENTS(Op, Values, double, " + VT + ")\n";
 }
 
-std::string plan_text() { return "#include <kernops/segment_plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
+std::string plan_text() { return "#include <kernops/seg_plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
 
 std::string keys_text(bool single) {
-  return std::string("#include <kernops/segment_plan.cuh>\nKERNOPS_KEYS_PLAN(") +
+  return std::string("#include <kernops/seg_plan.cuh>\nKERNOPS_KEYS_PLAN(") +
          (single ? "float" : "double") + ", " + std::to_string(lane_values(false)) + ")\n";
 }
 
 std::string softmax_text(const SegmentRequest& request) {
-  return "#include <kernops/seg_spread.cuh>\nusing namespace kernops;\nKERNOPS_SOFTMAX(" +
+  return "#include <kernops/seg_softmax.cuh>\nusing namespace kernops;\nKERNOPS_SOFTMAX(" +
          std::string(value_type(request)) + ", " + where(request) + ", " +
          std::to_string(lane_values(false)) + ")\n";
 }

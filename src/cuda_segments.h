@@ -1,6 +1,6 @@
 // Reductions of segments on the GPU: their texts, and where they are on the device.
 #pragma once
-#include <kernops/segment_job.h>
+#include <kernops/device_segments.h>
 
 #include "cuda.h"
 #include "segments.h"

@@ -1,14 +1,16 @@
-// What the host hands to the kernels of segments (seg_reduce.cuh, seg_spread.cuh, segment_plan.cuh): plain structs, the same for both.
+// What the host hands to the kernels of segments (seg_reduce.cuh, seg_softmax.cuh, seg_plan.cuh): plain
+// structs, the same for both.
 #pragma once
 
 namespace kernops {
 
-// Values in order, cut into tiles of equal size. A plan is one bit for each value, set where it ends a segment, and for
-// each tile how many segments end before it, and where the one begins that is open there: in tile `opens` - 1, or before
-// all tiles where that is 0. Positions count from the first value, rows from the first segment.
+// Values in order, cut into tiles of equal size. A plan is one bit for each value, set where it ends a
+// segment, and for each tile how many segments end before it, and where the one begins that is open there: in
+// tile `opens` - 1, or before all tiles where that is 0. Positions count from the first value, rows from the
+// first segment.
 struct SegmentPlan {
-  unsigned* ends;        // whole tiles of them
-  int *limits, *opens;   // tiles + 1
+  unsigned* ends;       // whole tiles of them
+  int *limits, *opens;  // tiles + 1
   int count, tiles;
 };
 
@@ -40,13 +42,14 @@ struct SegmentRun {
   const double* weights;    // weights[at * weights_row], if it has one, times
   double alpha;
   long long x_row, x_column, weights_row;
-  const long long* offsets;    // where segment r of the plan begins
-  void* out;                   // of segment r and column c at out[c * out_column + r]
+  const long long* offsets;  // where segment r of the plan begins
+  void* out;                 // of segment r and column c at out[c * out_column + r]
   long long out_column;
-  void *carries, *heads;       // a state for each tile: of the segment that it leaves open, of the one that it closes first
-  const void* incoming;        // the state of the segment that is open before the first tile, or null
-  void* outgoing;              // of the one that is open after the last; may be null
-  double* softmax;             // goes to softmax[at + c * softmax_column]
+  void *carries,
+      *heads;  // a state for each tile: of the segment that it leaves open, of the one that it closes first
+  const void* incoming;  // the state of the segment that is open before the first tile, or null
+  void* outgoing;        // of the one that is open after the last; may be null
+  double* softmax;       // goes to softmax[at + c * softmax_column]
   long long softmax_column;
 };
 

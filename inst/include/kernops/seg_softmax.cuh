@@ -1,11 +1,12 @@
 // The second pass of a softmax: each value meets the result of its segment.
 #pragma once
-#include <kernops/segment_ops.cuh>
+#include <kernops/seg_ops.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// exp(alpha x - L) to where x stands, L being the logarithm of the sum of exp(alpha x): NaN where that is infinite.
+// exp(alpha x - L) to where x stands, L being the logarithm of the sum of exp(alpha x): NaN where that is
+// infinite.
 template <class V, Where where, int VT> __device__ void softmax(const SegmentRun& job) {
   const int tile = blockIdx.x * segment_tile, first = tile + threadIdx.x / 32 * 32 * VT, column = blockIdx.y;
   const double* results = static_cast<const double*>(job.out) + column * job.out_column;
@@ -16,10 +17,10 @@ template <class V, Where where, int VT> __device__ void softmax(const SegmentRun
   });
 }
 
-#define KERNOPS_SOFTMAX(V, where, VT)                                                                             \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                        \
-      kernops_softmax(kernops::SegmentRun job) {                                                                  \
-    kernops::softmax<V, where, VT>(job);                                                                          \
+#define KERNOPS_SOFTMAX(V, where, VT)                                      \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) \
+      kernops_softmax(kernops::SegmentRun job) {                           \
+    kernops::softmax<V, where, VT>(job);                                   \
   }
 
 }  // namespace KERNOPS_ISA

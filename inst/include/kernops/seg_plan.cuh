@@ -1,7 +1,7 @@
-// The plan of segments (segment_job.h), from their offsets or from the keys of the values.
+// The plan of segments (device_segments.h), from their offsets or from the keys of the values.
 #pragma once
-#include <kernops/segment_job.h>
-#include <kernops/segment_sources.cuh>
+#include <kernops/device_segments.h>
+#include <kernops/seg_values.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -14,8 +14,10 @@ template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   int low = 0, high = job.segments;
   while (low < high) {
     const int middle = (low + high) / 2;
-    if (job.offsets[middle + 1] <= edge) low = middle + 1;
-    else high = middle;
+    if (job.offsets[middle + 1] <= edge)
+      low = middle + 1;
+    else
+      high = middle;
   }
   job.plan.limits[tile] = low;
 }
@@ -43,8 +45,10 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   if (tile > 0 && plan.limits[tile - 1] < row) low = tile;
   while (low < high) {
     const int middle = (low + high) / 2;
-    if (plan.limits[middle] < row) low = middle + 1;
-    else high = middle;
+    if (plan.limits[middle] < row)
+      low = middle + 1;
+    else
+      high = middle;
   }
   plan.opens[tile] = low > 0 && ends_at(plan, low * size - 1) ? low + 1 : low;
 }
@@ -58,7 +62,9 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
 }
 
 // NaN is equal to NaN.
-template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
+template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) {
+  return a != b && (a == a || b == b);
+}
 
 // Numbers below 256 of up to eight kinds are summed in one go, a byte each.
 template <int kinds> struct Bytes { using type = unsigned long long; };
@@ -155,32 +161,33 @@ template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
     const int n = first + lane_id();
     unsigned word = count > 0 && n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
     const int mine = __popc(word), before = sum_below(mine);
-    for (int at = to + before; word; word &= word - 1) job.offsets[at++] = (long long)tile * size + n * 32 + __ffs(word);
+    for (int at = to + before; word; word &= word - 1)
+      job.offsets[at++] = (long long)tile * size + n * 32 + __ffs(word);
     to += __shfl_sync(all_lanes, before + mine, 31);
   }
 }
 
 // The entry points: of plans from offsets, and from keys, of which each lane takes VT.
-#define KERNOPS_SEGMENT_PLAN                                                                                       \
-  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) {                                        \
-    kernops::plan_limits<kernops::segment_tile>(job);                                                              \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) {                                          \
-    kernops::plan_ends<kernops::segment_tile>(job);                                                                \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {                                         \
-    kernops::plan_opens<kernops::segment_tile>(job.plan);                                                          \
+#define KERNOPS_SEGMENT_PLAN                                                \
+  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { \
+    kernops::plan_limits<kernops::segment_tile>(job);                       \
+  }                                                                         \
+  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) {   \
+    kernops::plan_ends<kernops::segment_tile>(job);                         \
+  }                                                                         \
+  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {  \
+    kernops::plan_opens<kernops::segment_tile>(job.plan);                   \
   }
-#define KERNOPS_KEYS_PLAN(Key, VT)                                                                                 \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                         \
-      kernops_plan_keys(kernops::KeysJob job) {                                                                    \
-    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                                             \
-  }                                                                                                                \
-  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {                     \
-    kernops::plan_scan<1024>(job.plan);                                                                            \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                                           \
-    kernops::plan_firsts<Key, kernops::segment_tile>(job);                                                         \
+#define KERNOPS_KEYS_PLAN(Key, VT)                                                             \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                     \
+      kernops_plan_keys(kernops::KeysJob job) {                                                \
+    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                         \
+  }                                                                                            \
+  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) { \
+    kernops::plan_scan<1024>(job.plan);                                                        \
+  }                                                                                            \
+  extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                       \
+    kernops::plan_firsts<Key, kernops::segment_tile>(job);                                     \
   }
 
 }  // namespace KERNOPS_ISA

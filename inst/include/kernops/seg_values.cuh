@@ -1,11 +1,12 @@
-// Where the values of segments come from. A warp takes 32 * VT neighbours: it loads them as memory likes best, and turns
-// them in shared memory, so that each lane has VT of its own in a row.
+// Where the values of segments come from. A warp takes 32 * VT neighbours: it loads them as memory likes
+// best, and turns them in shared memory, so that each lane has VT of its own in a row.
 //
-//   Source::Fetch<VT>   load(job, column, tile, first): the values from `first` on, of the tile from `tile` on, to v
+//   Source::Fetch<VT>   load(job, column, tile, first): the values from `first` on, of the tile from `tile`
+//   on, to v
 //                       position(k): which of them v[k] is; after turn(room) it is number lane * VT + k
 #pragma once
 #include <kernops/portable.h>
-#include <kernops/segment_job.h>
+#include <kernops/device_segments.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -24,7 +25,9 @@ template <class N> __device__ __forceinline__ N sum_below(N mine) {
   return sum - mine;
 }
 
-__device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) { return plan.ends[n / 32] >> n % 32 & 1; }
+__device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) {
+  return plan.ends[n / 32] >> n % 32 & 1;
+}
 
 // A number of R as a T: of whole numbers, the lowest is NA.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
@@ -33,8 +36,8 @@ template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(
 // N neighbouring numbers in one load.
 template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
 
-// Value number n of a warp in shared memory: after each lane's VT comes a gap of 16 bytes, for then the lanes' places
-// start in different banks.
+// Value number n of a warp in shared memory: after each lane's VT comes a gap of 16 bytes, for then the
+// lanes' places start in different banks.
 template <class T, int VT> struct Turn {
   static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
   static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
@@ -56,7 +59,9 @@ template <class T> struct Contiguous {
 
   template <int VT> struct Fetch {
     T v[VT];
-    static __device__ __forceinline__ int position(int k) { return (k / quad * 32 + lane_id()) * quad + k % quad; }
+    static __device__ __forceinline__ int position(int k) {
+      return (k / quad * 32 + lane_id()) * quad + k % quad;
+    }
 
     __device__ __forceinline__ void load(const SegmentRun& job, int column, int, int first) {
       const T* x = static_cast<const T*>(job.x) + column * job.x_column + job.first + first;
@@ -89,7 +94,8 @@ template <class T> struct Contiguous {
 
 enum class Where { in_order, ordered, shifted };
 
-// f(k, at, row) for each value of the warp's that exists, the k-th of this lane, where it stands, and its segment if `rows`.
+// f(k, at, row) for each value of the warp's that exists, the k-th of this lane, where it stands, and its
+// segment if `rows`.
 template <int VT, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   int row = 0;
@@ -106,7 +112,11 @@ __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int 
     const int mine = row + __popc(word & ((1u << lane_id()) - 1));
     const long long at = job.first + n;
     if (n < job.plan.count)
-      f(k, where == Where::ordered ? (long long)job.order[at] : where == Where::shifted ? at + job.shifts[mine] : at, mine);
+      f(k,
+        where == Where::ordered   ? (long long)job.order[at]
+        : where == Where::shifted ? at + job.shifts[mine]
+                                  : at,
+        mine);
     row += __popc(word);
   }
 }

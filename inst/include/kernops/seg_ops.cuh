@@ -5,7 +5,7 @@
 //   result(k, begin)  of a segment that begins at value `begin`
 #pragma once
 #include <kernops/segment_reductions.h>
-#include <kernops/segment_sources.cuh>
+#include <kernops/seg_values.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -14,9 +14,7 @@ template <class T, int values, int indices> struct SegmentState {
   T v[values];
   long long j[indices];
 };
-template <class T, int values> struct SegmentState<T, values, 0> {
-  T v[values];
-};
+template <class T, int values> struct SegmentState<T, values, 0> { T v[values]; };
 
 // By R; `output` chooses among its results.
 template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy {
@@ -61,7 +59,9 @@ struct WholeSum : Settled<1, 1> {
     s.j[0] += x == x ? (long long)(x) : 0;
   }
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) { s.v[0] += o.v[0], s.j[0] += o.j[0]; }
-  template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0] == 0 ? double(s.j[0]) : double(s.v[0]); }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    return s.v[0] == 0 ? double(s.j[0]) : double(s.v[0]);
+  }
 };
 
 // A position: that of the first value if nothing beats infinity, -1 if there is none.
