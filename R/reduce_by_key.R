@@ -29,7 +29,8 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
   if (value_count(keys) != value_count(x)) {
-    stop_kernops("dim", "{.arg keys} must have a key for each of the {value_count(x)} value{?s}, not {value_count(keys)}.")
+    stop_kernops("dim", paste("{.arg keys} must have a key for each of the {value_count(x)} value{?s},",
+                              "not {value_count(keys)}."))
   }
   runs <- if (is_gpu_matrix(keys)) runs_on_gpu(keys, same) else runs_of(keys, same)
   plan <- make_plan(runs$offsets, NULL, NULL, NULL, NULL, value_count(keys), TRUE, "`x`")

@@ -6,8 +6,8 @@ namespace kernops {
 
 // Values in order, cut into tiles of equal size. A plan is one bit for each value, set where it ends a
 // segment, and for each tile how many segments end before it, and where the one begins that is open there: in
-// tile `opens` - 1, or before all tiles where that is 0. Positions count from the first value, rows from the
-// first segment.
+// tile `opens` - 1; 0 stands for tile 0 and for what comes before. Positions count from the first value, rows
+// from the first segment.
 struct SegmentPlan {
   unsigned* ends;       // whole tiles of them
   int *limits, *opens;  // tiles + 1
@@ -45,11 +45,11 @@ struct SegmentRun {
   const long long* offsets;  // where segment r of the plan begins
   void* out;                 // of segment r and column c at out[c * out_column + r]
   long long out_column;
-  void *carries,
-      *heads;  // a state for each tile: of the segment that it leaves open, of the one that it closes first
-  const void* incoming;  // the state of the segment that is open before the first tile, or null
-  void* outgoing;        // of the one that is open after the last; may be null
-  double* softmax;       // goes to softmax[at + c * softmax_column]
+  void* carries;             // the state of the segment that each tile leaves open,
+  void* heads;               // of the one that each tile closes first,
+  const void* incoming;      // of the one that is open before the first tile, if there is one,
+  void* outgoing;            // of the one that is open after the last; may be null
+  double* softmax;           // the second pass of a softmax writes to softmax[at + c * softmax_column]
   long long softmax_column;
 };
 
