@@ -138,11 +138,20 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   __syncthreads();
   const int theirs = lane_id() < warps ? sums[lane_id()] : 0;
   int before = __shfl_sync(all_lanes, sum_below(theirs), threadIdx.x / 32);
-  KERNOPS_UNROLL_BY(4)
-  for (int n = begin; n < begin + each; n += 32) {
-    const int mine = number(n + lane_id()), below = sum_below(mine);
-    if (n + lane_id() <= plan.tiles) plan.limits[n + lane_id()] = before + below;
-    before += __shfl_sync(all_lanes, below + mine, 31);
+  constexpr int together = 8;  // loads on their way
+  for (int n = begin; n < begin + each; n += 32 * together) {
+    int mine[together], below[together];
+    KERNOPS_UNROLL
+    for (int k = 0; k < together; ++k) {
+      mine[k] = n + 32 * k < begin + each ? number(n + 32 * k + lane_id()) : 0;
+      below[k] = sum_below(mine[k]);
+    }
+    KERNOPS_UNROLL
+    for (int k = 0; k < together; ++k) {
+      const int at = n + 32 * k + lane_id();
+      if (n + 32 * k < begin + each && at <= plan.tiles) plan.limits[at] = before + below[k];
+      before += __shfl_sync(all_lanes, below[k] + mine[k], 31);
+    }
   }
   if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
 }
