@@ -45,6 +45,10 @@ cuda_sources <- function(kernel, single) {
     .Call(`_kernops_cuda_sources`, kernel, single)
 }
 
+cuda_segment_sources <- function(all = FALSE) {
+    .Call(`_kernops_cuda_segment_sources`, all)
+}
+
 cuda_precompile <- function(texts, architecture, file, fatbinary) {
     invisible(.Call(`_kernops_cuda_precompile`, texts, architecture, file, fatbinary))
 }
@@ -171,6 +175,10 @@ seg_number_groups <- function(g) {
 
 seg_runs <- function(keys) {
     .Call(`_kernops_seg_runs`, keys)
+}
+
+seg_runs_gpu <- function(keys) {
+    .Call(`_kernops_seg_runs_gpu`, keys)
 }
 
 seg_owners <- function(segments) {

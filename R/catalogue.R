@@ -44,6 +44,9 @@ catalogue_sources <- function(entries) {
   unique(unlist(Map(sources, entries$formula, entries$args)))
 }
 
+# All that ships: of the formulas, and of the usual reductions of segments.
+catalogue_texts <- \(file) c(catalogue_sources(catalogue(file)), cuda_segment_sources(FALSE))
+
 # Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its share of the catalogue.
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
@@ -53,7 +56,7 @@ precompile <- function(file, fatbinary) {
   sys.source("../R/RcppExports.R", here)
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
-  texts <- catalogue_sources(catalogue("../inst/cuda/catalogue.txt"))
+  texts <- catalogue_texts("../inst/cuda/catalogue.txt")
   # by content, not by position: a text stays in its file when others come and go
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])

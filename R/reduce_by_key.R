@@ -4,7 +4,8 @@
 #' run; for groups of keys in any order see `g` of [seg_reduce()].
 #'
 #' @inheritParams seg_reduce
-#' @param keys a vector or factor with a key for each value (row) of `x`. `NA` is equal to `NA`.
+#' @param keys a vector or factor with a key for each value (row) of `x`, or a [gpu_matrix()] of one column, whose runs
+#'   are found on the GPU. `NA` is equal to `NA`; on the GPU also to `NaN`.
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is not 0 where they
 #'   belong together, such as `"Abs(a - b) < 0.5"`.
@@ -24,16 +25,27 @@
 #' @export
 reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
   x <- check_values(x)
-  if (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys)) {
+  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
-  if (length(keys) != value_count(x)) {
-    stop_kernops("dim", "{.arg keys} must have a key for each of the {value_count(x)} value{?s}, not {length(keys)}.")
+  if (value_count(keys) != value_count(x)) {
+    stop_kernops("dim", paste("{.arg keys} must have a key for each of the {value_count(x)} value{?s},",
+                              "not {value_count(keys)}."))
   }
-  starts <- run_starts(keys, same)
-  plan <- make_plan(c(starts, length(keys)), NULL, NULL, NULL, NULL, length(keys), TRUE, "`x`")
-  list(keys = keys[starts + 1], values = seg_reduce(x, plan = plan, op = op, ...),
-       lengths = diff(c(starts, length(keys))))
+  runs <- if (is_gpu_matrix(keys)) runs_on_gpu(keys, same) else runs_of(keys, same)
+  plan <- make_plan(runs$offsets, NULL, NULL, NULL, NULL, value_count(keys), TRUE, "`x`")
+  list(keys = runs$keys, values = seg_reduce(x, plan = plan, op = op, ...), lengths = diff(runs$offsets))
+}
+
+runs_of <- function(keys, same) {
+  starts <- run_starts(keys, same, caller_env())
+  list(offsets = c(starts, length(keys)), keys = keys[starts + 1])
+}
+
+runs_on_gpu <- function(keys, same, call = caller_env()) {
+  if (is.null(same) && ncol(keys) == 1) return(seg_runs_gpu(keys))
+  stop_kernops("input", c("{.arg keys} on the GPU must be one column, and {.arg same} be {.code NULL}.",
+                          x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
 }
 
 run_starts <- function(keys, same, call = caller_env()) {

@@ -150,6 +150,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_segment_sources
+std::vector<std::string> cuda_segment_sources(bool all);
+RcppExport SEXP _kernops_cuda_segment_sources(SEXP allSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< bool >::type all(allSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_segment_sources(all));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_precompile
 void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
 RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
@@ -532,6 +543,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_runs_gpu
+Rcpp::List seg_runs_gpu(SEXP keys);
+RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_owners
 Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_owners(SEXP segmentsSEXP) {
@@ -613,6 +635,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
+    {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
@@ -645,6 +668,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
+    {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
     {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},

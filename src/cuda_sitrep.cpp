@@ -4,6 +4,7 @@
 #include "border.h"
 #include "cuda.h"
 #include "cuda_archive.h"
+#include "cuda_segments.h"
 
 using namespace kernops;
 
@@ -98,6 +99,12 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
       texts.push_back(cuda::source(plan, settings, shape));
   }
   return texts;
+}
+
+// The CUDA texts of the usual reductions of segments, or of every kind of them.
+// [[Rcpp::export]]
+std::vector<std::string> cuda_segment_sources(bool all = false) {
+  return all ? cuda::all_segment_texts() : cuda::usual_segment_texts();
 }
 
 // [[Rcpp::export]]

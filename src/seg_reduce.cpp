@@ -3,6 +3,7 @@
 
 #include <kernops/seg_job.h>
 
+#include "cuda_segments.h"
 #include "gpu_matrix.h"
 #include "segments.h"
 #include "watch.h"
@@ -225,6 +226,17 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
     default: find(INTEGER(keys), equal);
   }
   return Rcpp::wrap(starts);
+}
+
+// The same for keys on the GPU, with the end and the key of each run.
+// [[Rcpp::export]]
+Rcpp::List seg_runs_gpu(SEXP keys) {
+  return guard([&] {
+    const cuda::Matrix& matrix = gpu_matrix(keys);
+    const cuda::KeyRuns runs = cuda::key_runs(matrix.memory.address(), matrix.single, matrix.rows);
+    return Rcpp::List::create(Rcpp::_["offsets"] = std::vector<double>(runs.offsets.begin(), runs.offsets.end()),
+                              Rcpp::_["keys"] = runs.keys);
+  });
 }
 
 // For each value the number of its segment from 1, NA for none; of segments without sources and groups.

@@ -1,0 +1,192 @@
+// Reductions of segments on the GPU beside CUB, device-resident. For an H200:
+//
+//   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/segments.cu -o segments && ./segments
+//
+// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, whoever computes it; for
+// keys: keys, values, and the results of both. Our results are compared with CUB's, and with those of a
+// second run bit by bit.
+#include <kernops/seg_reduce.cuh>
+#include <kernops/seg_plan.cuh>
+
+#include <cub/cub.cuh>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+using kernops::segment_tile;
+constexpr int count = 1 << 28, lane_values = 32, key_values = 16;
+
+using Sum = kernops::ReducedBy<kernops::DirectSum, float, false>;
+KERNOPS_SEGMENTS(Sum, kernops::Contiguous<float>, float, lane_values)
+KERNOPS_SEGMENT_PLAN
+KERNOPS_KEYS_PLAN(int, key_values)
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::printf("%s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
+template <class T> struct Array {
+  explicit Array(size_t size) : size(size) { check(cudaMalloc(&data, size * sizeof(T) + 256)); }
+  explicit Array(const std::vector<T>& from) : Array(from.size()) {
+    check(cudaMemcpy(data, from.data(), size * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  ~Array() { cudaFree(data); }
+  Array(const Array&) = delete;
+  std::vector<T> host() const {
+    std::vector<T> all(size);
+    check(cudaMemcpy(all.data(), data, size * sizeof(T), cudaMemcpyDeviceToHost));
+    return all;
+  }
+  T* data;
+  size_t size;
+};
+
+template <class F> float median_ms(F body, int runs = 15) {
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin), cudaEventCreate(&end);
+  body();
+  std::vector<float> times(runs);
+  for (float& time : times) {
+    cudaEventRecord(begin);
+    body();
+    cudaEventRecord(end);
+    check(cudaEventSynchronize(end));
+    cudaEventElapsedTime(&time, begin, end);
+  }
+  std::sort(times.begin(), times.end());
+  return times[runs / 2];
+}
+
+// CUB's way: asked for nothing, it says how much memory it wants.
+template <class F> float cub_ms(F call, int runs) {
+  size_t bytes = 0;
+  call(nullptr, bytes);
+  const Array<char> memory(bytes);
+  return median_ms([&] { call(memory.data, bytes); }, runs);
+}
+
+struct Plan {
+  Plan() : ends(count / 32), limits(tiles + 1), opens(tiles + 1) {}
+  static constexpr int tiles = count / segment_tile, edges = tiles / 128 + 1;
+  Array<unsigned> ends;
+  Array<int> limits, opens;
+  kernops::SegmentPlan get() const { return {ends.data, limits.data, opens.data, count, tiles}; }
+
+  void from_offsets(const Array<long long>& offsets) const {
+    const kernops::OffsetsJob job{get(), offsets.data, 0, int(offsets.size) - 1};
+    kernops_plan_limits<<<edges, 128>>>(job);
+    kernops_plan_ends<<<tiles, 128>>>(job);
+    kernops_plan_opens<<<edges, 128>>>(job);
+  }
+  void from_keys(const Array<int>& keys, const Array<int>& loose, const Array<int>& firsts) const {
+    const kernops::KeysJob job{get(), keys.data, loose.data, firsts.data, nullptr};
+    kernops_plan_keys<<<tiles, segment_tile / key_values>>>(job);
+    kernops_plan_scan<<<1, 1024>>>(job);
+    kernops_plan_firsts<<<tiles / 8, 256>>>(job);
+    kernops_plan_opens<<<edges, 128>>>({get(), nullptr, 0, 0});
+  }
+  void apply(const Array<float>& x, const Array<float>& out, const Array<float>& states) const {
+    kernops::SegmentRun job{};
+    job.plan = get(), job.x = x.data, job.out = out.data;
+    job.carries = states.data, job.heads = states.data + tiles;
+    kernops_segments<<<tiles, segment_tile / lane_values>>>(job);
+    kernops_spine<<<tiles / kernops::spine_threads + 1, kernops::spine_threads>>>(job);
+  }
+};
+
+const char* compared(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  for (size_t n = 0; n < ours.size(); ++n)
+    if (!(std::fabs(ours[n] - theirs[n]) <= 1e-3f * std::max(1.f, std::fabs(theirs[n])))) return "WRONG";
+  return "";
+}
+
+__global__ void number_segments(const long long* offsets, int* keys) {
+  for (long long n = offsets[blockIdx.x] + threadIdx.x; n < offsets[blockIdx.x + 1]; n += blockDim.x)
+    keys[n] = blockIdx.x;
+}
+
+// Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
+std::vector<long long> random_offsets(int mean) {
+  std::mt19937 random(1);
+  std::vector<long long> offsets{0};
+  while (offsets.back() < count) {
+    const double u = (random() + 0.5) / 4294967296.0;
+    const double length = mean > 0 ? 1 + std::floor(u * (2.0 * mean - 1)) : std::floor(std::pow(u, -1 / 0.8));
+    offsets.push_back(std::min<long long>(count, offsets.back() + (long long)std::min(length, 1e9)));
+  }
+  return offsets;
+}
+
+void compare(int mean, const Array<float>& x) {
+  const std::vector<long long> edges = random_offsets(mean);
+  const Array<long long> offsets(edges);
+  const Array<int> narrow(std::vector<int>(edges.begin(), edges.end())), keys(count);
+  const int m = int(edges.size()) - 1;
+  const Array<float> out(m), theirs(m), states(2 * Plan::tiles);
+  const double gb = (4.0 * count + 8.0 * m) * 1e-9, keys_gb = (8.0 * count + 8.0 * m) * 1e-9;
+
+  const float cub = cub_ms(
+      [&](void* memory, size_t& bytes) {
+        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, m, narrow.data,
+                                              narrow.data + 1));
+      },
+      3);
+  const Plan plan;
+  const float planned = median_ms([&] { plan.from_offsets(offsets); }, 5);
+  const float applied = median_ms([&] { plan.apply(x, out, states); });
+  const std::vector<float> first = out.host();
+  const char* wrong = compared(first, theirs.host());
+  check(cudaMemset(out.data, 255, m * sizeof(float)));
+  plan.apply(x, out, states);
+  const std::vector<float> again = out.host();
+  const bool same = std::memcmp(again.data(), first.data(), m * sizeof(float)) == 0;
+
+  number_segments<<<m, 32>>>(offsets.data, keys.data);
+  const Array<int> firsts(m), their_firsts(m), runs(1), loose(count);
+  const float cub_keys = cub_ms(
+      [&](void* memory, size_t& bytes) {
+        check(cub::DeviceReduce::ReduceByKey(memory, bytes, keys.data, their_firsts.data, x.data, theirs.data,
+                                             runs.data, ::cuda::std::plus<>{}, count));
+      },
+      7);
+  const Plan by_keys;
+  const float keys_planned = median_ms([&] { by_keys.from_keys(keys, loose, firsts); });
+  const float by_key = median_ms([&] {
+    by_keys.from_keys(keys, loose, firsts);
+    by_keys.apply(x, out, states);
+  });
+  const char* wrong_keys = firsts.host() != their_firsts.host() ||
+                                   by_keys.limits.host() != plan.limits.host() ||
+                                   by_keys.ends.host() != plan.ends.host() || out.host() != first
+                               ? "WRONG"
+                               : "";
+  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean,
+              m, cub, gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys,
+              keys_gb / cub_keys, by_key, keys_gb / by_key, keys_planned, wrong_keys);
+}
+
+int main() {
+  std::mt19937 random(2);
+  std::vector<float> values(count);
+  for (float& value : values) value = float(random() >> 8) / 16777216.f;
+  const Array<float> x(values), y(count);
+  const float copy =
+      median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
+  const float sum =
+      cub_ms([&](void* memory,
+                 size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); },
+             15);
+  std::printf("%d floats; copy %.2f TB/s, sum by CUB %.2f TB/s; ms and TB/s\n", count, 8e-9 * count / copy,
+              4e-9 * count / sum);
+  std::printf(
+      "   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key, plan in it   "
+      "plan\n");
+  for (const int mean : {4, 16, 64, 256, 1024, 65536, 1 << 24, 0}) compare(mean, x);
+  check(cudaGetLastError());
+}
