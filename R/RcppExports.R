@@ -197,7 +197,7 @@ seg_ops_table <- function() {
     .Call(`_kernops_seg_ops_table`)
 }
 
-seg_run <- function(segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile) {
-    .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile)
+seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile) {
+    .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile)
 }
 

@@ -80,15 +80,15 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   shape_by_segment(result, x, plan, op)
 }
 
-run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, alpha = 1) {
+run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL) {
   custom <- inherits(op, "seg_op")
   if (custom) empty <- empty %||% op$identity
   softmax <- identical(op, "softmax")
   row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, alpha, empty, na.rm,
-                    w,
-                    backend == "cuda", threads(), kernops_option("isa", ""), progress_bar(), kernops_option("tile", 0))
+  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, empty, na.rm, w,
+                    backend == "cuda", check_device(NULL)[[1]], threads(), kernops_option("isa", ""), progress_bar(),
+                    kernops_option("tile", 0))
   if (custom && na.rm) result[is.nan(result) & rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
   result
 }

@@ -598,8 +598,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_run
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, double alpha, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, bool cuda, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
-RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP alphaSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP cudaSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, bool cuda, int device, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
+RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP cudaSEXP, SEXP deviceSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -609,16 +609,16 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type op(opSEXP);
     Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
     Rcpp::traits::input_parameter< bool >::type softmax(softmaxSEXP);
-    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
     Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< bool >::type cuda(cudaSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
     Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile));
+    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile));
     return rcpp_result_gen;
 END_RCPP
 }

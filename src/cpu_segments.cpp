@@ -44,7 +44,7 @@ class SegmentRun {
     job_.skip_missing = request_.skip_missing;
     job_.out = request_.out.data, job_.out_entry = request_.out.entry, job_.out_row = request_.out.row;
     job_.columns = request_.columns;
-    job_.op = request_.op, job_.softmax = request_.softmax, job_.alpha = request_.alpha;
+    job_.op = request_.op, job_.softmax = request_.softmax;
     if (request_.formula) set_formula(request_.formula->plan);
     const Engine& engine = engine_for(request_.settings.isa);
     job_.groups = segments_.groups;

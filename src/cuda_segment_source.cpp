@@ -79,7 +79,7 @@ bool in_order(const SegmentRequest& request) {
 }
 
 bool plain(const SegmentRequest& request) {
-  return in_order(request) && !request.weights.data && request.alpha == 1;
+  return in_order(request) && !request.weights.data;
 }
 
 std::string segment_text(const SegmentRequest& request, int output) {

@@ -97,7 +97,6 @@ class ColumnsRun {
     job.offsets = at<long long>(device_.offsets, chunk.row);
     job.out = at<double>(results_, chunk.row), job.out_column = segments_;
     job.carries = carries_.address(), job.heads = heads_.address();
-    job.alpha = request_.alpha;
     const SegmentValues& w = request_.weights;
     if (w.data) {
       job.weights_row = w.row;
@@ -226,7 +225,8 @@ DeviceSegments::DeviceSegments(const Segments& segments, Count chunk_values)
 
 DeviceSegments& on_device(const Segments& segments, Count chunk_values) {
   const auto kept = std::static_pointer_cast<DeviceSegments>(segments.kept);
-  if (kept && kept->chunk_values == chunk_values) return *kept;
+  const int device = current_device().number;
+  if (kept && kept->chunk_values == chunk_values && kept->device == device) return *kept;
   const auto made = std::make_shared<DeviceSegments>(segments, chunk_values);
   segments.kept = made;
   return *made;
@@ -262,7 +262,7 @@ KeyRuns key_runs(const void* keys, bool single, Count count) {
 }
 
 void seg_reduce(const SegmentRequest& request) {
-  use_device();
+  use_device(request.device);
   const Segments& segments = request.segments;
   const Target& out = request.out;
   const int outputs = request.formula ? 1 : segment_ops()[size_t(request.op)].outputs;

@@ -39,6 +39,7 @@ struct SegmentChunk {
 struct DeviceSegments {
   DeviceSegments(const Segments& segments, Count chunk_values);
   Count chunk_values;
+  int device = current_device().number;
   Buffer offsets;
   std::unique_ptr<Buffer> shifts, order;
   std::vector<std::unique_ptr<SegmentChunk>> chunks;

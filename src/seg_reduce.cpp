@@ -351,13 +351,13 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
 // value.
 // [[Rcpp::export]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
-             bool softmax, double alpha, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights,
-             bool cuda, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+             bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights,
+             bool cuda, int device, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
     SegmentRequest request{*segments};
     request.op = op;
     if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
-    request.softmax = softmax, request.alpha = alpha, request.skip_missing = skip_missing;
+    request.softmax = softmax, request.skip_missing = skip_missing;
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) request.empty = &value;
     request.columns = Count(columns);
@@ -368,6 +368,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     request.settings.threads = threads, request.settings.isa = isa,
     request.settings.keep_going = watch(progress);
     request.tile = Count(tile);
+    request.device = is_gpu_matrix(x) ? gpu_matrix(x).device : device;
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
     Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows) * R_xlen_t(columns) * outputs));

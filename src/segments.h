@@ -76,10 +76,10 @@ struct SegmentRequest {
   const Segments& segments;
   int op = 0;                               // row of segments.def, or
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
-  bool softmax = false;                     // exp(alpha x) divided by its sum: a result for each row of x
+  bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
   const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
-  double alpha = 1;
+  int device = 0;  // which GPU
   SegmentValues x;
   SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
   Count columns = 1;

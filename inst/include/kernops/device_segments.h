@@ -40,7 +40,6 @@ struct SegmentRun {
   const unsigned* order;    // or order[m],
   const long long* shifts;  // or m + shifts[its segment]; times
   const double* weights;    // weights[at * weights_row], if it has one, times
-  double alpha;
   long long x_row, x_column, weights_row;
   const long long* offsets;  // where segment r of the plan begins
   void* out;                 // of segment r and column c at out[c * out_column + r]

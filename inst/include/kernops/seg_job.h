@@ -38,7 +38,6 @@ struct SegmentJob {
   int op;
   Scatter scatter;
   bool softmax;
-  double alpha;
   Span<Slot> slots;  // of a formula of the variables 0 and 1
   Span<Load> loads[3];
   Span<Step> steps[4];

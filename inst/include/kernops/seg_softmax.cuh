@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// exp(alpha x - L) to where x stands, L being the logarithm of the sum of exp(alpha x): NaN where that is
+// exp(x - L) to where x stands, L being the logarithm of the sum of exp(x): NaN where that is
 // infinite.
 template <class V, Where where, int VT> __device__ void softmax(const SegmentRun& job) {
   const int tile = blockIdx.x * segment_tile, first = tile + threadIdx.x / 32 * 32 * VT, column = blockIdx.y;

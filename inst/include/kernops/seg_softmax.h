@@ -1,4 +1,4 @@
-// exp(alpha x), divided by its sum over the segment; the largest value is taken away first.
+// exp(x), divided by its sum over the segment; the largest value is taken away first.
 #pragma once
 #include <kernops/seg_reduce.h>
 
@@ -6,7 +6,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 struct Softmax {
-  // Of a block: the largest alpha x, and the sum of exp(alpha x - largest).
+  // Of a block: the largest x, and the sum of exp(x - largest).
   struct Mass {
     double shift, sum;
   };
@@ -23,8 +23,7 @@ struct Softmax {
         .v[0];
   }
   static double largest(const SegmentJob& job, const double* x, Count length) {
-    return job.alpha *
-           (job.alpha > 0 ? reduce<Extreme<-1>>(job, x, length) : reduce<Extreme<1>>(job, x, length));
+    return reduce<Extreme<-1>>(job, x, length);
   }
   static double sum(const SegmentJob& job, const double* t, Count length) {
     return reduce<BlockSum>(job, t, length);
@@ -57,7 +56,7 @@ struct Softmax {
     for (Count s = first; s < last; ++s) {
       const Count at = job.offsets[s] - begin, length = job.offsets[s + 1] - job.offsets[s];
       const double top = largest(job, x + at, length);
-      for (Count k = at; k < at + length; ++k) t[k] = job.alpha * x[k] - top;
+      for (Count k = at; k < at + length; ++k) t[k] = x[k] - top;
     }
     exponentials(t, count);
     for (Count s = first; s < last; ++s) {
@@ -72,7 +71,7 @@ struct Softmax {
     double *t = reinterpret_cast<double*>(scratch), *memory = t + length + W;
     const double* x = values_of(job, column, segment, number * segment_block, length, memory);
     *top = shift ? *shift : largest(job, x, length);
-    for (Count k = 0; k < length; ++k) t[k] = job.alpha * x[k] - *top;
+    for (Count k = 0; k < length; ++k) t[k] = x[k] - *top;
     exponentials(t, length);
     return t;
   }

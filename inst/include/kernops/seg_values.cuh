@@ -121,14 +121,14 @@ __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int 
   }
 }
 
-// Values of type V anywhere, times their weight if they have one, and times alpha.
+// Values of type V anywhere, times their weight if they have one.
 template <class V, class T, Where where, bool weighted> struct Anywhere {
   using Value = T;
 
   static __device__ __forceinline__ T value(const SegmentRun& job, int column, long long at) {
     T x = number<T>(static_cast<const V*>(job.x)[at * job.x_row + column * job.x_column]);
     if (weighted) x *= T(job.weights[at * job.weights_row]);
-    return x * T(job.alpha);
+    return x;
   }
 
   template <int VT> struct Fetch {
