@@ -69,8 +69,8 @@ kernel_describe <- function(kernel) {
     .Call(`_kernops_kernel_describe`, kernel)
 }
 
-kernel_run <- function(kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress) {
-    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress)
+kernel_run <- function(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress) {
+    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress)
 }
 
 kernel_worth_gpu <- function(kernel, m, n) {

@@ -209,22 +209,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay, bool single, int scheme, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::List> >::type ranges(rangesSEXP);
     Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< int >::type where(whereSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, stay, single, scheme, where, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -338,7 +340,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 10},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 12},
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},

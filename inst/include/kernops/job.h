@@ -23,6 +23,18 @@ template <class T> struct Span {
   int count;
 };
 
+// Which pairs there are: a block of rows meets the lanes of its intervals, counted as if they stood side by
+// side. Where all pairs are there, that is one block with one interval.
+struct Interval {
+  Count begin, end;
+  Count before;  // lanes of the block that come before it
+};
+struct RowBlock {
+  Count begin, end;
+  Count first, last;  // its intervals
+  Count lanes;
+};
+
 enum class SumScheme { automatic, direct, block, kahan };
 
 struct Job {
@@ -33,20 +45,26 @@ struct Job {
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
-  Count rows, lanes;
+  bool accumulate_double;  // sums of floats are doubles
+  Count rows, lanes;       // lanes: the most that a row meets
+  const RowBlock* blocks;  // of all rows, in order
+  Count block_count;
+  const Interval* intervals;
   int tile;        // lanes of a tile
   int row_block;   // rows that share the tile in the first-level cache
   Count chunk;     // lanes that are reduced in one go; a function of the sizes alone, so that results are too
   char* partials;  // where there are several chunks: the states to merge, row by row
   double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
+  int positions, size;  // which entries of the result are positions of lanes, from 1: positions .. size - 1
 
   Count chunks() const { return lanes == 0 ? 1 : (lanes + chunk - 1) / chunk; }
 };
 
-// A share of the work: some rows, one chunk of lanes.
+// A share of the work: some rows of a block, one chunk of its lanes.
 struct Unit {
   Count row_begin, row_end, chunk;
+  const RowBlock* block;
 };
 
 // Hands out the units, false when there are none left; keep_going is asked before each tile.
