@@ -5,12 +5,16 @@ cuda_set_paths <- function(include, catalogue, cache, version) {
     invisible(.Call(`_kernops_cuda_set_paths`, include, catalogue, cache, version))
 }
 
-cuda_problem <- function() {
-    .Call(`_kernops_cuda_problem`)
+cuda_problem <- function(devices) {
+    .Call(`_kernops_cuda_problem`, devices)
 }
 
 cuda_describe <- function() {
     .Call(`_kernops_cuda_describe`)
+}
+
+cuda_driver <- function() {
+    .Call(`_kernops_cuda_driver`)
 }
 
 cuda_compiler <- function() {
@@ -45,8 +49,8 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
-gpu_upload <- function(x, single) {
-    .Call(`_kernops_gpu_upload`, x, single)
+gpu_upload <- function(x, single, device) {
+    .Call(`_kernops_gpu_upload`, x, single, device)
 }
 
 gpu_download <- function(x) {
@@ -69,8 +73,12 @@ kernel_describe <- function(kernel) {
     .Call(`_kernops_kernel_describe`, kernel)
 }
 
-kernel_run <- function(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress) {
-    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress)
+kernel_run <- function(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress) {
+    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress)
+}
+
+kernel_device_time <- function(kernel, input, single, scheme, devices, calls) {
+    .Call(`_kernops_kernel_device_time`, kernel, input, single, scheme, devices, calls)
 }
 
 kernel_worth_gpu <- function(kernel, m, n) {
@@ -93,8 +101,8 @@ is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
 }
 
-gpu_copy <- function(x) {
-    .Call(`_kernops_gpu_copy`, x)
+gpu_copy <- function(x, device) {
+    .Call(`_kernops_gpu_copy`, x, device)
 }
 
 gpu_axpby <- function(a, x, b, y) {

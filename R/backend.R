@@ -23,27 +23,47 @@ default_threads <- function() {
     cores <- parallel::detectCores()
     the$cores <- if (is.na(cores)) 1L else as.integer(cores)
   }
-  limit <- suppressWarnings(as.integer(Sys.getenv("OMP_THREAD_LIMIT", "")))
-  checking <- tolower(Sys.getenv("_R_CHECK_LIMIT_CORES_", "false")) %in% c("true", "warn")
+  set <- Sys.getenv(c("OMP_THREAD_LIMIT", "_R_CHECK_LIMIT_CORES_"), names = FALSE)
+  limit <- if (nzchar(set[[1]])) suppressWarnings(as.integer(set[[1]])) else NA
+  checking <- tolower(set[[2]]) %in% c("true", "warn")
   max(1L, min(the$cores, limit, if (checking) 2L, na.rm = TRUE))
 }
 
 the <- new.env(parent = emptyenv())
 
-check_backend <- function(backend, call = caller_env()) {
+# `device`: the GPUs that "cuda" or "auto" would use.
+check_backend <- function(backend, device, call = caller_env()) {
   choices <- c("auto", "cpu", "cuda")
   if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
   check_choice(backend, "backend", choices, call)
-  if (backend == "cuda") check_gpu(call)
+  named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
+  if (backend == "cuda" || named) check_gpu(device, call)
   backend
 }
 
-check_gpu <- function(call = caller_env()) {
-  if (nzchar(problem <- cuda_problem())) {
+check_gpu <- function(device = 0L, call = caller_env()) {
+  if (nzchar(problem <- cuda_problem(device))) {
     stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
                            i = "{.run kernops::kernops_sitrep()} says more; {.code backend = \"cpu\"} always works."),
                  call = call)
   }
+}
+
+# GPUs as the driver numbers them, from 0; of the option, or the environment variable ("0:3", "0,2"), if not given.
+check_device <- function(device, call = caller_env()) {
+  if (is.null(device)) device <- kernops_option("device", 0L)
+  numbers <- if (is.character(device)) device_numbers(device) else device
+  whole <- is.numeric(numbers) && length(numbers) > 0 && all(is.finite(numbers)) &&
+    all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
+  if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
+  stop_kernops("input", c("{.arg device} must be numbers of GPUs, from 0, each once, as in {.code 0:3}.",
+                          x = "It is {.val {device}}."), call = call)
+}
+
+device_numbers <- function(text) {
+  if (length(text) != 1 || !grepl("^ *[0-9]+( *[,:] *[0-9]+)* *$", text)) return(NA)
+  bounds <- strsplit(strsplit(text, ",")[[1]], ":")
+  unlist(lapply(bounds, function(bound) as.numeric(bound[[1]]):as.numeric(bound[[length(bound)]])))
 }
 
 check_precision <- function(precision, call = caller_env()) {
@@ -69,22 +89,28 @@ check_precision <- function(precision, call = caller_env()) {
 #' kernops_sitrep()
 #' @export
 kernops_sitrep <- function() {
-  problem <- cuda_problem()
+  problem <- cuda_problem(integer())
+  if (!nzchar(problem)) problem <- cuda_problem(check_device(NULL))
   found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
-                compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem,
-                device = if (!nzchar(problem)) cuda_describe())
+                driver = cuda_driver(), compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem,
+                devices = if (nzchar(cuda_driver())) cuda_describe())
   cli::cat_line("kernops ", found$version, ", ", R.version.string)
   cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
-  if (is.null(found$device)) {
-    cli::cat_line("GPU    none: ", problem)
-  } else {
-    cli::cat_line("GPU    ", found$device$name, " (", found$device$architecture, "), ",
-                  round(found$device$free_bytes / 2^30), " of ", round(found$device$total_bytes / 2^30), " GiB free")
-  }
+  cli::cat_line("GPU    ", if (is.null(found$devices)) "none: " else describe_devices(found$devices),
+                if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
+  if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
     "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
   cli::cat_line(format(found$cache))
   invisible(found)
+}
+
+# One line for each.
+describe_devices <- function(devices) {
+  gib <- \(bytes) round(bytes / 2^30)
+  memory <- ifelse(is.na(devices$free_bytes), paste(gib(devices$total_bytes), "GiB"),
+                   paste(gib(devices$free_bytes), "of", gib(devices$total_bytes), "GiB free"))
+  paste0(devices$device, ": ", devices$name, " (", devices$architecture, "), ", memory, collapse = "\n       ")
 }
 
 #' The CUDA text of an operator

@@ -1,11 +1,17 @@
 #' A matrix that stays on the GPU
 #'
-#' `gpu_matrix()` copies a matrix to the NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()]
+#' `gpu_matrix()` copies a matrix to an NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()]
 #' use it without copying it again. They take it as any matrix, and `op(input, output = "gpu")` returns one.
 #'
 #' @details
 #' Rows and columns are chosen by `x[i, j]`, with positions, negative positions or logicals, as in a matrix;
 #' the result is again a `gpu_matrix`, never a vector. `as.matrix()` copies back to the host. Names are lost.
+#'
+#' An operator may run on another GPU than the one where a matrix is: what it needs is copied from card to card.
+#'
+#' The option `kernops.gpu_memory` (or the environment variable `KERNOPS_GPU_MEMORY`) limits the bytes that kernops
+#' takes of each GPU, to leave room for others. Operators then take what does not fit piece by piece, as they do with
+#' data larger than the GPU's memory.
 #'
 #' The memory is given back when R collects the object, and lives as long as the R session: a `gpu_matrix`
 #' that `readRDS()` brought back is empty, and says so when it is used.
@@ -13,6 +19,7 @@
 #' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
 #' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to some 7 digits.
 #'   The default is the option `kernops.precision`, else `"float64"`.
+#' @param device the number of the GPU, from 0. The default is the (first) one of the option `kernops.device`, else 0.
 #'
 #' @return An object of class `gpu_matrix`; it has `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
 #'
@@ -29,8 +36,9 @@
 #'   head(as.matrix(density))
 #' }
 #' @export
-gpu_matrix <- function(x, precision = c("float64", "float32")) {
+gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
   precision <- check_precision(precision)
+  device <- check_one_device(device)
   if (is.data.frame(x) || is_gpu_matrix(x)) x <- as.matrix(x)
   if (!is.numeric(x) && !is.logical(x)) {
     what <- if (is.object(x)) class(x)[[1]] else typeof(x)
@@ -40,8 +48,14 @@ gpu_matrix <- function(x, precision = c("float64", "float32")) {
     sizes <- dim(x)
     stop_kernops("input", "{.arg x} must be a matrix or vector, not an array of {length(sizes)} dimensions.")
   }
-  check_gpu()
-  gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32")
+  check_gpu(device)
+  gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32", device)
+}
+
+check_one_device <- function(device, call = caller_env()) {
+  numbers <- check_device(device, call)
+  if (is.null(device) || length(numbers) == 1) return(numbers[[1]])
+  stop_kernops("input", "{.arg device} must be the number of one GPU: a matrix is on one only.", call = call)
 }
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
@@ -77,6 +91,6 @@ positions <- function(index, n, what, call = caller_env()) {
 print.gpu_matrix <- function(x, ...) {
   about <- gpu_describe(x)
   cli::cat_line("<gpu_matrix> ", paste(about$dim, collapse = " x "), ", ", about$precision, ", ",
-                format(about$bytes, big.mark = ",", scientific = FALSE), " bytes on ", cuda_describe()$name)
+                format(about$bytes, big.mark = ",", scientific = FALSE), " bytes on GPU ", about$device, ", ", about$name)
   invisible(x)
 }

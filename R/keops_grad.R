@@ -32,7 +32,7 @@ keops_grad <- function(op, var) {
   formula <- paste0("Grad(", from$formula, ", ", var, ", ", eta, ")")
   kernel_operator(formula, c(with(from$about$variables, paste0(name, " = ", category, "(", size, ")")),
                              paste0(eta, " = ", from$about$axis, "(", from$about$size, ")")),
-                  from$sum_scheme, from$precision, from$backend, from$accumulator, var)
+                  from$sum_scheme, from$precision, from$backend, from$device, from$accumulator, var)
 }
 
 check_operator <- function(op, call = caller_env()) {

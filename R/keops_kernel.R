@@ -33,7 +33,9 @@
 #'   default is the option `kernops.precision`, else `"float64"`.
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
 #'   is one. The default is the option `kernops.backend`, else `"auto"`.
-#'
+#' @param device which GPUs to use, as numbers from 0: with several, such as `0:3`, each takes a share of the rows of
+#'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
+#'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
 #' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp` and
 #'   `SumSoftMaxWeight`) as doubles, each of them, so that a sum is exact to the last bits of its float32 terms, at up to
 #'   twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`: `"block_sum"`
@@ -52,13 +54,14 @@
 #'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to some of the pairs: see [ranges].
 #'   * Without batches the result is always a matrix, one row per point; positions are integers. Row names are kept.
-#'   * `output = "gpu"` leaves the result on the GPU, as a `float64` [gpu_matrix()] without names: positions
-#'     are then doubles, and 0 where there is nothing.
+#'   * `output = "gpu"` leaves the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without
+#'     names: positions are then doubles, and 0 where there is nothing.
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
 #' @section Errors:
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
-#' `kernops_dim_error` or `kernops_input_error`. All of them have class `kernops_error`.
+#' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
+#' that fails, the class is `kernops_memory_error`, and all data are as they were. All of them have class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with
@@ -81,27 +84,30 @@
 #' nearest(list(x, y))
 #' @export
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
-                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
+                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL,
                          accumulator = c("auto", "float64")) {
   check_text(formula, "formula", one = TRUE)
   check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
-  backend <- check_backend(backend)
+  device <- check_device(device)
+  backend <- check_backend(backend, device)
   accumulator <- check_choice(accumulator[[1]], "accumulator", c("auto", "float64"))
-  kernel_operator(formula, args, sum_scheme, precision, backend, accumulator)
+  kernel_operator(formula, args, sum_scheme, precision, backend, device, accumulator)
 }
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 # var: the variable that a gradient is for, whose shape the result takes.
-kernel_operator <- function(formula, args, sum_scheme, precision, backend, accumulator, var = NULL) {
+kernel_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator, var = NULL) {
   kernel <- kernel_compile(formula, args)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
   wide <- accumulator == "float64"
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
+  names <- about$variables$name
+  named_alike <- about$variables$category == about$axis
   live_kernel <- function() {
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
     kernel
@@ -110,15 +116,16 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, accum
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
-    input <- match_input(input, about$variables$name, backend)
+    input <- match_input(input, names, backend)
     rows <- inner_dim_is_row(inner_dim)
-    stay <- output_stays(output, backend)
+    stay <- output_stays(output, backend, device)
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
-    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, threads(),
-                         kernops_option("isa", ""), progress_bar())
+    on_cpu <- backend != "cuda" # asking for options takes longer than a small call
+    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
+                         if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
     if (stay) return(result)
-    if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, about$variables$name)]]))
-    keep_names(result, input[about$variables$category == about$axis], rows)
+    if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
+    keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
 }
@@ -129,13 +136,13 @@ inner_dim_is_row <- function(inner_dim) {
   stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
 }
 
-output_stays <- function(output, backend, call = caller_env()) {
+output_stays <- function(output, backend, device, call = caller_env()) {
   if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
   if (backend == "cpu") {
     stop_kernops("input", call = call,
                  "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")
   }
-  check_gpu(call)
+  check_gpu(device, call)
   TRUE
 }
 
@@ -153,6 +160,7 @@ match_input <- function(input, names, backend) {
     stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
                             i = "The variables are {.code {names}}."))
   }
+  if (!any(vapply(input, is.object, NA))) return(input)
   for (n in which(vapply(input, is.data.frame, NA))) input[[n]] <- as.matrix(input[[n]])
   there <- vapply(input, is_gpu_matrix, NA)
   if (backend == "cpu" && any(there)) {
@@ -223,6 +231,7 @@ print.keops_kernel <- function(x, ...) {
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
   cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",
-                kept$sum_scheme, ", backend ", kept$backend)
+                kept$sum_scheme, ", backend ", kept$backend,
+                if (!identical(kept$device, 0L)) paste0(", device ", toString(kept$device)))
   invisible(x)
 }

@@ -1,8 +1,8 @@
 #' Solve a kernel linear system
 #'
 #' Finds `a` with \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`, by conjugate
-#' gradients: K is never stored, each iteration is one call of `op`. Where `op` runs on the GPU, so does all
-#' of it: data and vectors are moved there once, and only scalar products of columns come back.
+#' gradients: K is never stored, each iteration is one call of `op`. Where `op` runs on a GPU, so does all
+#' of it, on the first one of `op`: data and vectors are moved there once, and only scalar products of columns come back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric and positive
 #'   semi-definite: the same points on both axes.
@@ -43,7 +43,8 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   check_choice(b_name, "b_name", variables$name[variables$category != "Pm"])
   input <- stats::setNames(match_input(input, variables$name, environment(op)$backend), variables$name)
   on_gpu <- solved_on_gpu(op, input)
-  space <- if (on_gpu) gpu_space() else host_space()
+  device <- environment(op)$device[[1]]
+  space <- if (on_gpu) gpu_space(device) else host_space()
   given <- input[[b_name]]
   b <- space$copy(given)
   check_number(lambda, "lambda", least = 0)
@@ -51,7 +52,7 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   maxit <- maxit %||% min(10 * nrow(b), 1e4)
   check_number(maxit, "maxit", least = 1, whole = TRUE)
   if (!space$finite(b)) stop_kernops("input", "The right-hand side {.code {b_name}} must be finite.")
-  if (on_gpu) input <- lapply(input, numbers_to_gpu)
+  if (on_gpu) input <- lapply(input, numbers_to_gpu, device)
   product <- function(a) {
     input[[b_name]] <- a
     result <- op(input, output = space$output)
@@ -115,14 +116,14 @@ host_space <- function() {
   )
 }
 
-gpu_space <- function() {
-  list(output = "gpu", copy = gpu_doubles, axpby = gpu_axpby, dots = gpu_dots,
+gpu_space <- function(device) {
+  list(output = "gpu", copy = \(x) gpu_doubles(x, device), axpby = gpu_axpby, dots = gpu_dots,
        finite = function(x) all(is.finite(gpu_dots(x, x))))
 }
 
 # A float64 gpu_matrix that shares nothing with x.
-gpu_doubles <- function(x) {
-  if (is_gpu_matrix(x) && gpu_describe(x)$precision == "float64") gpu_copy(x) else gpu_matrix(x, "float64")
+gpu_doubles <- function(x, device) {
+  if (is_gpu_matrix(x) && gpu_describe(x)$precision == "float64") gpu_copy(x, device) else gpu_matrix(x, "float64", device)
 }
 
 # Where data are on the GPU already, or the operator would take each product there.
@@ -137,8 +138,9 @@ solved_on_gpu <- function(op, input) {
 }
 
 # What is no matrix of numbers is left for the operator to explain.
-numbers_to_gpu <- function(x) {
-  if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64") else x
+numbers_to_gpu <- function(x, device) {
+  if (is_gpu_matrix(x)) return(if (gpu_describe(x)$device == device) x else gpu_copy(x, device))
+  if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x
 }
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = caller_env()) {

@@ -26,22 +26,32 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_problem
-std::string cuda_problem();
-RcppExport SEXP _kernops_cuda_problem() {
+std::string cuda_problem(std::vector<int> devices);
+RcppExport SEXP _kernops_cuda_problem(SEXP devicesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_problem());
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_problem(devices));
     return rcpp_result_gen;
 END_RCPP
 }
 // cuda_describe
-Rcpp::List cuda_describe();
+Rcpp::DataFrame cuda_describe();
 RcppExport SEXP _kernops_cuda_describe() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_describe());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_driver
+std::string cuda_driver();
+RcppExport SEXP _kernops_cuda_driver() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_driver());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -139,14 +149,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpu_upload
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
-RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP) {
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
+RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_upload(x, single));
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_upload(x, single, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -166,7 +177,6 @@ Rcpp::List gpu_describe(SEXP x);
 RcppExport SEXP _kernops_gpu_describe(SEXP xSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(gpu_describe(x));
     return rcpp_result_gen;
@@ -209,11 +219,10 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
@@ -223,10 +232,27 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
     Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< int >::type where(whereSEXP);
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress));
+    return rcpp_result_gen;
+END_RCPP
+}
+// kernel_device_time
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single, int scheme, std::vector<int> devices, int calls);
+RcppExport SEXP _kernops_kernel_device_time(SEXP kernelSEXP, SEXP inputSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP devicesSEXP, SEXP callsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    Rcpp::traits::input_parameter< int >::type calls(callsSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_device_time(kernel, input, single, scheme, devices, calls));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -278,20 +304,19 @@ bool is_null_pointer(SEXP pointer);
 RcppExport SEXP _kernops_is_null_pointer(SEXP pointerSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
     rcpp_result_gen = Rcpp::wrap(is_null_pointer(pointer));
     return rcpp_result_gen;
 END_RCPP
 }
 // gpu_copy
-SEXP gpu_copy(SEXP x);
-RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP) {
+SEXP gpu_copy(SEXP x, int device);
+RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_copy(x));
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_copy(x, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -300,7 +325,6 @@ SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
 RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
@@ -314,7 +338,6 @@ Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
 RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
     rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
@@ -324,8 +347,9 @@ END_RCPP
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
-    {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 0},
+    {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
+    {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
@@ -334,19 +358,20 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
-    {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
+    {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 12},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
+    {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reduction_names", (DL_FUNC) &_kernops_reduction_names, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
-    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 1},
+    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
     {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
     {NULL, NULL, 0}

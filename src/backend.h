@@ -18,6 +18,7 @@ struct Column {
   const void* data = nullptr;
   Count entry = 0, item = 0;
   Home home = Home::host;
+  int device = 0;  // which one
   Count batch = 0;
 };
 
@@ -26,7 +27,16 @@ struct Target {
   double* data;
   Count entry, row;
   Home home = Home::host;
+  int device = 0;
   Count batch = 0;  // numbers from one batch to the next
+};
+
+// What one reduction leaves for the next.
+struct Room {
+  double* data;
+  Home home;
+  int device;
+  std::shared_ptr<void> memory;
 };
 
 enum class Where { automatic, cpu, cuda };
@@ -39,6 +49,7 @@ struct Settings {
   int threads = 1;
   std::string isa;                         // an instruction set by name, or the best one
   std::function<bool(double)> keep_going;  // told the fraction done; false interrupts
+  std::vector<int> devices = {0};          // of the GPUs, those to use
 };
 
 struct Interrupted {};
@@ -74,7 +85,7 @@ Kernel make_kernel(const std::string& formula, const std::vector<std::string>& d
 bool worth_gpu(const Kernel& kernel, Count m, Count n);
 
 // The result has one row per item of its axis. Data or a target on the device take the computation there; a
-// sum over both axes goes to the host.
+// sum over both axes goes to the host. A target on the device is written in its order: nobody waits for it.
 void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out);
 bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out);
 
@@ -89,6 +100,7 @@ class Backend {
   virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
                           Count row_end, const Target& out) = 0;
   virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
+  virtual Room keep(Count count);  // where this backend reads them best
 };
 
 namespace cpu {
@@ -97,7 +109,7 @@ std::unique_ptr<Backend> backend();
 }  // namespace cpu
 namespace cuda {
 bool available();
-std::unique_ptr<Backend> backend();  // throws CudaError where there is no GPU
+std::unique_ptr<Backend> backend(const std::vector<int>& devices);
 }  // namespace cuda
 
 }  // namespace kernops

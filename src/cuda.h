@@ -1,11 +1,20 @@
 // The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both
 // libraries are opened at run time, so the same build works where they are and where they are not.
+//
+// All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
+// is done in order. Kernels are loaded by the first thread alone; other threads launch what it has loaded.
 #pragma once
+#include <atomic>
+#include <functional>
+
 #include "backend.h"
 #include "cuda_driver.h"
 
 namespace kernops {
 namespace cuda {
+
+// ---- text and code (cuda.cpp, cuda_source.cpp, cuda_cache.cpp)
+// -----------------------------------------------------------------------------------------------
 
 // How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
 struct Shape {
@@ -24,22 +33,67 @@ std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings);
 
 std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 
-// Where the engine's headers are, which kernels were compiled when the package was installed, and where others are
-// kept; set when the package is loaded.
+// Where the engine's headers are, which kernels were compiled when the package was installed, and where
+// others are kept; set when the package is loaded.
 struct Paths {
   std::string include, catalogue, cache, version;
 };
 Paths& paths();
 
-// The code of a text if it was compiled for this architecture, or one whose code runs there, when the package was
-// installed; else empty.
+// The code of a text if it was compiled for this architecture, or one whose code runs there, when the package
+// was installed; else empty.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 std::vector<std::string> cache_files();  // the names of those that are ours
 
-// The compiled kernel of a text: of the catalogue, from the cache, or compiled and kept there.
+// The compiled kernel of a text: from the cache, or compiled and kept there.
+std::vector<char> compiled(const std::string& text, const std::string& architecture);
+// The same, but of the catalogue where it has one.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 
-// Memory of a device. Freed memory is kept for the next one who asks.
+// ---- devices (cuda_device.cpp)
+// -----------------------------------------------------------------------------------------------
+
+struct Device {
+  int number = 0;
+  std::string name, architecture;
+  int multiprocessors = 0;
+  size_t bytes = 0;
+  void* context = nullptr;
+  int* arrivals = nullptr;  // of blocks that merge: so many zeros, which they leave as they were
+  static constexpr Count most_arrivals = 1 << 16;
+};
+std::vector<Device> devices();                        // all of this machine, opened or not
+void check_devices(const std::vector<int>& numbers);  // throws CudaError where one does not exist
+const Device& use_device(int number);  // opens it if need be and makes it current for this thread
+const Device& current_device();
+void synchronize();  // waits for the current device
+
+void copy_in(DevicePointer to, const void* from, size_t bytes);
+void copy_out(void* to, DevicePointer from, size_t bytes);
+// From card to card, of which one is the current one: in its order, the other must have nothing to do with
+// it.
+void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
+
+// ---- loaded kernels (cuda_modules.cpp)
+// -----------------------------------------------------------------------------------------------
+
+struct Kernels {
+  void *once, *fill, *pairs, *merge;
+  int partial_bytes;
+  int resident;  // blocks of `pairs` that a multiprocessor runs at a time
+};
+const Kernels& kernels(const std::string& text, int threads);  // of the current device
+void* function(const std::string& text, const char* name);     // one entry point of a text
+
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job);
+
+// Milliseconds that the current device takes for what `work` hands it.
+double device_milliseconds(const std::function<void()>& work);
+
+// ---- memory (cuda_memory.cpp)
+// -----------------------------------------------------------------------------------------------
+
+// Memory of the device that is current when it is made. Freed memory is kept for the next one who asks.
 class Buffer {
  public:
   explicit Buffer(size_t bytes);
@@ -50,36 +104,29 @@ class Buffer {
   void* address() const { return reinterpret_cast<void*>(pointer_); }
 
  private:
-  DevicePointer pointer_;
+  int device_;
   size_t bytes_;
+  DevicePointer pointer_;
 };
-size_t memory_in_use();  // bytes that Buffers hold now
-void release_memory();   // gives back what is kept
+size_t memory_in_use(int device);     // bytes that Buffers hold now
+size_t memory_left();                 // what they may still take of the current device
+void release_memory();                // gives back what is kept for it
+std::atomic<size_t>& memory_limit();  // what Buffers may hold on each device, 0 for all there is
 
 // Destroys the Buffers that nobody can reach any more: the host language knows which. Called where much is in
-// use.
+// use, by the first thread alone.
 using Collector = void (*)();
-Collector& collect_garbage();
+Collector& garbage_collector();
+void collect_garbage();
 
-void copy_in(DevicePointer to, const void* from, size_t bytes);
-void copy_out(void* to, DevicePointer from, size_t bytes);
+// ---- several devices (cuda_team.cpp)
+// -----------------------------------------------------------------------------------------------
 
-struct Kernels {
-  void *module, *once, *rows, *lanes, *pairs, *merge;
-  int partial_bytes;
-};
+// Told the fraction done; false stops.
+using Watch = std::function<bool(double)>;
 
-struct Device {
-  std::string name, architecture;
-  int multiprocessors;
-};
-const Device& use_device();  // makes the first device current for this thread
-void device_memory(size_t& free_bytes, size_t& total_bytes);
-
-const Kernels& kernels(const std::string& text);
-void* function(const std::string& text, const char* name);  // one entry point of a text
-
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, void* job);
+// work(n, watch) for n < count, each in a thread of its own, while this one waits and asks whether to go on.
+void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work);
 
 }  // namespace cuda
 }  // namespace kernops

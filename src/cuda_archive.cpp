@@ -60,7 +60,9 @@ std::string hash(const std::string& data) {
 
 Record describe(const std::string& text, const std::string& architecture) {
   Record record{engine_version(), "", architecture, "", "", 0, 0};
-  record.key = hash(text + "\n" + architecture + "\n" + record.version);
+  std::string said = text + "\n" + architecture + "\n" + record.version;
+  for (const std::string& option : compile_options()) said += "\n" + option;
+  record.key = hash(said);
   return record;
 }
 

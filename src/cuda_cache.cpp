@@ -75,13 +75,11 @@ std::vector<std::string> cache_files() {
   return names;
 }
 
-std::vector<char> binary(const std::string& text, const std::string& architecture) {
-  std::vector<char> code = precompiled(text, architecture);
-  if (!code.empty()) return code;
+std::vector<char> compiled(const std::string& text, const std::string& architecture) {
   Record record = describe(text, architecture);
   record.compiler = compiler_if_any();
   const fs::path folder = paths().cache, file = folder / (record.key + ".kernel");
-  code = read(file.string(), record);
+  std::vector<char> code = read(file.string(), record);
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
   std::error_code error;  // a cache that cannot be written is none: not the user's concern
@@ -90,6 +88,11 @@ std::vector<char> binary(const std::string& text, const std::string& architectur
   if (write_file(file.string(), to_bytes(record, code)))
     write_file(fs::path(file).replace_extension(".cu").string(), text);
   return code;
+}
+
+std::vector<char> binary(const std::string& text, const std::string& architecture) {
+  const std::vector<char> code = precompiled(text, architecture);
+  return code.empty() ? compiled(text, architecture) : code;
 }
 
 }  // namespace cuda

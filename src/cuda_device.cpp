@@ -1,6 +1,7 @@
-// Device, memory and loaded kernels.
-#include <map>
+// Devices, and copies to, from and between them.
+#include <deque>
 #include <mutex>
+#include <set>
 
 #include "cuda.h"
 
@@ -8,105 +9,113 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr size_t patience = size_t(1) << 30;
-
-struct Memory {
-  std::multimap<size_t, DevicePointer> kept;
-  size_t in_use = 0;
-  size_t collect_at = patience;  // in use, before garbage is looked for
-
-  bool take(size_t& bytes, DevicePointer& pointer) {
-    const auto block = kept.lower_bound(bytes);
-    if (block == kept.end() || block->first > 2 * bytes) return false;
-    bytes = block->first, pointer = block->second;
-    kept.erase(block);
-    return true;
-  }
-
-  void collect() {
-    if (collect_garbage()) collect_garbage()();
-    collect_at = 2 * in_use + patience;
-  }
+struct Slot {
+  Device device;
+  std::set<int> peers;  // whose memory it may read
 };
-Memory& memory() {
-  static Memory all;
-  return all;
-}
+
+thread_local Slot* current = nullptr;
 
 // Attributes of CUdevice_attribute.
 constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76;
 
-int attribute(int device, int which) {
+void check_asking(int result) { driver().check(result, "asking the GPU about itself"); }
+
+int attribute(int handle, int which) {
   int value = 0;
-  driver().check(driver().cuDeviceGetAttribute(&value, which, device), "asking the GPU about itself");
+  check_asking(driver().cuDeviceGetAttribute(&value, which, handle));
   return value;
 }
 
-}  // namespace
-
-Collector& collect_garbage() {
-  static Collector set = nullptr;
-  return set;
+int handle_of(int number) {
+  int handle = 0;
+  driver().check(driver().cuDeviceGet(&handle, number), "opening the GPU");
+  return handle;
 }
+
+Device describe(int number) {
+  const int handle = handle_of(number);
+  char name[256] = "";
+  Device device;
+  device.number = number;
+  check_asking(driver().cuDeviceGetName(name, sizeof name, handle));
+  check_asking(driver().cuDeviceTotalMem_v2(&device.bytes, handle));
+  device.name = name;
+  device.architecture = "sm_" + std::to_string(attribute(handle, compute_major)) +
+                        std::to_string(attribute(handle, compute_minor));
+  device.multiprocessors = attribute(handle, multiprocessor_count);
+  return device;
+}
+
+std::deque<Slot> find_slots() {
+  int count = 0;
+  driver().check(driver().cuDeviceGetCount(&count), "counting the GPUs");
+  std::deque<Slot> found(count);
+  for (int n = 0; n < count; ++n) found[n].device = describe(n);
+  return found;
+}
+
+std::deque<Slot>& slots() {
+  static auto* const all = new std::deque<Slot>(find_slots());
+  return *all;
+}
+
+Slot& slot(int number) {
+  if (number >= 0 && number < int(slots().size())) return slots()[number];
+  std::string known;
+  for (const Slot& one : slots())
+    known += (known.empty() ? "" : ", ") + std::to_string(one.device.number) + " (" + one.device.name + ")";
+  throw CudaError("there is no GPU " + std::to_string(number) + "; this machine has " + known);
+}
+
+// Its context becomes current.
+void open(Device& device) {
+  const Driver& d = driver();
+  void* context = nullptr;
+  d.check(d.cuDevicePrimaryCtxRetain(&context, handle_of(device.number)), "opening the GPU");
+  d.check(d.cuCtxSetCurrent(context), "choosing the GPU");
+  DevicePointer zeros = 0;
+  d.check(d.cuMemAlloc_v2(&zeros, Device::most_arrivals * sizeof(int)), "opening the GPU");
+  d.check(d.cuMemsetD32_v2(zeros, 0, Device::most_arrivals), "opening the GPU");
+  device.arrivals = reinterpret_cast<int*>(zeros);
+  device.context = context;
+}
+
+}  // namespace
 
 Paths& paths() {
   static Paths set;
   return set;
 }
 
-const Device& use_device() {
-  const Driver& d = driver();
-  static void* context = nullptr;
-  static Device device;
-  if (!context) {
-    int handle = 0;
-    char name[256] = "";
-    d.check(d.cuDeviceGet(&handle, 0), "opening the GPU");
-    d.check(d.cuDevicePrimaryCtxRetain(&context, handle), "opening the GPU");
-    d.check(d.cuDeviceGetName(name, sizeof name, handle), "asking the GPU about itself");
-    device.name = name;
-    device.architecture = "sm_" + std::to_string(attribute(handle, compute_major)) +
-                          std::to_string(attribute(handle, compute_minor));
-    device.multiprocessors = attribute(handle, multiprocessor_count);
+std::vector<Device> devices() {
+  std::vector<Device> all;
+  for (const Slot& one : slots()) all.push_back(one.device);
+  return all;
+}
+
+void check_devices(const std::vector<int>& numbers) {
+  for (const int number : numbers) slot(number);
+}
+
+const Device& use_device(int number) {
+  static std::mutex opening;
+  Slot& chosen = slot(number);
+  {
+    const std::lock_guard<std::mutex> lock(opening);
+    if (!chosen.device.context) open(chosen.device);
   }
-  d.check(d.cuCtxSetCurrent(context), "choosing the GPU");
-  return device;
+  driver().check(driver().cuCtxSetCurrent(chosen.device.context), "choosing the GPU");
+  current = &chosen;
+  return chosen.device;
 }
 
-void device_memory(size_t& free_bytes, size_t& total_bytes) {
-  driver().check(driver().cuMemGetInfo_v2(&free_bytes, &total_bytes), "asking the GPU about its memory");
+const Device& current_device() {
+  if (!current) use_device(0);
+  return current->device;
 }
 
-Buffer::Buffer(size_t bytes) : bytes_((bytes + 255) / 256 * 256 + 256) {
-  Memory& all = memory();
-  bool taken = all.take(bytes_, pointer_);
-  if (!taken && all.in_use > all.collect_at) {
-    all.collect();
-    taken = all.take(bytes_, pointer_);
-  }
-  if (!taken) {
-    int result = driver().cuMemAlloc_v2(&pointer_, bytes_);
-    if (result != 0) {
-      all.collect();
-      release_memory();
-      result = driver().cuMemAlloc_v2(&pointer_, bytes_);
-    }
-    driver().check(result, ("taking " + std::to_string(bytes_ >> 20) + " MiB of GPU memory").c_str());
-  }
-  all.in_use += bytes_;
-}
-
-Buffer::~Buffer() {
-  memory().in_use -= bytes_;
-  memory().kept.emplace(bytes_, pointer_);
-}
-
-size_t memory_in_use() { return memory().in_use; }
-
-void release_memory() {
-  for (const auto& block : memory().kept) driver().cuMemFree_v2(block.second);
-  memory().kept.clear();
-}
+void synchronize() { driver().check(driver().cuCtxSynchronize(), "running a kernel"); }
 
 void copy_in(DevicePointer to, const void* from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyHtoD_v2(to, from, bytes), "copying to the GPU");
@@ -116,49 +125,19 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyDtoH_v2(to, from, bytes), "copying from the GPU");
 }
 
-namespace {
-
-void* load_module(const std::string& text) {
-  static std::map<std::string, void*> loaded;
-  const auto found = loaded.find(text);
-  if (found != loaded.end()) return found->second;
-  const std::vector<char> code = binary(text, use_device().architecture);
-  void* module;
-  driver().check(driver().cuModuleLoadData(&module, code.data()), "loading a compiled kernel");
-  return loaded[text] = module;
-}
-
-}  // namespace
-
-void* function(const std::string& text, const char* name) {
-  void* found;
-  driver().check(driver().cuModuleGetFunction(&found, load_module(text), name), "finding a compiled kernel");
-  return found;
-}
-
-const Kernels& kernels(const std::string& text) {
-  static std::map<std::string, Kernels> loaded;
-  const auto found = loaded.find(text);
-  if (found != loaded.end()) return found->second;
+void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
+  if (bytes == 0) return;
   const Driver& d = driver();
-  Kernels k;
-  k.module = load_module(text);
-  k.once = function(text, "kernops_once"), k.rows = function(text, "kernops_rows");
-  k.lanes = function(text, "kernops_lanes"), k.pairs = function(text, "kernops_pairs");
-  k.merge = function(text, "kernops_merge");
-  DevicePointer bytes;
-  size_t size;
-  d.check(d.cuModuleGetGlobal_v2(&bytes, &size, k.module, "kernops_partial_bytes"),
-          "finding a compiled kernel");
-  d.check(d.cuMemcpyDtoH_v2(&k.partial_bytes, bytes, sizeof(int)), "reading from the GPU");
-  return loaded[text] = k;
-}
-
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, void* job) {
-  void* arguments[] = {job};
-  driver().check(
-      driver().cuLaunchKernel(function, grid_x, grid_y, 1, threads, 1, 1, 0, nullptr, arguments, nullptr),
-      "launching a kernel");
+  if (to_device == from_device) {
+    d.check(d.cuMemcpyDtoD_v2(to, from, bytes), "copying on the GPU");
+    return;
+  }
+  Device &target = slot(to_device).device, &source = slot(from_device).device;
+  const Device& other = current->device.number == to_device ? source : target;
+  // where the cards are not linked, this fails, and the driver takes the copy through the host
+  if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
+  d.check(d.cuMemcpyPeerAsync(to, target.context, from, source.context, bytes, nullptr),
+          "copying from GPU to GPU");
 }
 
 }  // namespace cuda

@@ -28,16 +28,19 @@ Driver open_driver() {
   void* library = open_library("libcuda.so.1");
   if (!library) throw CudaError("no NVIDIA driver was found (libcuda.so.1 cannot be opened)");
   Driver d;
+  // clang-format off
 #define FIND(name) find(library, #name, d.name);
-  FIND(cuInit)
-  FIND(cuDriverGetVersion) FIND(cuGetErrorString) FIND(cuDeviceGetCount) FIND(cuDeviceGet)
-      FIND(cuDeviceGetName) FIND(cuDeviceGetAttribute) FIND(cuDevicePrimaryCtxRetain) FIND(cuCtxSetCurrent)
-          FIND(cuCtxSynchronize) FIND(cuMemGetInfo_v2) FIND(cuMemAlloc_v2) FIND(cuMemFree_v2)
-              FIND(cuMemcpyHtoD_v2) FIND(cuMemcpyDtoH_v2) FIND(cuMemcpyDtoD_v2) FIND(cuModuleLoadData)
-                  FIND(cuModuleUnload) FIND(cuModuleGetFunction) FIND(cuModuleGetGlobal_v2)
-                      FIND(cuOccupancyMaxActiveBlocksPerMultiprocessor) FIND(cuLaunchKernel)
+  FIND(cuInit) FIND(cuDriverGetVersion) FIND(cuGetErrorString) FIND(cuDeviceGetCount) FIND(cuDeviceGet)
+  FIND(cuDeviceGetName) FIND(cuDeviceGetAttribute) FIND(cuDeviceTotalMem_v2) FIND(cuDevicePrimaryCtxRetain)
+  FIND(cuCtxSetCurrent) FIND(cuCtxSynchronize) FIND(cuCtxEnablePeerAccess) FIND(cuMemGetInfo_v2)
+  FIND(cuMemAlloc_v2) FIND(cuMemFree_v2) FIND(cuMemcpyHtoD_v2) FIND(cuMemcpyDtoH_v2) FIND(cuMemcpyDtoD_v2)
+  FIND(cuMemcpyPeerAsync) FIND(cuMemsetD32_v2) FIND(cuModuleLoadData) FIND(cuModuleUnload)
+  FIND(cuModuleGetFunction) FIND(cuModuleGetGlobal_v2) FIND(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+  FIND(cuLaunchKernel) FIND(cuEventCreate) FIND(cuEventRecord) FIND(cuEventSynchronize)
+  FIND(cuEventElapsedTime) FIND(cuEventDestroy_v2)
 #undef FIND
-                          d.check(d.cuInit(0), "starting the NVIDIA driver");
+      // clang-format on
+      d.check(d.cuInit(0), "starting the NVIDIA driver");
   int devices = 0;
   d.check(d.cuDeviceGetCount(&devices), "counting the GPUs");
   if (devices == 0) throw CudaError("the NVIDIA driver sees no GPU");
@@ -56,24 +59,40 @@ struct Compiler {
   int (*nvrtcDestroyProgram)(void**);
 };
 
+// A driver does not load the code of a later major version of CUDA: an older compiler is wanted then.
+bool driver_is_old() {
+  try {
+    return driver_version() / 1000 < 13;
+  } catch (const CudaError&) {  // kernels are compiled for other machines
+    return false;
+  }
+}
+
+void* open_first(const std::vector<std::string>& folders, const std::vector<std::string>& names) {
+  for (const std::string& folder : folders)
+    for (const std::string& name : names)
+      if (void* library = open_library(folder + name)) return library;
+  return nullptr;
+}
+
 Compiler open_compiler() {
   std::vector<std::string> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable))
       for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
   folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
-  void* library = nullptr;
-  for (const std::string& folder : folders)
-    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
-      if (!library) library = open_library(folder + name);
+  void* library = driver_is_old() ? open_first(folders, {"libnvrtc.so.12"}) : nullptr;
+  if (!library) library = open_first(folders, {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   if (!library)
     throw CudaError(
         "NVRTC, the CUDA run-time compiler, was not found (libnvrtc.so); set CUDA_HOME to the CUDA toolkit");
   Compiler c;
 #define FIND(name) find(library, #name, c.name);
   FIND(nvrtcVersion)
-  FIND(nvrtcGetErrorString) FIND(nvrtcCreateProgram) FIND(nvrtcCompileProgram) FIND(nvrtcGetProgramLogSize)
-      FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize) FIND(nvrtcGetCUBIN) FIND(nvrtcDestroyProgram)
+  FIND(nvrtcGetErrorString)
+  FIND(nvrtcCreateProgram)
+  FIND(nvrtcCompileProgram) FIND(nvrtcGetProgramLogSize) FIND(nvrtcGetProgramLog) FIND(nvrtcGetCUBINSize)
+      FIND(nvrtcGetCUBIN) FIND(nvrtcDestroyProgram)
 #undef FIND
           return c;
 }
@@ -99,6 +118,19 @@ const Driver& driver() {
   return opened;
 }
 
+int driver_version() {
+  int version = 0;
+  driver().check(driver().cuDriverGetVersion(&version), "asking the NVIDIA driver about itself");
+  return version;
+}
+
+// Divisions and square roots of floats to 2 ulp, denormal floats as 0: one instruction instead of many.
+const std::vector<std::string>& compile_options() {
+  static const std::vector<std::string> options = {"--std=c++17", "--ftz=true", "--prec-div=false",
+                                                   "--prec-sqrt=false"};
+  return options;
+}
+
 std::string compiler_version() {
   int major = 0, minor = 0;
   compiler().nvrtcVersion(&major, &minor);
@@ -109,13 +141,12 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
                           const std::string& include) {
   const Compiler& c = compiler();
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
-  // Divisions and square roots of floats to 2 ulp, denormal floats as 0: one instruction instead of many.
-  const char* options[] = {arch.c_str(), folder.c_str(),     "--std=c++17",
-                           "--ftz=true", "--prec-div=false", "--prec-sqrt=false"};
+  std::vector<const char*> options = {arch.c_str(), folder.c_str()};
+  for (const std::string& option : compile_options()) options.push_back(option.c_str());
   void* program = nullptr;
   if (c.nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr) != 0)
     throw CudaError("NVRTC cannot start", "compile");
-  const int result = c.nvrtcCompileProgram(program, 6, options);
+  const int result = c.nvrtcCompileProgram(program, int(options.size()), options.data());
   std::vector<char> binary;
   size_t size = 0;
   if (result == 0) {

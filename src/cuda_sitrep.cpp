@@ -10,31 +10,55 @@ using namespace kernops;
 // [[Rcpp::export]]
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
   cuda::paths() = {include, catalogue, cache, version};
-  cuda::collect_garbage() = R_gc;
+  cuda::garbage_collector() = R_gc;
 }
 
-// An empty string where a GPU can be used, else why not.
-// [[Rcpp::export]]
-std::string cuda_problem() {
+// An empty string where these GPUs can be used, or any if none are named, else why not. The first one is
+// opened.
+// [[Rcpp::export(rng = false)]]
+std::string cuda_problem(std::vector<int> devices) {
   try {
-    cuda::use_device();
+    cuda::driver();
+    cuda::check_devices(devices);
+    if (!devices.empty()) cuda::use_device(devices.front());
     return "";
   } catch (const cuda::CudaError& error) {
     return error.what();
   }
 }
 
+// One row for each GPU of this machine. What is free is known of those that are in use.
 // [[Rcpp::export]]
-Rcpp::List cuda_describe() {
+Rcpp::DataFrame cuda_describe() {
   return guard([&] {
-    const cuda::Device& device = cuda::use_device();
-    size_t free_bytes, total_bytes;
-    cuda::device_memory(free_bytes, total_bytes);
-    return Rcpp::List::create(
-        Rcpp::_["name"] = device.name, Rcpp::_["architecture"] = device.architecture,
-        Rcpp::_["multiprocessors"] = device.multiprocessors, Rcpp::_["free_bytes"] = double(free_bytes),
-        Rcpp::_["total_bytes"] = double(total_bytes), Rcpp::_["used_bytes"] = double(cuda::memory_in_use()));
+    Rcpp::IntegerVector number, multiprocessors;
+    Rcpp::CharacterVector name, architecture;
+    Rcpp::NumericVector free_bytes, total_bytes, used_bytes;
+    for (const cuda::Device& device : cuda::devices()) {
+      number.push_back(device.number), multiprocessors.push_back(device.multiprocessors);
+      name.push_back(device.name), architecture.push_back(device.architecture);
+      total_bytes.push_back(double(device.bytes)),
+          used_bytes.push_back(double(cuda::memory_in_use(device.number)));
+      if (device.context) cuda::use_device(device.number);
+      free_bytes.push_back(device.context ? double(cuda::memory_left()) : NA_REAL);
+    }
+    return Rcpp::DataFrame::create(Rcpp::_["device"] = number, Rcpp::_["name"] = name,
+                                   Rcpp::_["architecture"] = architecture,
+                                   Rcpp::_["multiprocessors"] = multiprocessors,
+                                   Rcpp::_["free_bytes"] = free_bytes, Rcpp::_["total_bytes"] = total_bytes,
+                                   Rcpp::_["used_bytes"] = used_bytes, Rcpp::_["stringsAsFactors"] = false);
   });
+}
+
+// The newest CUDA that the driver knows, "13.0"; empty where there is none.
+// [[Rcpp::export]]
+std::string cuda_driver() {
+  try {
+    const int version = cuda::driver_version();
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  } catch (const cuda::CudaError& error) {
+    return "";
+  }
 }
 
 // [[Rcpp::export]]

@@ -131,6 +131,7 @@ struct ReductionRow {
   bool weighted, counted;  // takes w, takes K
   int (*size_of)(int F, int W, int p);
   std::vector<Expr> gradients;
+  bool exponentiates() const { return engine == "LogSumExp" || engine == "SoftMax"; }
 };
 const std::vector<ReductionRow>& reduction_table();
 int find_reduction(const std::string& name, bool weighted);

@@ -4,6 +4,7 @@
 #include <kernops/device_job.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace kernops;
 using cuda::Matrix;
@@ -11,13 +12,17 @@ using cuda::Matrix;
 namespace kernops {
 namespace cuda {
 
-Matrix::Matrix(Count rows, Count columns, bool single)
-    : rows(rows), columns(columns), single(single), memory((use_device(), bytes())) {}
+Matrix::Matrix(Count rows, Count columns, bool single, int device)
+    : rows(rows), columns(columns), single(single), device(device), memory((use_device(device), bytes())) {}
 
-Matrix::Matrix(const Matrix& other) : Matrix(other.rows, other.columns, other.single) {
-  if (bytes() == 0) return;
-  driver().check(driver().cuMemcpyDtoD_v2(memory.pointer(), other.memory.pointer(), bytes()),
-                 "copying on the GPU");
+Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.columns, other.single, device) {
+  if (device != other.device) {
+    use_device(other.device);
+    synchronize();
+    use_device(device);
+  }
+  copy_across(memory.pointer(), device, other.memory.pointer(), other.device, bytes());
+  if (device != other.device) synchronize();  // the other one may go before
 }
 
 }  // namespace cuda
@@ -43,8 +48,9 @@ Matrix& gpu_matrix(SEXP x) {
         "input",
         "this gpu_matrix is empty: GPU memory does not outlive its R session, nor is it saved; make it "
         "anew with gpu_matrix()");
-  cuda::use_device();
-  return *static_cast<Matrix*>(address);
+  Matrix& matrix = *static_cast<Matrix*>(address);
+  cuda::use_device(matrix.device);
+  return matrix;
 }
 
 SEXP wrap_gpu_matrix(std::unique_ptr<Matrix> matrix) {
@@ -53,10 +59,25 @@ SEXP wrap_gpu_matrix(std::unique_ptr<Matrix> matrix) {
   return pointer;
 }
 
+void read_memory_limit() {
+  const SEXP option = Rf_GetOption1(Rf_install("kernops.gpu_memory"));
+  const char* twin = std::getenv("KERNOPS_GPU_MEMORY");
+  double bytes = 0;
+  if (!Rf_isNull(option))
+    bytes = Rf_length(option) == 1 && Rf_isNumeric(option) ? Rf_asReal(option) : -1;
+  else if (twin && *twin)
+    bytes = R_strtod(twin, nullptr);
+  const bool none = Rf_isNull(option) && !(twin && *twin);
+  if (!none && !(bytes >= 1))
+    throw InputError("input", "the option kernops.gpu_memory must be a number of bytes, above 0");
+  cuda::memory_limit() = bytes < 1e18 ? size_t(bytes) : 0;
+}
+
 // [[Rcpp::export]]
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single) {
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
   return guard([&]() -> SEXP {
-    auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single);
+    read_memory_limit();
+    auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single, device);
     const cuda::DevicePointer to = matrix->memory.pointer();
     if (!single) cuda::copy_in(to, x.begin(), matrix->bytes());
     if (single)
@@ -85,13 +106,14 @@ Rcpp::NumericMatrix gpu_download(SEXP x) {
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_describe(SEXP x) {
   return guard([&] {
     const Matrix& matrix = gpu_matrix(x);
     return Rcpp::List::create(Rcpp::_["dim"] = Rcpp::IntegerVector::create(matrix.rows, matrix.columns),
                               Rcpp::_["precision"] = matrix.single ? "float32" : "float64",
-                              Rcpp::_["bytes"] = double(matrix.bytes()));
+                              Rcpp::_["bytes"] = double(matrix.bytes()), Rcpp::_["device"] = matrix.device,
+                              Rcpp::_["name"] = cuda::current_device().name);
   });
 }
 
@@ -100,7 +122,7 @@ Rcpp::List gpu_describe(SEXP x) {
 SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {
     const Matrix& from = gpu_matrix(x);
-    auto out = std::make_unique<Matrix>(rows.size(), columns.size(), from.single);
+    auto out = std::make_unique<Matrix>(rows.size(), columns.size(), from.single, from.device);
     if (out->length() == 0) return wrap_gpu_matrix(std::move(out));
     const auto upload = [](const cuda::Buffer& to, const Rcpp::IntegerVector& positions) {
       cuda::copy_in(to.pointer(), positions.begin(), size_t(positions.size()) * sizeof(int));

@@ -6,12 +6,13 @@
 namespace kernops {
 namespace cuda {
 
-// rows x columns numbers, column by column. The constructors make the GPU current, and what they use ready.
+// rows x columns numbers, column by column. The constructors make its device the current one.
 struct Matrix {
-  Matrix(Count rows, Count columns, bool single);
-  Matrix(const Matrix& other);
+  Matrix(Count rows, Count columns, bool single, int device);
+  Matrix(const Matrix& other, int device);  // a copy
   Count rows, columns;
   bool single;  // floats, else doubles
+  int device;
   Buffer memory;
 
   Count length() const { return rows * columns; }
@@ -23,6 +24,8 @@ struct Matrix {
 }  // namespace kernops
 
 bool is_gpu_matrix(SEXP x);
-kernops::cuda::Matrix& gpu_matrix(SEXP x);  // throws InputError where x has lost its memory
+kernops::cuda::Matrix& gpu_matrix(
+    SEXP x);  // its device becomes current; throws InputError where x has lost its memory
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
+SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
+void read_memory_limit();  // the option kernops.gpu_memory

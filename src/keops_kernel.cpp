@@ -52,8 +52,8 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
 Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
   const cuda::Matrix& matrix = gpu_matrix(x);
   const Home home = matrix.single ? Home::device_float : Home::device_double;
-  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home}, 1}, matrix.rows, matrix.columns,
-                   points_are_columns);
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
+                   matrix.columns, points_are_columns);
 }
 
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
@@ -113,10 +113,12 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
   return first < 0 ? 1 : inputs[first].points;
 }
 
-// All that R hands over for one computation.
+// All that R hands over for one computation, checked, and the shape of its result.
 struct Call {
-  Call(const Program& program, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
+  Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
        bool points_are_columns) {
+    const Program& program = kernel.program;
+    const Reduction& result = program.graph.reductions[program.result];
     for (size_t n = 0; n < program.variables.size(); ++n) {
       inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
       data.variables.push_back(inputs.back().column);
@@ -125,9 +127,19 @@ struct Call {
     data.m = common_points(program, inputs, axis_i);
     data.n = common_points(program, inputs, axis_j);
     batches = common_batches(program, inputs);
+    const Count size = result.size;
+    points = result.axes() == none ? 1 : data.length(result.axes());
+    nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
+    entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
     if (ranges.isNull()) return;
     some = std::make_unique<Ranges>(Rcpp::List(ranges), data.m, data.n);
     data.ranges[0] = &some->by_i, data.ranges[1] = &some->by_j;
+  }
+  Target target(const cuda::Matrix& out) const {
+    return {out.doubles(), entry, row, Home::device_double, out.device};
+  }
+  Target target(Rcpp::NumericVector& out) const {
+    return {out.begin(), entry, row, Home::host, 0, nrow * ncol};
   }
 
   std::vector<Input> inputs;
@@ -135,6 +147,7 @@ struct Call {
   Count batches;
   bool batched = false;  // by an array, be it of a single batch
   std::unique_ptr<Ranges> some;
+  Count points, nrow, ncol, entry, row;
 };
 
 void check_interrupt(void*) { R_CheckUserInterrupt(); }
@@ -152,17 +165,16 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
 }
 
 // Positions come from the engine as numbers from 1, with 0 for none.
-// Entry k of point n stands at k * target.entry + n * target.row of each batch.
-SEXP mark_missing(Rcpp::NumericVector result, const Target& at, int first, int size, Count points,
-                  Count batches, Count largest) {
-  for (Count batch = 0; batch < batches; ++batch)
-    for (int k = first; k < size; ++k)
-      for (Count n = 0; n < points; ++n) {
-        double& position = result[batch * at.batch + k * at.entry + n * at.row];
+SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
+  const int first = first_position(reduction_table()[result.row], result.size);
+  for (Count batch = 0; batch < call.batches; ++batch)
+    for (int k = first; k < result.size; ++k)
+      for (Count n = 0; n < call.points; ++n) {
+        double& position = out[batch * call.nrow * call.ncol + k * call.entry + n * call.row];
         if (position == 0) position = NA_REAL;
       }
-  if (first == 0 && largest < INT_MAX) return Rcpp::as<Rcpp::IntegerVector>(result);
-  return result;
+  const bool integers = first == 0 && call.data.length(result.over == axis_i ? axis_i : axis_j) < INT_MAX;
+  return integers ? SEXP(Rcpp::as<Rcpp::IntegerVector>(out)) : SEXP(out);
 }
 
 }  // namespace
@@ -207,38 +219,60 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
                 Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,
-                int where, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress) {
+                int where, std::vector<int> devices, int threads, std::string isa,
+                Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
-    const Program& program = kernel->program;
-    const Reduction& result = program.graph.reductions[program.result];
-    const Call call(program, input, ranges, points_are_columns);
-    const Data& data = call.data;
-    const Count points = result.axes() == none ? 1 : data.length(result.axes());
-    const Count size = result.size;
-    const Count nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
-    const Count entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+    read_memory_limit();
+    const Call call(*kernel, input, ranges, points_are_columns);
+    const Reduction& result = kernel->program.graph.reductions[kernel->program.result];
     const Settings settings{Where(where), single, SumScheme(scheme), accumulate_double,
-                            threads,      isa,    watch(progress)};
+                            threads,      isa,    watch(progress),   devices};
     if (stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` gives a matrix: it takes no batches");
     if (stay && result.axes() != none) {
-      auto out = std::make_unique<cuda::Matrix>(nrow, ncol, false);
-      execute(*kernel, data, settings, {out->doubles(), entry, row, Home::device_double});
+      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, devices.front());
+      execute(*kernel, call.data, settings, call.target(*out));
+      cuda::use_device(out->device);
+      cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
-    Rcpp::NumericVector out(R_xlen_t(nrow * ncol * call.batches));
-    out.attr("dim") = call.batched ? Rcpp::IntegerVector::create(nrow, ncol, call.batches)
-                                   : Rcpp::IntegerVector::create(nrow, ncol);
-    const Target target{out.begin(), entry, row, Home::host, nrow * ncol};
-    execute_batches(*kernel, data, call.batches, settings, target);
-    if (stay)
-      return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false);  // a sum over both axes ends on the host
-    const int first = first_position(reduction_table()[result.row], size);
-    const Count largest = data.length(result.over == axis_i ? axis_i : axis_j);
-    return mark_missing(out, target, first, size, points, call.batches, largest);
+    Rcpp::NumericVector out(R_xlen_t(call.nrow * call.ncol * call.batches));
+    out.attr("dim") = call.batched ? Rcpp::IntegerVector::create(call.nrow, call.ncol, call.batches)
+                                   : Rcpp::IntegerVector::create(call.nrow, call.ncol);
+    execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
+    // a sum over both axes ends on the host
+    if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());
+    return mark_missing(out, call, result);
+  });
+}
+
+// Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
+// around all of them; and on the host, which waits for each.
+// [[Rcpp::export]]
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single,
+                                       int scheme, std::vector<int> devices, int calls) {
+  return guard([&] {
+    using Clock = std::chrono::steady_clock;
+    const Call call(*kernel, input, R_NilValue, false);
+    cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
+    Settings settings{Where::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
+    const auto once = [&] {
+      execute(*kernel, call.data, settings, call.target(out));
+      cuda::use_device(out.device);
+    };
+    once();  // loads what it needs
+    cuda::synchronize();
+    const double device = cuda::device_milliseconds([&] {
+      for (int n = 0; n < calls; ++n) once();
+    });
+    const auto begin = Clock::now();
+    for (int n = 0; n < calls; ++n) once(), cuda::synchronize();
+    const std::chrono::duration<double, std::milli> host = Clock::now() - begin;
+    return Rcpp::NumericVector::create(Rcpp::_["device"] = device / calls,
+                                       Rcpp::_["host"] = host.count() / calls);
   });
 }
 
@@ -273,5 +307,5 @@ std::vector<std::string> reduction_names() {
   return names;
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 bool is_null_pointer(SEXP pointer) { return R_ExternalPtrAddr(pointer) == nullptr; }

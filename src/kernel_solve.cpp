@@ -21,8 +21,8 @@ void run(const char* name, unsigned grid_x, Count columns, VectorJob& job) {
 }
 
 VectorJob job_for(const Matrix& x, const Matrix& y) {
-  if (x.single || y.single || x.rows != y.rows || x.columns != y.columns)
-    throw InputError("dim", "blocks of vectors must be float64 matrices of one shape");
+  if (x.single || y.single || x.rows != y.rows || x.columns != y.columns || x.device != y.device)
+    throw InputError("dim", "blocks of vectors must be float64 matrices of one shape on one device");
   VectorJob job{};
   job.x = x.doubles(), job.y = y.doubles();
   job.rows = x.rows, job.columns = int(x.columns);
@@ -39,13 +39,13 @@ std::vector<double> for_columns(const Rcpp::NumericVector& a, Count columns) {
 
 }  // namespace
 
-// [[Rcpp::export]]
-SEXP gpu_copy(SEXP x) {
-  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x))); });
+// [[Rcpp::export(rng = false)]]
+SEXP gpu_copy(SEXP x, int device) {
+  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x), device)); });
 }
 
 // y becomes a x + b y, and is returned.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   return guard([&]() -> SEXP {
     VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));
@@ -61,7 +61,7 @@ SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
 }
 
 // The scalar product of each column of x with that of y.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector gpu_dots(SEXP x, SEXP y) {
   return guard([&] {
     VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));

@@ -102,16 +102,11 @@ class Regrouper {
   std::vector<Tree> now_;
 };
 
-// Reductions that exponentiate take their argument in base 2 as well.
-bool exponentiates(const Reduction& reduction) {
-  const std::string& engine = reduction_table()[reduction.row].engine;
-  return engine == "LogSumExp" || engine == "SoftMax";
-}
-
 }  // namespace
 
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
-  if (base_2 && exponentiates(reduction))
+  // reductions that exponentiate take their argument in base 2 as well
+  if (base_2 && reduction_table()[reduction.row].exponentiates())
     reduction.f = graph.operation(find_op("Mult"), {graph.constant(1.4426950408889634), reduction.f}, {});
   const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
   reduction.f = regrouped(reduction.f);

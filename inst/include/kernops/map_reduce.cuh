@@ -11,10 +11,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Items of a place stand `stride` numbers apart, a multiple of 16 bytes where they do not fit into less.
-template <class T> KERNOPS_FN constexpr int padded(int entries) {
-  return entries * sizeof(T) <= 4 ? entries : entries * sizeof(T) <= 8 ? 8 / sizeof(T) : (entries * sizeof(T) + 15) / 16 * 16 / sizeof(T);
-}
+template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
 
 template <class T> struct Quad;
 template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
@@ -35,37 +32,98 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
-template <class T> __device__ T source_value(const DeviceSource& s, int k, long long n) {
+template <class T> __device__ T source_value(const FillJob& job, const DeviceSource& s, int k, long long n) {
   const long long at = k * s.entry + n * s.item;
   switch (s.kind) {
     case DeviceSource::constant: return T(s.value);
+    case DeviceSource::given: return T(job.given[s.first + k]);
     case DeviceSource::doubles: return T(static_cast<const double*>(s.data)[at]);
     case DeviceSource::floats: return T(static_cast<const float*>(s.data)[at]);
     default: return T(double(s.first + n + 1));
   }
 }
 
-// One thread an item: gathers what comes from outside and runs the steps of the place. Place: 0 once, 1 rows, 2 lanes.
-template <class Formula, int place> __device__ void fill_place(const AxisJob& job) {
-  using T = typename Formula::T;
-  constexpr int entries = place == 0 ? Formula::once : place == 1 ? Formula::row : Formula::lane;
-  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (n >= job.count) return;
-  T* out = static_cast<T*>(job.out) + n * padded<T>(entries);
-  for (int s = 0; s < job.source_count; ++s) {
+// Gathers what comes from outside into item n of a place, every `step`th entry from k on.
+template <class T> __device__ void gather_sources(const FillJob& job, int place, long long n, T* out, int first, int step) {
+  for (int s = job.places[place].first_source; s < job.places[place].end_source; ++s) {
     const DeviceSource& source = job.table ? job.table[s] : job.sources[s];
-    for (int k = 0; k < source.size; ++k) out[source.offset + k] = source_value<T>(source, k, n);
+    for (int k = first; k < source.size; k += step) out[source.offset + k] = source_value<T>(job, source, k, n);
   }
-  const T* once_values = static_cast<const T*>(job.once);
-  if constexpr (place == 0) Formula::run_once(out);
-  if constexpr (place == 1) Formula::run_row(once_values, out);
-  if constexpr (place == 2) Formula::run_lane(once_values, out);
+}
+
+// What is there once, by all threads of a block.
+template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
+  gather_sources(job, 0, 0, out, threadIdx.x, blockDim.x);
+  __syncthreads();
+  if (threadIdx.x == 0) Formula::run_once(out);
+  __syncthreads();
+}
+
+// One thread an item, then the one as many items further as blocks `of` this place take. place: 1 rows, 2 lanes.
+template <class Formula, int place>
+__device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
+  using T = typename Formula::T;
+  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  const long long together = (long long)of * blockDim.x;
+  for (long long n = block * (long long)blockDim.x + threadIdx.x; n < job.places[place].count; n += together) {
+    T* out = static_cast<T*>(job.places[place].out) + n * stride;
+    gather_sources(job, place, n, out, 0, 1);
+    if constexpr (place == 1) Formula::run_row(once, out);
+    if constexpr (place == 2) Formula::run_lane(once, out);
+  }
+}
+
+template <class Formula> __device__ void fill_places(const FillJob& job) {
+  using T = typename Formula::T;
+  T* there = static_cast<T*>(job.places[0].out);
+  const T* once = there;
+  if constexpr (Formula::once <= FillJob::most_own) {
+    __shared__ alignas(16) T own[padded<T>(Formula::once)];
+    fill_once<Formula>(job, own);
+    if (blockIdx.x == 0)
+      for (int k = threadIdx.x; k < Formula::once; k += blockDim.x) there[k] = own[k];
+    once = own;
+  }
+  if (blockIdx.x < job.row_blocks) fill_items<Formula, 1>(job, once, blockIdx.x, job.row_blocks);
+  else fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
+}
+
+template <class Row> __device__ void finish(const PairJob& job, long long row, Row& state) {
+  state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
 }
 
 // What a block knows of a row: the result, or a part of it.
 template <class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
-  if (job.chunks == 1) state.finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
-  else static_cast<Row*>(job.partials)[(row - job.row_begin) * job.chunks + blockIdx.y] = state;
+  if (!job.partials) finish(job, row, state);
+  else static_cast<Row*>(job.partials)[blockIdx.y * job.partial_rows + row] = state;
+}
+
+// States that stand `stride` apart, joined in order.
+template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
+  Row state = states[begin * stride];
+  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(states[chunk * stride]);
+  return state;
+}
+
+// One thread joins the chunks of a row: into the result, or into one state where others are to join.
+template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
+  Row* states = static_cast<Row*>(job.partials) + row;
+  Row state = merged(states, job.partial_rows, 0, job.chunks, step);
+  if (job.out) finish(job, row, state);
+  else *states = state;
+}
+
+// The block that is the last of its rows to hand over joins their chunks. The fences keep what others wrote before
+// they arrived from being read out of date.
+template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
+  if (!job.arrivals) return;
+  __threadfence();
+  __syncthreads();
+  int* arrivals = job.arrivals + blockIdx.x;
+  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.chunks - 1)) return;
+  __threadfence();
+  if (threadIdx.x == 0) *arrivals = 0;  // for the next launch
+  for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
 template <class Formula, class Row, int R, int threads> __device__ void map_reduce(const PairJob& job) {
@@ -84,8 +142,8 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
     state[r].start();
   }
 
-  const long long begin = blockIdx.y * job.chunk;
-  const long long end = begin + job.chunk < job.lane_count ? begin + job.chunk : job.lane_count;
+  const long long begin = job.lane_begin + blockIdx.y * job.chunk;
+  const long long end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
   for (long long lane = begin; lane < end; lane += tile) {
     const int count = end - lane < tile ? int(end - lane) : tile;
     const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
@@ -129,38 +187,35 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
     const long long row = first + r * threads;
     if (row < job.row_end) hand_over(job, row, state[r]);
   }
-}
-
-template <class Row> __device__ Row merged(const Row* partials, int begin, int end, int step) {
-  Row state = partials[begin];
-  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(partials[chunk]);
-  return state;
+  const long long block_begin = first - threadIdx.x, block_end = block_begin + threads * R;
+  merge_if_last<Row>(job, block_begin, block_end < job.row_end ? block_end : job.row_end);
 }
 
 // Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
 template <class Row> __device__ void merge_chunks(const PairJob& job) {
   const bool together = job.chunks > merged_by_one;
-  const long long n = together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  const long long row = job.row_begin + n;
+  const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);
   if (row >= job.row_end) return;
-  Row* partials = static_cast<Row*>(job.partials) + n * job.chunks;
+  Row* states = static_cast<Row*>(job.partials) + row;
   int step = 1;
   if (together) {
     step = (job.chunks + blockDim.x - 1) / blockDim.x;
     const int begin = threadIdx.x * step, end = begin + step < job.chunks ? begin + step : job.chunks;
-    if (begin < job.chunks) partials[begin] = merged(partials, begin, end, 1);
+    if (begin < job.chunks) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
     __syncthreads();
     if (threadIdx.x > 0) return;
   }
-  merged(partials, 0, job.chunks, step)
-      .finish(job.out + row * job.out_row, job.out_entry, job.lane_count > 0);
+  merge_row<Row>(job, row, step);
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
 #define KERNOPS_PLACES(Formula)                                                                                    \
-  extern "C" __global__ void kernops_once(kernops::AxisJob job) { kernops::fill_place<Formula, 0>(job); }          \
-  extern "C" __global__ void kernops_rows(kernops::AxisJob job) { kernops::fill_place<Formula, 1>(job); }          \
-  extern "C" __global__ void kernops_lanes(kernops::AxisJob job) { kernops::fill_place<Formula, 2>(job); }
+  extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
+    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.places[0].out));                                 \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
+    kernops::fill_places<Formula>(job);                                                                            \
+  }
 #define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads) kernops_pairs(kernops::PairJob job) {                      \

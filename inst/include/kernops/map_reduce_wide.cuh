@@ -24,8 +24,8 @@ template <class Formula, int C> struct Block {
 
   explicit __device__ Block(const PairJob& job) : job(job) {
     first = job.row_begin + blockIdx.x * (long long)Tile::rows;
-    begin = blockIdx.y * job.chunk;
-    end = begin + job.chunk < job.lane_count ? begin + job.chunk : job.lane_count;
+    begin = job.lane_begin + blockIdx.y * job.chunk;
+    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
     row_count = job.row_end - first < Tile::rows ? int(job.row_end - first) : Tile::rows;
   }
   __device__ const T* once() const { return static_cast<const T*>(job.once); }
@@ -73,6 +73,7 @@ template <class Formula, class Row, int C> __device__ void map_reduce_wide(const
     __syncthreads();
   }
   if (int(threadIdx.x) < block.row_count) hand_over(job, block.first + threadIdx.x, state);
+  merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
 // 16 bytes of each of some vectors, which start at their offsets from here.
@@ -166,9 +167,8 @@ template <class Formula, class Row, int C> __device__ void map_reduce_spread(con
   const Block<Formula, C> block(job);
   const auto o = load<Formula::kept_once>(block.once());
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
-  const long long rows = job.row_end - job.row_begin;
-  Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows +
-                (block.first - job.row_begin);
+  const long long rows = job.partial_rows;
+  Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + block.first;
   // at least once, so that an empty sum is one too
   for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
     const TilePlace<T> at = block.place(lane);
@@ -189,14 +189,16 @@ template <class Formula, class Row, int C> __device__ void map_reduce_spread(con
 
 // One thread a row: joins the chunks of each entry.
 template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
-  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x, rows = job.row_end - job.row_begin;
-  if (n >= rows) return;
-  for (int k = 0; k < Formula::Spread::size; ++k) {
-    const Row* partials = static_cast<const Row*>(job.partials) + k * rows + n;
-    Row state = partials[0];
-    for (int chunk = 1; chunk < job.chunks; ++chunk)
-      state.merge(partials[chunk * Formula::Spread::size * rows]);
-    state.finish(job.out + (job.row_begin + n) * job.out_row + k * job.out_entry, 0, job.lane_count > 0);
+  constexpr int size = Formula::Spread::size;
+  const long long row = job.row_begin + blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (row >= job.row_end) return;
+  for (int k = 0; k < size; ++k) {
+    Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
+    Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
+    if (job.out)
+      state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
+    else
+      *states = state;
   }
 }
 

@@ -1,0 +1,151 @@
+// Map-reduce on one GPU or several: rows are shared out, or lanes where rows are few.
+#include <algorithm>
+#include <set>
+
+#include "cuda_card.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// A plan is tiled, and its text written, at the first call only.
+const TiledPlan& tiled_once(const Plan& plan) {
+  static std::map<long, TiledPlan> known;
+  const auto found = known.find(plan.id);
+  return found != known.end() ? found->second : known.emplace(plan.id, tiled(plan)).first->second;
+}
+
+// Part n of a range that is cut into so many of one size, the last one smaller.
+Range part(Range all, size_t n, size_t parts) {
+  const Count size = (all.count() + Count(parts) - 1) / Count(parts);
+  const Count begin = std::min(all.begin + Count(n) * size, all.end);
+  return {begin, std::min(begin + size, all.end)};
+}
+
+// Waits for the current device, whatever happens.
+struct Finally {
+  ~Finally() { driver().cuCtxSynchronize(); }
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(const std::vector<int>& devices) {
+    for (const int number : devices) cards_.emplace_back(number);
+  }
+
+  Count slab() const override { return Count(cards_.size()) << 20; }
+
+  Room keep(Count count) override {
+    use_device(first().number());
+    try {
+      const auto memory = std::make_shared<Buffer>(size_t(count) * sizeof(double));
+      return {static_cast<double*>(memory->address()), Home::device_double, first().number(), memory};
+    } catch (const CudaError& error) {
+      if (error.kind != std::string("memory")) throw;
+      return Backend::keep(count);
+    }
+  }
+
+  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, const Target& out) override {
+    const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
+    if (rows.count() == 0) return;
+    const TiledPlan& plan = tiled_once(untiled);
+    const int multiprocessors = use_device(first().number()).multiprocessors;
+    const auto task_for = [&](Count rows_of_card) {
+      return Task{
+          plan, data,      settings,         choose_shape(plan, settings, rows_of_card, multiprocessors),
+          out,  row_begin, lanes.count() > 0};
+    };
+    if (cards_.size() == 1) {
+      const Task task = task_for(rows.count());
+      first().prepare(task);
+      wait_for_others(data, out);
+      first().reduce(task, rows, lanes, settings.keep_going);
+      return;
+    }
+    const Task by_rows = task_for(part(rows, 0, cards_.size()).count());
+    // a block of rows more or less should matter little, else the lanes are shared out if there are enough
+    const Count parts = Count(cards_.size());
+    const bool few_rows = rows.count() < 16 * parts * by_rows.rows_of_block();
+    const bool share_lanes = few_rows && lanes.count() >= 2 * parts * by_rows.shape.lanes;
+    const Task task = share_lanes ? task_for(rows.count()) : by_rows;
+    for (Card& card : cards_) card.prepare(task);
+    wait_for_others(data, out);
+    try {
+      share_out(task, rows, lanes, share_lanes);
+    } catch (const CudaError& error) {
+      if (error.kind != std::string("memory")) throw;
+      collect_garbage();  // which the threads cannot do
+      share_out(task, rows, lanes, share_lanes);
+    }
+  }
+
+ private:
+  Card& first() { return cards_.front(); }
+
+  void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
+    const size_t count = cards_.size();
+    std::vector<std::unique_ptr<Buffer>> states(count);
+    in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
+      const Range some = share_lanes ? rows : part(rows, n, count),
+                  these = share_lanes ? part(lanes, n, count) : lanes;
+      if (some.count() == 0) return;
+      const Finally waits;  // what was begun may write into the target
+      if (share_lanes)
+        states[n] = cards_[n].reduce_to_states(task, some, these, watch);
+      else
+        cards_[n].reduce(task, some, these, watch);
+      synchronize();
+    });
+    if (share_lanes) join(task, rows, states);
+  }
+
+  // The states of all cards, in the order of their lanes.
+  void join(const Task& task, Range rows, const std::vector<std::unique_ptr<Buffer>>& states) {
+    use_device(first().number());
+    const size_t bytes = size_t(rows.count()) * first().state_bytes();
+    const Buffer all(states.size() * bytes);
+    for (size_t n = 0; n < states.size(); ++n)
+      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), cards_[n].number(),
+                  bytes);
+    first().merge(task, rows, all, int(states.size()));
+    synchronize();
+  }
+
+  // Cards that work together, or hold data of one another, do not know what the others have yet to do.
+  void wait_for_others(const Data& data, const Target& out) {
+    std::set<int> involved;
+    for (const Card& card : cards_) involved.insert(card.number());
+    for (const auto* columns : {&data.variables, &data.reduced})
+      for (const Column& column : *columns)
+        if (column.home != Home::host) involved.insert(column.device);
+    if (out.home != Home::host) involved.insert(out.device);
+    if (involved.size() > 1)
+      for (const int number : involved) {
+        use_device(number);
+        synchronize();
+      }
+    use_device(first().number());
+  }
+
+  std::vector<Card> cards_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> backend(const std::vector<int>& devices) {
+  return std::make_unique<CudaBackend>(devices);
+}
+
+bool available() {
+  try {
+    driver();
+    return true;
+  } catch (const CudaError&) {
+    return false;
+  }
+}
+
+}  // namespace cuda
+}  // namespace kernops

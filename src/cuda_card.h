@@ -1,0 +1,91 @@
+// One device at work on its share of a map-reduce.
+#pragma once
+#include <kernops/device_job.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+inline Count ceil_div(Count a, Count b) { return (a + b - 1) / b; }
+
+inline int bytes_of_number(const Column& column) { return column.home == Home::device_float ? 4 : 8; }
+
+struct Range {
+  Count begin, end;
+  Count count() const { return end - begin; }
+};
+
+// A map-reduce as all cards see it.
+struct Task {
+  const TiledPlan& plan;
+  const Data& data;
+  const Settings& settings;
+  Shape shape;
+  Target out;
+  Count first_row;  // which row of the plan's result stands first in `out`
+  bool any_lanes;
+
+  int bytes() const { return settings.single ? 4 : 8; }
+  int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
+  Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
+  Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+};
+
+// What the kernels read of some rows and lanes.
+struct Places {
+  Places(const Task& task, Count rows, Count lanes)
+      : once(size_t(task.item_bytes(Place::once))),
+        x(size_t(rows * task.item_bytes(Place::row))),
+        y(size_t(lanes * task.item_bytes(Place::lane))) {}
+  Buffer once, x, y;
+};
+
+class Card {
+ public:
+  explicit Card(int number) : number_(number) {}
+  int number() const { return number_; }
+
+  // Loads the kernels of a task: called by the first thread, before any other.
+  void prepare(const Task& task);
+
+  // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
+  void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);
+  // The same, but the states of the rows are returned: a share of the lanes is reduced elsewhere.
+  std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range lanes, const Watch& watch);
+  // Merges states of rows in the order in which they stand, so many after one another, into the target.
+  void merge(const Task& task, Range rows, const Buffer& states, int count);
+
+  size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
+
+ private:
+  // How much is taken at a time, and how the lanes of a slab are split.
+  struct Slabs {
+    Count rows, lanes, chunk;
+    int chunks, states;  // of a row, at a time
+  };
+  struct Work;
+
+  Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
+  size_t memory_for(size_t needed);
+  std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
+  void fill(const Task& task, const Places& places, Range rows, Range lanes);
+  void reduce_pairs(Work& work, Range rows, Range lanes);
+  void merge_states(const Task& task, const PairJob& job);
+  Column here(const Column& column, int size, Range items);
+  bool is_here(const Column& column) const;
+
+  bool writes_directly(const Target& out) const;
+  void deliver(const Task& task, Range rows, const Buffer& from);
+  PairJob job_for(const Task& task, Range rows, const Buffer* aside) const;
+
+  int number_;
+  const Kernels* kernels_ = nullptr;
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // of data from elsewhere: address, items
+};
+
+}  // namespace cuda
+}  // namespace kernops

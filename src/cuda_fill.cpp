@@ -1,0 +1,89 @@
+// What a share reads, brought to its device and into the places where the kernels find it.
+#include "cuda_card.h"
+
+#include <algorithm>
+
+namespace kernops {
+namespace cuda {
+bool Card::is_here(const Column& column) const {
+  return column.home != Home::host && column.device == number_;
+}
+
+// Some items of a column, on this card. Each is copied once, however many reductions read it.
+Column Card::here(const Column& column, int size, Range items) {
+  const size_t bytes = size_t(bytes_of_number(column));
+  const auto address = reinterpret_cast<DevicePointer>(column.data);
+  if (is_here(column)) {
+    Column some = column;
+    some.data = reinterpret_cast<const void*>(address + size_t(items.begin * column.item) * bytes);
+    return some;
+  }
+  const Count count = items.count();
+  const bool by_item = column.entry == 1;
+  auto& copy = copies_[{Count(address), items.begin, items.end}];
+  if (!copy) {
+    copy = std::make_unique<Buffer>(size_t(count) * size_t(size) * bytes);
+    const Count runs = by_item || count == column.entry ? 1 : size;  // stretches that stand together
+    const size_t run_bytes = size_t(count * size / runs) * bytes;
+    for (Count run = 0; run < runs; ++run) {
+      const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
+      const DevicePointer from = address + size_t(items.begin * column.item + run * column.entry) * bytes;
+      if (column.home == Home::host)
+        copy_in(to, reinterpret_cast<const void*>(from), run_bytes);
+      else
+        copy_across(to, number_, from, column.device, run_bytes);
+    }
+  }
+  return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
+}
+
+void Card::fill(const Task& task, const Places& places, Range rows, Range lanes) {
+  FillJob job{};
+  std::vector<DeviceSource> sources;
+  int given = 0;
+  const auto take = [&](Place place, Range items, const Buffer& out) {
+    const int first = int(sources.size());
+    for (const Load& load : task.plan.loads[int(place)]) {
+      if (items.count() == 0) break;
+      const Slot& slot = task.plan.slots[load.slot];
+      DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
+      if (load.kind == Load::index) s.kind = DeviceSource::index;
+      if (load.kind == Load::variable || load.kind == Load::reduced) {
+        const Column& from =
+            load.kind == Load::variable ? task.data.variables[load.id] : task.data.reduced[load.id];
+        if (place == Place::once && from.home == Home::host && given + slot.size <= FillJob::most_given) {
+          s.kind = DeviceSource::given, s.first = given;  // parameters travel with the launch
+          const double* values = static_cast<const double*>(from.data);
+          for (int k = 0; k < slot.size; ++k) job.given[given++] = values[k * from.entry];
+        } else {
+          const Column some = here(from, slot.size, items);
+          s.kind = some.home == Home::device_float ? DeviceSource::floats : DeviceSource::doubles;
+          s.data = some.data, s.entry = some.entry, s.item = some.item;
+        }
+      }
+      sources.push_back(s);
+    }
+    job.places[int(place)] = {first, int(sources.size()), out.address(), items.count()};
+  };
+  take(Place::once, {0, 1}, places.once);
+  take(Place::row, rows, places.x);
+  take(Place::lane, lanes, places.y);
+
+  std::unique_ptr<Buffer> table;
+  if (sources.size() <= FillJob::most_sources) {
+    std::copy(sources.begin(), sources.end(), job.sources);
+  } else {
+    table = std::make_unique<Buffer>(sources.size() * sizeof(DeviceSource));
+    copy_in(table->pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
+    job.table = static_cast<const DeviceSource*>(table->address());
+  }
+  constexpr unsigned threads = 128;
+  const Count most = Count(16) * current_device().multiprocessors;
+  const auto blocks = [&](Range items) { return unsigned(std::min(ceil_div(items.count(), threads), most)); };
+  if (task.plan.entries[int(Place::once)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
+  job.row_blocks = blocks(rows);
+  launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job);
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,79 @@
+// How much of a share is on a device at a time, and how many chunks its lanes make.
+#include "cuda_card.h"
+
+#include <algorithm>
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr Count most_partial_bytes = Count(1) << 30;
+
+}  // namespace
+
+// Rows are halved while they fill the card, then lanes, until what is there at a time fits.
+Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool to_states) {
+  constexpr Count many_rows = 1 << 18, many_lanes = 1 << 16;
+  const Plan& plan = task.plan;
+  const Count per_block = task.rows_of_block();
+  const Count filled =
+      Count(kernels_->resident) * current_device().multiprocessors;  // blocks that run at a time
+
+  const auto bytes_of = [&](Place place) {
+    Count bytes = task.item_bytes(place);
+    for (const Load& load : plan.loads[int(place)]) {
+      if (load.kind != Load::variable && load.kind != Load::reduced) continue;
+      const Column& column =
+          load.kind == Load::variable ? task.data.variables[load.id] : task.data.reduced[load.id];
+      if (!is_here(column)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(column);
+    }
+    return bytes;
+  };
+  const bool aside = !to_states && !writes_directly(task.out);
+  const Count row_bytes = bytes_of(Place::row) + (aside ? plan.reduction.size * Count(sizeof(double)) : 0);
+  const Count lane_bytes = bytes_of(Place::lane);
+
+  Slabs slabs{rows, lanes, 0, 0, 0};
+  // Lanes are split where rows alone do not fill the card several times.
+  const auto split = [&] {
+    const Count kept = std::min(rows, filled * per_block) * kernels_->partial_bytes;  // bytes of a piece
+    const Count waves = plan.reduction.k > 0 ? 1 : 8;  // a list is filled anew in each chunk
+    const Count wanted =
+        std::min<Count>(waves * filled / ceil_div(rows, per_block), slabs.lanes / (2 * task.shape.lanes));
+    const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
+    const Count of_tiles = ceil_div(ceil_div(slabs.lanes, pieces), task.shape.lanes) * task.shape.lanes;
+    slabs.chunk = std::max<Count>(1, of_tiles);
+    slabs.chunks = int(std::max<Count>(1, ceil_div(slabs.lanes, slabs.chunk)));
+    const bool streams = slabs.lanes < lanes;
+    const bool merges = to_states || streams || slabs.chunks > 1 || task.shape.kind == Shape::spread;
+    slabs.states = merges ? slabs.chunks + streams : 0;  // those of the slabs before stand first
+  };
+  const auto half = [](Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit) * unit; };
+  for (;;) {
+    split();
+    const Count partials = slabs.rows * slabs.states * kernels_->partial_bytes;
+    const size_t needed = size_t(partials + slabs.rows * row_bytes + slabs.lanes * lane_bytes);
+    const bool fits = needed <= memory_for(needed), fewer_rows = !to_states && slabs.rows > per_block;
+    if (fits && partials <= most_partial_bytes) return slabs;
+    if (fewer_rows && (slabs.rows > many_rows || fits))
+      half(slabs.rows, per_block);
+    else if (!fits && slabs.lanes > many_lanes)
+      half(slabs.lanes, task.shape.lanes);
+    else if (fewer_rows)
+      half(slabs.rows, per_block);
+    else
+      return slabs;  // at least this must fit
+  }
+}
+
+// Whether it is there is asked only where much is needed.
+size_t Card::memory_for(size_t needed) {
+  constexpr size_t little = size_t(256) << 20;
+  if (needed <= little && memory_limit() == 0) return needed;
+  const auto room = [] { return memory_left() / 8 * 7; };  // blocks may be a little larger than asked for
+  if (needed > room()) copies_.clear();
+  return room();
+}
+
+}  // namespace cuda
+}  // namespace kernops
