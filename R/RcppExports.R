@@ -21,8 +21,8 @@ cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }
 
-cuda_source <- function(kernel, single, scheme) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme)
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE) {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some)
 }
 
 cuda_compile <- function(text, architecture) {

@@ -66,15 +66,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme));
+    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
+    Rcpp::traits::input_parameter< bool >::type some(someSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -351,7 +353,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},

@@ -58,9 +58,13 @@ struct Interrupted {};
 struct Blocks {
   std::vector<RowBlock> rows;
   std::vector<Interval> lanes;
+  Count pair_count() const;
 };
 Blocks all_pairs(Count rows, Count lanes);
-Blocks clip(const Blocks& blocks, Count row_begin, Count row_end);  // these rows, counted from row_begin
+// Some of the rows, counted from the first of them, and of the lanes.
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end);
+// Blocks of at most so many rows.
+Blocks cut(const Blocks& blocks, Count most_rows);
 
 // Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
 // pairs as i and as j see them, where not all are there.
@@ -70,6 +74,7 @@ struct Data {
   const Blocks* ranges[2] = {};
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
+  Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
 };
 
 // A compiled formula: the reductions it needs, in order, the result last.

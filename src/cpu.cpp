@@ -52,7 +52,8 @@ class PreparedJob : public Job {
       : Job() {
     rows = row_end - row_begin;
     const Blocks* ranges = data.pairs(plan.rows);
-    pairs_ = ranges ? clip(*ranges, row_begin, row_end) : all_pairs(rows, data.length(both & ~plan.rows));
+    const Count all_lanes = data.length(both & ~plan.rows);
+    pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_lanes) : all_pairs(rows, all_lanes);
     blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.lanes.data();
     for (const RowBlock& block : pairs_.rows) lanes = std::max(lanes, block.lanes);
     out = target.data, out_entry = target.entry, out_row = target.row;

@@ -63,8 +63,7 @@ bool worth_gpu(const Kernel& kernel, Count m, Count n) {
 bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
   bool there = out.home != Home::host;
   for (const Column& column : data.variables) there = there || column.home != Home::host;
-  if (data.ranges[0] || settings.accumulate_double) return false;
-  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.m, data.n);
+  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.pair_count(), 1);
   if (there && settings.where == Where::cpu)
     throw std::invalid_argument("the CPU cannot reach data of the GPU");
   return settings.where == Where::cuda;

@@ -121,6 +121,43 @@ test_that("clusters of any sizes, on any number of threads", {
   }
 })
 
+test_that("long vectors, and sums of long vectors, keep to the ranges", {
+  withr::local_seed(9)
+  for (D in c(40, 100)) {
+    x <- uniform(300, D) / sqrt(D)
+    y <- uniform(500, D) / sqrt(D)
+    ranges <- random_ranges(300, 500)
+    there <- pairs_of(ranges, 300, 500)
+    kept <- exp(-squared(x, y)) * there
+    e <- uniform(300)
+    for_each_backend(function(kernel, precision) {
+      reduce <- \(f, ...) kernel(paste0(f, ", 1)"), c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...))
+      sum_of <- reduce("Sum_Reduction(Exp(-SqDist(x, y))")
+      close <- \(actual, expected) expect_close(actual, expected, precision, info = D)
+      close(sum_of(list(x, y), ranges = as_kept(ranges)), rowSums(kept))
+      close(keops_grad(sum_of, "y")(list(x, y, e), ranges = as_kept(ranges)),
+            -2 * (y * colSums(kept * drop(e)) - crossprod(kept * drop(e), x)))
+      nearest <- reduce("ArgMin_Reduction(SqDist(x, y)")(list(x, y), ranges = as_kept(ranges))
+      expected <- apply(ifelse(there, squared(x, y), NA), 1, \(d) which.min(d)[1])
+      if (precision == "float64") expect_identical(drop(nearest), expected)
+    })
+  }
+})
+
+test_that("the CUDA text of ranges, and of sums in float64, compiles", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  formulas <- c("Sum_Reduction(Exp(-SqDist(x, y)) * y, 1)", "LogSumExp_Reduction(x | y, y, 1)",
+                "ArgMin_Reduction(x + y, 1)", "ArgKMin_Reduction(SqDist(x, y), 3, 1)")
+  for (formula in formulas) for (D in c(2, 100)) {
+    op <- keops_kernel(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), if (grepl("ArgMin", formula)) 2 else D))
+    for (wide in c(TRUE, FALSE)) {
+      text <- kernops:::cuda_source(environment(op)$kernel, TRUE, 0L, wide, TRUE)
+      expect_match(text, "SomePairs")
+      expect_gt(kernops:::cuda_compile(text, "sm_80"), 1000)
+    }
+  }
+})
+
 test_that("all pairs, in ranges of any number, are what no ranges give", {
   withr::local_seed(5)
   input <- list(uniform(3000, 2), uniform(3000, 2), uniform(3000))

@@ -1,14 +1,13 @@
 // One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different
 // instruction sets shares nothing but this.
 #pragma once
+#include <kernops/blocks.h>
 #include <kernops/tape.h>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace kernops {
-
-using Count = std::int64_t;
 
 // Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1
 // instead.
@@ -21,18 +20,6 @@ struct Source {
 template <class T> struct Span {
   const T* items;
   int count;
-};
-
-// Which pairs there are: a block of rows meets the lanes of its intervals, counted as if they stood side by
-// side. Where all pairs are there, that is one block with one interval.
-struct Interval {
-  Count begin, end;
-  Count before;  // lanes of the block that come before it
-};
-struct RowBlock {
-  Count begin, end;
-  Count first, last;  // its intervals
-  Count lanes;
 };
 
 enum class SumScheme { automatic, direct, block, kahan };

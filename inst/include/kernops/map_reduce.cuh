@@ -92,6 +92,50 @@ template <class Row> __device__ void finish(const PairJob& job, long long row, R
   state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
 }
 
+// What a block of threads reduces: the first of its rows, the end of them, and one run of lanes after another. Here, all
+// pairs are there.
+struct AllPairs {
+  long long first, row_end, begin, end;
+
+  __device__ AllPairs(const PairJob& job, int rows) {
+    first = job.row_begin + blockIdx.x * (long long)rows, row_end = job.row_end;
+    begin = job.lane_begin + blockIdx.y * job.chunk;
+    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
+  }
+  __device__ bool next() { return false; }
+  template <class Row> __device__ void complete(Row&) const {}
+};
+
+// Here, the lanes of some intervals; a chunk counts them as if they stood side by side.
+struct SomePairs {
+  long long first, row_end, begin, end;
+  const Interval* interval;
+  long long number, end_number;  // of the lanes to come
+  int first_lane;                // of the chunk, -1 where there is none
+
+  __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_lane(-1) {
+    const RowBlock& block = job.blocks[blockIdx.x];
+    first = block.begin, row_end = block.end;
+    number = blockIdx.y * job.chunk;
+    end_number = number + job.chunk < block.lanes ? number + job.chunk : block.lanes;
+    if (number >= end_number) return;
+    interval = find_interval(job.intervals, block, number);
+    next();
+    first_lane = int(begin);
+  }
+  __device__ bool next() {
+    if (number >= end_number) return false;
+    begin = interval->begin + number - interval->before;
+    end = interval->end - begin < end_number - number ? interval->end : begin + end_number - number;
+    number += end - begin;
+    ++interval;
+    return true;
+  }
+  template <class Row> __device__ void complete(Row& state) const {
+    if (first_lane >= 0) state.adopt(first_lane);
+  }
+};
+
 // What a block knows of a row: the result, or a part of it.
 template <class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
   if (!job.partials) finish(job, row, state);
@@ -126,69 +170,71 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
-template <class Formula, class Row, int R, int threads> __device__ void map_reduce(const PairJob& job) {
+template <class Formula, class Row, int R, int threads, class Pairs> __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane), tile = threads;
   __shared__ alignas(16) T lanes[tile * lane_stride];
 
   const auto once_values = load<Formula::once>(static_cast<const T*>(job.once));
-  const long long first = job.row_begin + blockIdx.x * (long long)(threads * R) + threadIdx.x;
+  Pairs pairs(job, threads * R);
+  const long long first = pairs.first + threadIdx.x;
   Vec<T, Formula::row> x[R];
   Row state[R];
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    x[r] = load<Formula::row>(static_cast<const T*>(job.rows) + (row < job.row_end ? row : job.row_begin) * row_stride);
+    x[r] = load<Formula::row>(static_cast<const T*>(job.rows) + (row < pairs.row_end ? row : pairs.first) * row_stride);
     state[r].start();
   }
 
-  const long long begin = job.lane_begin + blockIdx.y * job.chunk;
-  const long long end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
-  for (long long lane = begin; lane < end; lane += tile) {
-    const int count = end - lane < tile ? int(end - lane) : tile;
-    const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
-    __syncthreads();
-    for (int n = threadIdx.x; n < count * lane_stride; n += threads) lanes[n] = from[n];
-    __syncthreads();
+  do {
+    for (long long lane = pairs.begin; lane < pairs.end; lane += tile) {
+      const int count = pairs.end - lane < tile ? int(pairs.end - lane) : tile;
+      const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
+      __syncthreads();
+      for (int n = threadIdx.x; n < count * lane_stride; n += threads) lanes[n] = from[n];
+      __syncthreads();
 
-    constexpr int group = Row::group;
-    const int whole = count / group * group;
-    KERNOPS_UNROLL_BY(group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4)
-    for (int n = 0; n < whole; n += group) {
-      Vec<T, Formula::lane> y[group];
-      KERNOPS_UNROLL
-      for (int u = 0; u < group; ++u) y[u] = load<Formula::lane>(lanes + (n + u) * lane_stride);
-      KERNOPS_UNROLL
-      for (int r = 0; r < R; ++r) {
-        typename Formula::F f[group];
-        typename Formula::W w[group];
+      constexpr int group = Row::group;
+      const int whole = count / group * group;
+      KERNOPS_UNROLL_BY(group > 1 ? 1 : sizeof(T) == 4 ? 8 : 4)
+      for (int n = 0; n < whole; n += group) {
+        Vec<T, Formula::lane> y[group];
         KERNOPS_UNROLL
-        for (int u = 0; u < group; ++u) Formula::pair(once_values, x[r], y[u], f[u], w[u]);
-        state[r].add(f, w, int(lane) + n, group);
-      }
-    }
-    if (group > 1)
-      for (int n = whole; n < count; ++n) {
-        const auto y = load<Formula::lane>(lanes + n * lane_stride);
+        for (int u = 0; u < group; ++u) y[u] = load<Formula::lane>(lanes + (n + u) * lane_stride);
         KERNOPS_UNROLL
         for (int r = 0; r < R; ++r) {
-          typename Formula::F f[1];
-          typename Formula::W w[1];
-          Formula::pair(once_values, x[r], y, f[0], w[0]);
-          state[r].add(f, w, int(lane) + n, 1);
+          typename Formula::F f[group];
+          typename Formula::W w[group];
+          KERNOPS_UNROLL
+          for (int u = 0; u < group; ++u) Formula::pair(once_values, x[r], y[u], f[u], w[u]);
+          state[r].add(f, w, int(lane) + n, group);
         }
       }
-    KERNOPS_UNROLL
-    for (int r = 0; r < R; ++r) state[r].settle();
-  }
+      if (group > 1)
+        for (int n = whole; n < count; ++n) {
+          const auto y = load<Formula::lane>(lanes + n * lane_stride);
+          KERNOPS_UNROLL
+          for (int r = 0; r < R; ++r) {
+            typename Formula::F f[1];
+            typename Formula::W w[1];
+            Formula::pair(once_values, x[r], y, f[0], w[0]);
+            state[r].add(f, w, int(lane) + n, 1);
+          }
+        }
+      KERNOPS_UNROLL
+      for (int r = 0; r < R; ++r) state[r].settle();
+    }
+  } while (pairs.next());
 
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    if (row < job.row_end) hand_over(job, row, state[r]);
+    pairs.complete(state[r]);
+    if (row < pairs.row_end) hand_over(job, row, state[r]);
   }
-  const long long block_begin = first - threadIdx.x, block_end = block_begin + threads * R;
-  merge_if_last<Row>(job, block_begin, block_end < job.row_end ? block_end : job.row_end);
+  const long long block_end = pairs.first + threads * R;
+  merge_if_last<Row>(job, pairs.first, block_end < pairs.row_end ? block_end : pairs.row_end);
 }
 
 // Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
@@ -216,10 +262,10 @@ template <class Row> __device__ void merge_chunks(const PairJob& job) {
   extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
     kernops::fill_places<Formula>(job);                                                                            \
   }
-#define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
+#define KERNOPS_KERNELS(Formula, Row, R, threads, Pairs)                                                           \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads) kernops_pairs(kernops::PairJob job) {                      \
-    kernops::map_reduce<Formula, Row, R, threads>(job);                                                            \
+    kernops::map_reduce<Formula, Row, R, threads, Pairs>(job);                                                     \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

@@ -22,16 +22,6 @@ template <class T> class Buffer {
   T* data_;
 };
 
-// The interval that holds lane `number` of the block.
-inline const Interval* find_interval(const Interval* intervals, const RowBlock& block, Count number) {
-  Count low = block.first, high = block.last;
-  while (high - low > 1) {
-    const Count middle = (low + high) / 2;
-    (intervals[middle].before <= number ? low : high) = middle;
-  }
-  return intervals + low;
-}
-
 // The result of a row, its positions counted among all lanes.
 template <class Reduction>
 void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {

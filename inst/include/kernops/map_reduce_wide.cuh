@@ -14,19 +14,16 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The part of the pairs that a block reduces.
-template <class Formula, int C> struct Block {
+template <class Formula, class Pairs, int C> struct Block : Pairs {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   static constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane);
+  using Pairs::first, Pairs::begin, Pairs::end;
   const PairJob& job;
-  long long first, begin, end;
   int row_count;
 
-  explicit __device__ Block(const PairJob& job) : job(job) {
-    first = job.row_begin + blockIdx.x * (long long)Tile::rows;
-    begin = job.lane_begin + blockIdx.y * job.chunk;
-    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
-    row_count = job.row_end - first < Tile::rows ? int(job.row_end - first) : Tile::rows;
+  explicit __device__ Block(const PairJob& job) : Pairs(job, Tile::rows), job(job) {
+    row_count = Pairs::row_end - first < Tile::rows ? int(Pairs::row_end - first) : Tile::rows;
   }
   __device__ const T* once() const { return static_cast<const T*>(job.once); }
   __device__ TilePlace<T> place(long long lane) const {
@@ -42,36 +39,39 @@ template <class Formula, int C> struct Block {
   __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
 };
 
-template <class Formula, class Row, int C> __device__ void map_reduce_wide(const PairJob& job) {
+template <class Formula, class Row, class Pairs, int C> __device__ void map_reduce_wide(const PairJob& job) {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Values = TileValues<T, C, typename Formula::Contractions>;
   __shared__ alignas(16) T shared[Values::room()];
 
-  const Block<Formula, C> block(job);
+  Block<Formula, Pairs, C> block(job);
   const auto o = load<Formula::kept_once>(block.once());
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
   state.start();
-  for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
-    const TilePlace<T> at = block.place(lane);
-    Values::compute(at, o, shared);
-    constexpr int group = Row::group;
-    KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
-    for (int n = 0; n < at.lane_count; n += group) {
-      typename Formula::F f[group];
-      typename Formula::W w[group];
-      KERNOPS_UNROLL
-      for (int u = 0; u < group; ++u) {
-        const int lane_here = n + u < at.lane_count ? n + u : n;
-        const auto y = load<Formula::kept_lane>(at.lanes + lane_here * (long long)at.lane_stride);
-        Formula::pair(o, x, y, Values::of(shared, lane_here, threadIdx.x), f[u], w[u]);
+  do {
+    for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
+      const TilePlace<T> at = block.place(lane);
+      Values::compute(at, o, shared);
+      constexpr int group = Row::group;
+      KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+      for (int n = 0; n < at.lane_count; n += group) {
+        typename Formula::F f[group];
+        typename Formula::W w[group];
+        KERNOPS_UNROLL
+        for (int u = 0; u < group; ++u) {
+          const int lane_here = n + u < at.lane_count ? n + u : n;
+          const auto y = load<Formula::kept_lane>(at.lanes + lane_here * (long long)at.lane_stride);
+          Formula::pair(o, x, y, Values::of(shared, lane_here, threadIdx.x), f[u], w[u]);
+        }
+        state.add(f, w, int(lane) + n, at.lane_count - n < group ? at.lane_count - n : group);
       }
-      state.add(f, w, int(lane) + n, at.lane_count - n < group ? at.lane_count - n : group);
+      state.settle();
+      __syncthreads();
     }
-    state.settle();
-    __syncthreads();
-  }
+  } while (block.next());
+  block.complete(state);
   if (int(threadIdx.x) < block.row_count) hand_over(job, block.first + threadIdx.x, state);
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
@@ -158,33 +158,38 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
   }
 }
 
-template <class Formula, class Row, int C> __device__ void map_reduce_spread(const PairJob& job) {
+template <class Formula, class Row, class Pairs, int C>
+__device__ void map_reduce_spread(const PairJob& job) {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Values = TileValues<T, C, typename Formula::Contractions>;
   __shared__ alignas(16) T shared[Values::room()];
 
-  const Block<Formula, C> block(job);
+  Block<Formula, Pairs, C> block(job);
   const auto o = load<Formula::kept_once>(block.once());
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   const long long rows = job.partial_rows;
   Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + block.first;
-  // at least once, so that an empty sum is one too
-  for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
-    const TilePlace<T> at = block.place(lane);
-    if (at.lane_count > 0) Values::compute(at, o, shared);
-    KERNOPS_UNROLL_BY(4)
-    for (int n = 0; n < at.lane_count; ++n) {
-      typename Formula::F f;
-      typename Formula::W w;
-      const auto y = load<Formula::kept_lane>(at.lanes + n * (long long)at.lane_stride);
-      Formula::pair(o, x, y, Values::of(shared, n, threadIdx.x), f, w);
-      shared[n * Tile::rows + threadIdx.x] = f[0];
+  bool first_tile = true;
+  do {
+    // at least once, so that an empty sum is one too
+    for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
+      const TilePlace<T> at = block.place(lane);
+      if (at.lane_count > 0) Values::compute(at, o, shared);
+      KERNOPS_UNROLL_BY(4)
+      for (int n = 0; n < at.lane_count; ++n) {
+        typename Formula::F f;
+        typename Formula::W w;
+        const auto y = load<Formula::kept_lane>(at.lanes + n * (long long)at.lane_stride);
+        Formula::pair(o, x, y, Values::of(shared, n, threadIdx.x), f, w);
+        shared[n * Tile::rows + threadIdx.x] = f[0];
+      }
+      __syncthreads();
+      spread<Formula, Row, C>(at, o, shared, totals, rows, first_tile);
+      first_tile = false;
+      __syncthreads();
     }
-    __syncthreads();
-    spread<Formula, Row, C>(at, o, shared, totals, rows, lane == block.begin);
-    __syncthreads();
-  }
+  } while (block.next());
 }
 
 // One thread a row: joins the chunks of each entry.
@@ -202,17 +207,17 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   }
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                         \
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C, Pairs)                                                  \
   KERNOPS_PLACES(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) {             \
-    kernops::map_reduce_wide<Formula, Row, C>(job);                                                   \
+    kernops::map_reduce_wide<Formula, Row, Pairs, C>(job);                                            \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
-#define KERNOPS_SPREAD_KERNELS(Formula, Row, C)                                           \
+#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Pairs)                                    \
   KERNOPS_PLACES(Formula)                                                                 \
   extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) { \
-    kernops::map_reduce_spread<Formula, Row, C>(job);                                     \
+    kernops::map_reduce_spread<Formula, Row, Pairs, C>(job);                              \
   }                                                                                       \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) {                        \
     kernops::merge_spread<Formula, Row>(job);                                             \
