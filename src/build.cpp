@@ -54,6 +54,7 @@ class Builder {
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
+    if (const Built* kind = find_built(e.text)) return built(e, *kind);
     const int op = find_op(e.text);
     if (op < 0) throw FormulaError("there is no operation `" + e.text + "`", e.position, e.text);
     return operation(e, op);
@@ -90,11 +91,43 @@ class Builder {
     throw FormulaError(misfit(e, first, args), e.position);
   }
 
+  Tree built(const Expr& e, const Built& kind) {
+    const size_t given = e.args.size();
+    if (given < kind.vectors + kind.least_lists || given > kind.vectors + kind.most_lists)
+      throw FormulaError("`" + e.text + "(" + op_table()[find_op(e.text)].arguments + ")` does not take " +
+                             count(given, "argument"),
+                         e.position);
+    std::vector<Tree> vectors;
+    std::vector<std::vector<int>> lists;
+    for (size_t n = 0; n < given; ++n) {
+      if (n < kind.vectors)
+        vectors.push_back(build(e.args[n]));
+      else
+        lists.push_back(integers(e, n));
+    }
+    try {
+      return kind.make(graph_, vectors, lists);
+    } catch (FormulaError& error) {
+      if (error.position < 0) error.position = e.position;
+      throw;
+    }
+  }
+
+  // A list, of which one number in parentheses looks like the number.
+  std::vector<int> integers(const Expr& call, size_t n) {
+    const Expr& list = call.args[n];
+    if (list.kind != Expr::list) return {integer(call, n)};
+    std::vector<int> all;
+    for (size_t k = 0; k < list.args.size(); ++k) all.push_back(integer(list, k));
+    return all;
+  }
+
   // "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7"
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
     std::string rule = "sizes that fit (rule: " + row.size + ")";
     if (row.size.rfind("same(", 0) == 0) rule = "arguments of equal size (or of size 1)";
     if (row.size.rfind("A == B", 0) == 0) rule = "vectors of the same size";
+    if (row.size.rfind("A % 2 == 0", 0) == 0) rule = "real and imaginary parts by turns, of equal sizes";
     if (row.size.rfind("A == 1", 0) == 0) rule = "a scalar, and a place within the result";
     if (row.size.find("p < A") != row.size.npos || row.size.find("<= A") != row.size.npos)
       rule = "a place within its argument (from 0)";
@@ -108,9 +141,10 @@ class Builder {
   int integer(const Expr& call, size_t n) {
     const Node node = graph_[build(call.args[n])];
     if (node.kind != Node::constant || node.value != std::floor(node.value) || std::fabs(node.value) > 1e9)
-      throw FormulaError(
-          "argument " + std::to_string(n + 1) + " of `" + call.text + "` must be an integer number",
-          call.args[n].position);
+      throw FormulaError((call.kind == Expr::list ? "a list must hold integer numbers"
+                                                  : "argument " + std::to_string(n + 1) + " of `" +
+                                                        call.text + "` must be an integer number"),
+                         call.args[n].position);
     return int(node.value);
   }
 
@@ -170,30 +204,56 @@ Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over) {
   return Builder(graph, scope, over).build(expr);
 }
 
+namespace {
+
+// A tree as text. What is used often is written often, so the text of a small graph can be endless: beyond a
+// number of letters only "..." is written.
+class Writer {
+ public:
+  Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}
+
+  std::string text(Tree tree) {
+    const std::string whole = left_ > 0 ? written(graph_[tree]) : "...";
+    left_ -= int(whole.size());
+    return whole;
+  }
+
+ private:
+  std::string written(const Node& node) {
+    if (node.kind == Node::variable) return variables_[node.id].name;
+    if (node.kind == Node::index) return node.id == axis_i ? "IndexI()" : "IndexJ()";
+    if (node.kind == Node::reduced)
+      return reduction_table()[graph_.reductions[node.id].row].name + "#" + std::to_string(node.id);
+    if (node.kind == Node::constant) {
+      char text[32];
+      snprintf(text, sizeof text, "%.15g", node.value);
+      return text;
+    }
+    return operation(node, op_table()[node.id]);
+  }
+
+  std::string operation(const Node& node, const OpRow& row) {
+    static const std::map<std::string, std::string> infix = {
+        {"Add", " + "}, {"Subtract", " - "}, {"Mult", " * "}, {"Divide", " / "}};
+    const auto sign = infix.find(row.name);
+    std::vector<std::string> parts;
+    for (size_t n = 0; n < row.vectors.size(); ++n) parts.push_back(text(node.args[n]));
+    if (sign != infix.end()) return "(" + parts[0] + sign->second + parts[1] + ")";
+    for (size_t n = 0; n < row.integers.size(); ++n) parts.push_back(std::to_string(node.ints[n]));
+    std::string arguments;
+    for (const std::string& part : parts) arguments += (arguments.empty() ? "" : ", ") + part;
+    return row.name + "(" + arguments + ")";
+  }
+
+  const Graph& graph_;
+  const std::vector<Variable>& variables_;
+  int left_ = 20000;  // letters
+};
+
+}  // namespace
+
 std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables) {
-  const Node& node = graph[tree];
-  if (node.kind == Node::variable) return variables[node.id].name;
-  if (node.kind == Node::index) return node.id == axis_i ? "IndexI()" : "IndexJ()";
-  if (node.kind == Node::reduced) {
-    const Reduction& r = graph.reductions[node.id];
-    return reduction_table()[r.row].name + "#" + std::to_string(node.id);
-  }
-  if (node.kind == Node::constant) {
-    char text[32];
-    snprintf(text, sizeof text, "%.15g", node.value);
-    return text;
-  }
-  const OpRow& row = op_table()[node.id];
-  static const std::map<std::string, std::string> infix = {
-      {"Add", " + "}, {"Subtract", " - "}, {"Mult", " * "}, {"Divide", " / "}};
-  const auto sign = infix.find(row.name);
-  const auto arg = [&](int n) { return to_string(graph, node.args[n], variables); };
-  if (sign != infix.end()) return "(" + arg(0) + sign->second + arg(1) + ")";
-  std::string text;
-  for (size_t n = 0; n < row.vectors.size(); ++n) text += (n ? ", " : "") + arg(int(n));
-  for (size_t n = 0; n < row.integers.size(); ++n)
-    text += (text.empty() ? "" : ", ") + std::to_string(node.ints[n]);
-  return row.name + "(" + text + ")";
+  return Writer(graph, variables).text(tree);
 }
 
 }  // namespace kernops

@@ -111,7 +111,8 @@ struct OpRow {
   std::string vectors, integers;         // the letters of the arguments of each sort
   bool composite = false, leaf = false;  // a composite is written in `formula`
   std::string formula;
-  int id = -1;  // among the rows that are neither
+  bool built = false;
+  int id = -1;  // among the rows that are operations of their own
   int (*size_of)(int A, int B, int C, int p, int q) = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p,
                   int q) = nullptr;
@@ -125,6 +126,13 @@ int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints);
 Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
                       const std::vector<int>& ints);
+
+// Operations made of others by a function (built.cpp): of vectors, and of lists of integers behind them.
+struct Built {
+  Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
+  size_t vectors, least_lists, most_lists;
+};
+const Built* find_built(const std::string& name);  // null where there is none
 
 struct ReductionRow {
   std::string name, arguments, size, engine, meaning, gradient;

@@ -72,11 +72,16 @@ std::vector<OpRow> make_op_table() {
 #define LEAF(name_, meaning_)                               \
   table.push_back(row(group, #name_, "()", "1", meaning_)); \
   table.back().leaf = true;
+#define BUILT(name_, arguments_, meaning_)                        \
+  table.push_back(row(group, #name_, #arguments_, "", meaning_)); \
+  table.back().vectors.clear(), table.back().integers.clear(); \
+  table.back().built = true;
 #include <kernops/ops.def>
 #undef GROUP
 #undef OP
 #undef FORMULA
 #undef LEAF
+#undef BUILT
   return table;
 }
 

@@ -64,6 +64,11 @@ const char* const rules_text[][2] = {
     {"Extract(a, 0, p)", "a"},
     {"ExtractT(a, 0, p)", "a"},
     {"ElemT(a, 1, 0)", "a"},
+    {"Transpose(a, 1, p)", "a"},
+    {"Transpose(a, p, 1)", "a"},
+    {"Transpose(Transpose(a, p, q), q, p)", "a"},
+    {"Reverse(Reverse(a))", "a"},
+    {"Conj(Conj(a))", "a"},
 };
 
 struct Rule {

@@ -31,6 +31,7 @@ one_of <- \(values) \(n) values[sample.int(length(values), n, replace = TRUE)]
 real <- between(-1, 1)
 wide <- between(-8, 8)
 positive <- between(0.3, 1)
+wide_positive <- between(0.3, 15)
 inside_1 <- between(-0.45, 0.45)
 small_integer <- one_of(-1:1)
 off_integers <- \(n) one_of(-2:1)(n) + between(0.15, 0.35)(n)
@@ -45,6 +46,16 @@ spherical_bessel <- function(a, p) {
 }
 by_row <- \(a, columns) matrix(a, ncol = columns, byrow = TRUE)
 logical_number <- \(f) \(...) as.numeric(f(...))
+
+# The p-th derivative of besselK(b, a) by a: derivatives of exp(-b cosh(t)) cosh(a t), summed over a fine grid of t.
+bessel_k_order <- function(a, b, p) {
+  t <- (seq_len(512) - 0.5) / 64
+  even_or_odd <- if (p %% 2) sinh else cosh
+  rowSums(rep(t^p, each = length(b)) * exp(-outer(b, cosh(t))) * even_or_odd(outer(rep_len(a, length(b)), t))) / 64
+}
+bessel_j <- \(a, p) ifelse(a < 0 & p %% 2 == 1, -1, 1) * ifelse(p < 0, (-1)^p, 1) * besselJ(abs(a), abs(p))
+as_complex <- \(a) complex(real = a[c(TRUE, FALSE)], imaginary = a[c(FALSE, TRUE)])
+parts <- \(z) as.vector(rbind(Re(z), Im(z)))
 
 oracle_ops <- list(
   Add              = each(\(a, b) a + b, real, real),
@@ -107,6 +118,41 @@ oracle_ops <- list(
   And              = each(logical_number(`&`), small_integer, small_integer, flat = TRUE),
   Or               = each(logical_number(`|`), small_integer, small_integer, flat = TRUE),
   Not              = each(logical_number(`!`), small_integer, flat = TRUE),
+  Gamma            = each(gamma, positive),
+  Lgamma           = each(lgamma, positive),
+  Digamma          = each(digamma, wide_positive),
+  Polygamma        = each(psigamma, wide_positive, integers = \(m, n) place(4)),
+  BesselJ0         = each(\(a) bessel_j(a, 0), wide),
+  BesselJ1         = each(\(a) bessel_j(a, 1), wide),
+  BesselJ          = each(bessel_j, wide, integers = \(m, n) sample(-1:3, 1)),
+  BesselK          = each(\(a, b) besselK(b, abs(a)), real, positive),
+  BesselKOrder     = each(bessel_k_order, real, positive, integers = \(m, n) sample(0:2, 1)),
+  PowBesselK       = each(\(a, b) b^a * besselK(b, a), positive, positive),
+  Matern           = each(\(a, b) 2^(1 - a) / gamma(a) * (sqrt(2 * a) * b)^a * besselK(sqrt(2 * a) * b, a), positive,
+                          positive),
+  ComplexReal      = whole(\(a) Re(as_complex(a)), real, sizes = \(m, n) 2 * m),
+  ComplexImag      = whole(\(a) Im(as_complex(a)), real, sizes = \(m, n) 2 * m),
+  Real2Complex     = whole(\(a) parts(a + 0i), real),
+  Imag2Complex     = whole(\(a) parts(1i * a), real),
+  Conj             = whole(\(a) parts(Conj(as_complex(a))), real, sizes = \(m, n) 2 * m),
+  ComplexAbs       = whole(\(a) Mod(as_complex(a)), positive, sizes = \(m, n) 2 * m),
+  ComplexSquareAbs = whole(\(a) Mod(as_complex(a))^2, real, sizes = \(m, n) 2 * m),
+  ComplexAngle     = whole(\(a) Arg(as_complex(a)), positive, sizes = \(m, n) 2 * m),
+  ComplexAdd       = whole(\(a, b) parts(as_complex(a) + as_complex(b)), real, real, sizes = \(m, n) c(2, 2) * m),
+  ComplexSubtract  = whole(\(a, b) parts(as_complex(a) - as_complex(b)), real, real, sizes = \(m, n) c(2, 2) * m),
+  ComplexMult      = whole(\(a, b) parts(as_complex(a) * as_complex(b)), real, real, sizes = \(m, n) c(2, 2) * m),
+  ComplexDivide    = whole(\(a, b) parts(as_complex(a) / as_complex(b)), real, positive, sizes = \(m, n) c(2, 2) * m),
+  ComplexRealScal  = whole(\(a, b) parts(a * as_complex(b)), real, real, sizes = \(m, n) c(sample(c(1, m), 1), 2 * m)),
+  ComplexScal      = whole(\(a, b) parts(as_complex(a) * as_complex(b)), real, real, sizes = \(m, n) c(2, 2 * m)),
+  ComplexSum       = whole(\(a) parts(sum(as_complex(a))), real, sizes = \(m, n) 2 * m),
+  ComplexSumT      = whole(\(a, p) rep(a, p / 2), real, sizes = \(m, n) 2, integers = \(m, n) 2 * m),
+  ComplexExp       = whole(\(a) parts(exp(as_complex(a))), real, sizes = \(m, n) 2 * m),
+  ComplexExp1j     = whole(\(a) parts(exp(1i * a)), wide),
+  MatMult          = whole(\(a, b, p) t(by_row(a, p) %*% by_row(b, length(b) / p)), real, real,
+                           sizes = \(m, n) c(2 * n, n * m), integers = \(m, n) n),
+  Transpose        = whole(\(a, p, q) aperm(array(a, c(q, p, 2)), c(2, 1, 3)), real, sizes = \(m, n) 2 * m * n,
+                           integers = \(m, n) c(m, n)),
+  Reverse          = whole(rev, real),
   Factorize        = whole(\(a, b) a, real, real),
   AutoFactorize    = whole(\(a) a, real),
   Sum              = whole(\(a) sum(a), real),

@@ -1,6 +1,6 @@
 // ops.def as types: ops::Exp::size(...) and ops::Exp::entry<V>(...), for V a scalar or a SIMD pack.
 #pragma once
-#include <kernops/scalar.h>
+#include <kernops/special.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -53,32 +53,6 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   return select(scaled < finest, rounded, a);
 }
 
-// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above,
-// where each is stable.
-template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
-  T term = 1;
-  for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
-  T sum = term;
-  for (int k = 1; k < 40; ++k) sum += term *= -x * x / T(2 * k * (2 * (n + k) + 1));
-  return sum;
-}
-template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
-  if (n == 0) return x == 0 ? T(1) : sin(x) / x;
-  if (!(abs(x) >= T(n + 2))) return spherical_bessel_series(x, n);
-  T before = sin(x) / x, now = (before - cos(x)) / x;
-  for (int m = 1; m < n; ++m) {
-    const T next = T(2 * m + 1) / x * now - before;
-    before = now;
-    now = next;
-  }
-  return now;
-}
-struct SphericalBessel {
-  int n;
-  template <class T> KERNOPS_FN T operator()(T x) const { return spherical_bessel_scalar(x, n); }
-};
-template <class V> KERNOPS_FN V spherical_bessel(V a, int n) { return lanewise(SphericalBessel{n}, a); }
-
 // The first largest (smallest) entry and its place from 0; NaN counts as the most extreme.
 template <class V> struct Best { V value, place; };
 template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
@@ -113,11 +87,13 @@ namespace ops {
   };
 #define FORMULA(...)
 #define LEAF(...)
+#define BUILT(...)
 #define GROUP(...)
 #include <kernops/ops.def>
 #undef OP
 #undef FORMULA
 #undef LEAF
+#undef BUILT
 #undef GROUP
 }  // namespace ops
 #undef TOTAL

@@ -31,6 +31,7 @@ KERNOPS_MATH(sqrt) KERNOPS_MATH(floor) KERNOPS_MATH(ceil) KERNOPS_MATH(trunc) KE
 KERNOPS_MATH(expm1) KERNOPS_MATH(log) KERNOPS_MATH(log1p) KERNOPS_MATH(log2) KERNOPS_MATH(log10)
 KERNOPS_MATH(sin) KERNOPS_MATH(cos) KERNOPS_MATH(tan) KERNOPS_MATH(asin) KERNOPS_MATH(acos) KERNOPS_MATH(atan)
 KERNOPS_MATH(sinh) KERNOPS_MATH(cosh) KERNOPS_MATH(tanh) KERNOPS_MATH(erf) KERNOPS_MATH(erfc)
+KERNOPS_MATH(tgamma) KERNOPS_MATH(lgamma)
 KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot)
 #undef KERNOPS_MATH
 #undef KERNOPS_MATH2
@@ -46,6 +47,7 @@ template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { re
 
 // Calls f on each lane; a scalar is its own only lane.
 template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x) { return f(x); }
+template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

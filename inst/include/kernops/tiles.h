@@ -3,7 +3,6 @@
 #include <kernops/ops.h>
 #include <kernops/pack.h>
 #include <kernops/pack_math.h>
-#include <kernops/pack_trig.h>
 #include <kernops/tape.h>
 
 namespace kernops {
@@ -42,11 +41,13 @@ template <class T> StepFunction<T> step_function(int op) {
 #define OP(name, ...) run_step<ops::name, T>,
 #define FORMULA(...)
 #define LEAF(...)
+#define BUILT(...)
 #define GROUP(...)
 #include <kernops/ops.def>
 #undef OP
 #undef FORMULA
 #undef LEAF
+#undef BUILT
 #undef GROUP
   };
   return table[op];

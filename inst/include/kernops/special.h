@@ -1,0 +1,151 @@
+// Special functions, one number at a time: they are loops of unequal length, from which SIMD would gain little.
+#pragma once
+#include <kernops/scalar.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above,
+// where each is stable.
+template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
+  T term = 1;
+  for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
+  T sum = term;
+  for (int k = 1; k < 40; ++k) sum += term *= -x * x / T(2 * k * (2 * (n + k) + 1));
+  return sum;
+}
+template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
+  if (n == 0) return x == 0 ? T(1) : sin(x) / x;
+  if (!(abs(x) >= T(n + 2))) return spherical_bessel_series(x, n);
+  T before = sin(x) / x, now = (before - cos(x)) / x;
+  for (int m = 1; m < n; ++m) {
+    const T next = T(2 * m + 1) / x * now - before;
+    before = now;
+    now = next;
+  }
+  return now;
+}
+struct SphericalBessel {
+  int n;
+  template <class T> KERNOPS_FN T operator()(T x) const { return spherical_bessel_scalar(x, n); }
+};
+template <class V> KERNOPS_FN V spherical_bessel(V a, int n) { return lanewise(SphericalBessel{n}, a); }
+
+// J_n(x), in double whatever the precision, as all that follows.
+struct BesselJ {
+  int n;
+  template <class T> KERNOPS_FN T operator()(T x) const {
+#ifdef _WIN32
+    const double value = ::_jn(n < 0 ? -n : n, double(x));
+#else
+    const double value = ::jn(n < 0 ? -n : n, double(x));
+#endif
+    return T(n < 0 && n % 2 ? -value : value);
+  }
+};
+template <class V> KERNOPS_FN V bessel_j(V x, int n) { return lanewise(BesselJ{n}, x); }
+
+// The n-th derivative of the digamma function.
+struct Polygamma {
+  static constexpr int most = 16;
+  int n;
+
+  template <class T> KERNOPS_FN T operator()(T x) const { return T(value(double(x))); }
+
+ private:
+  KERNOPS_FN double value(double x) const {
+    if (x > 0) return positive(x);
+    if (!(x > floor(x))) return nan_of(x);  // the poles
+    return (n % 2 ? -positive(1 - x) : positive(1 - x)) - cotangent(x);  // DLMF 5.15.6
+  }
+
+  // Up by the recurrence (DLMF 5.15.5) to where the asymptotic series (5.15.8) is exact.
+  KERNOPS_FN double positive(double x) const {
+    double factorial = 1, sum = 0;
+    for (int m = 2; m <= n; ++m) factorial *= m;
+    for (; x < 16 + n; x += 1) sum += factorial / power(x, n + 1);
+    sum += series(x, factorial);
+    return n % 2 ? sum : -sum;
+  }
+
+  KERNOPS_FN double series(double x, double factorial) const {
+    const double bernoulli[] = {1. / 6,       -1. / 30, 1. / 42,      -1. / 30,    5. / 66,
+                                -691. / 2730, 7. / 6,   -3617. / 510, 43867. / 798, -174611. / 330};
+    double sum = (n == 0 ? -log(x) : factorial / n / power(x, n)) + factorial / (2 * power(x, n + 1));
+    double term = factorial * (n + 1) / (2 * power(x, n + 2));
+    for (int k = 1; k <= 10; ++k) {
+      sum += bernoulli[k - 1] * term;
+      term *= double(2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2) * x * x);
+    }
+    return sum;
+  }
+
+  // The n-th derivative of pi cot(pi x): a polynomial in cot(pi x), differentiated n times.
+  KERNOPS_FN double cotangent(double x) const {
+    const double pi = 3.14159265358979323846, r = pi * (x - rint(x)), c = cos(r) / sin(r);
+    double p[most + 2] = {0, pi};
+    for (int m = 1; m <= n; ++m) {
+      double d[most + 2] = {};
+      for (int k = 1; k <= m; ++k) {
+        d[k - 1] -= pi * k * p[k];
+        d[k + 1] -= pi * k * p[k];
+      }
+      for (int k = 0; k <= m + 1; ++k) p[k] = d[k];
+    }
+    double sum = 0;
+    for (int k = n + 1; k >= 0; --k) sum = sum * c + p[k];
+    return sum;
+  }
+
+  KERNOPS_FN static double power(double x, int n) {
+    double product = 1;
+    for (; n > 0; --n) product *= x;
+    return product;
+  }
+  KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
+};
+template <class V> KERNOPS_FN V polygamma(V x, int n) { return lanewise(Polygamma{n}, x); }
+
+// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v with v in x^v held: the integral over t
+// of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step. No
+// term is negative, so small values are as exact as large ones.
+struct BesselK {
+  int derivative;
+  bool scaled;  // by x^v
+
+  template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
+
+ private:
+  KERNOPS_FN double value(double v, double x) const {
+    if (v - v != 0) return v - v;
+    if (!(x > 0)) return x == 0 ? at_zero(v) : (x - x) / (x - x);
+    const double shift = scaled ? v * log(x) : 0;
+    const double sum = integral(abs(v), x, shift) * exp(-x);
+    return derivative % 2 && v < 0 ? -sum : sum;
+  }
+
+  KERNOPS_FN double integral(double v, double x, double shift) const {
+    const double step = 0.7 / sqrt(hypot(x, v) + 9), peak = log(v / x + hypot(v / x, 1.0));
+    double sum = derivative == 0 ? exp(shift) / 2 : 0;
+    for (int n = 1; n < 20000; ++n) {
+      const double t = n * step, s = sinh(t / 2), fall = shift - 2 * x * s * s;
+      double term = (exp(fall + v * t) + (derivative % 2 ? -1 : 1) * exp(fall - v * t)) / 2;
+      for (int k = 0; k < derivative; ++k) term *= t;
+      sum += term;
+      if (t > peak && term <= 1e-17 * sum) break;
+    }
+    return step * sum;
+  }
+
+  // Where x^v K_v is infinite at 0 it is taken as 0 there, as Rsqrt is.
+  KERNOPS_FN double at_zero(double v) const {
+    if (!scaled) return 1 / 0.0;
+    return v > 0 ? tgamma(v) * exp((v - 1) * 0.69314718055994530942) : 0;
+  }
+};
+template <class V> KERNOPS_FN V bessel_k(V v, V x, int derivative, bool scaled) {
+  return lanewise(BesselK{derivative, scaled}, v, x);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

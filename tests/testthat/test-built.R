@@ -1,0 +1,200 @@
+# Operations that are made of others: tensors, splines, soft dynamic time warping, derivatives in formulas.
+
+# Row-major tensors as R keeps them: dimensions reversed.
+tensor <- \(a, shape) aperm(array(a, rev(shape)), rev(seq_along(shape)))
+flat <- \(t) as.vector(aperm(t, rev(seq_along(dim(t)))))
+
+# Contraction by looping over all index pairs.
+tensor_dot <- function(a, b, sum_a, sum_b) {
+  kept_a <- setdiff(seq_along(dim(a)), sum_a)
+  kept_b <- setdiff(seq_along(dim(b)), sum_b)
+  left <- matrix(aperm(a, c(kept_a, sum_a)), prod(dim(a)[kept_a]))
+  right <- matrix(aperm(b, c(sum_b, kept_b)), ncol = prod(dim(b)[kept_b]))
+  array(left %*% right, c(dim(a)[kept_a], dim(b)[kept_b]))
+}
+
+# Sum over j of a formula of x (Vi) and y (Vj), and its gradients, against f(x_i, y_j) in plain R.
+expect_pairwise <- function(formula, f, x, y, info = formula) {
+  value <- \(x, y) t(vapply(seq_len(nrow(x)), \(i) Reduce(`+`, lapply(seq_len(nrow(y)), \(j) f(x[i, ], y[j, ]))),
+                            f(x[1, ], y[1, ])))
+  as_rows <- \(v) if (length(f(x[1, ], y[1, ])) == 1) t(v) else v
+  expected <- as_rows(value(x, y))
+  eta <- uniform(nrow(expected), ncol(expected))
+  objective <- \(x, y) sum(eta * as_rows(value(x, y)))
+  for_each_backend(function(kernel, precision) {
+    op <- kernel(sprintf("Sum_Reduction(%s, 1)", formula), sprintf(c("x = Vi(%d)", "y = Vj(%d)"), c(ncol(x), ncol(y))))
+    expect_close(op(list(x, y)), expected, precision, info = info)
+    by_x <- keops_grad(op, "x")(list(x, y, eta))
+    by_y <- keops_grad(op, "y")(list(x, y, eta))
+    expect_close(by_x, central_difference(\(x) objective(x, y), x), precision, gradient_tolerance[[precision]])
+    expect_close(by_y, central_difference(\(y) objective(x, y), y), precision, gradient_tolerance[[precision]])
+  })
+}
+
+test_that("TensorDot contracts any dimensions and permutes the rest", {
+  withr::local_seed(1)
+  shape_a <- c(2, 3, 2, 2, 4)
+  shape_b <- c(2, 4, 2, 3, 2, 3)
+  x <- uniform(2, prod(shape_a))
+  y <- uniform(3, prod(shape_b))
+  contracted <- \(a, b) tensor_dot(tensor(a, shape_a), tensor(b, shape_b), c(5, 1, 3), c(2, 5, 3))
+  lists <- "[2,3,2,2,4], [2,4,2,3,2,3], [4,0,2], [1,4,2]"
+  expect_pairwise(sprintf("TensorDot(x, y, %s)", lists), \(a, b) flat(contracted(a, b)), x, y)
+  # dimension n of the product moves to place perm[n]
+  moved <- \(a, b) flat(aperm(contracted(a, b), order(c(4, 3, 2, 0, 1))))
+  expect_pairwise(sprintf("TensorDot(x, y, %s, [4,3,2,0,1])", lists), moved, x, y)
+})
+
+test_that("Kron is the Kronecker product, of matrices and of tensors", {
+  withr::local_seed(2)
+  x <- uniform(2, 6)
+  y <- uniform(3, 8)
+  matrices <- \(a, b) flat(kronecker(tensor(a, c(2, 3)), tensor(b, c(4, 2))))
+  expect_pairwise("Kron(x, y, [2,3], [4,2])", matrices, x, y)
+  tensors <- \(a, b) flat(kronecker(tensor(a, c(3, 2, 1)), tensor(b, c(1, 2, 4))))
+  expect_pairwise("Kron(x, y, [3,2,1], [1,2,4])", tensors, x, y)
+  wide <- \(a, b) flat(kronecker(tensor(a, c(3, 2, 1, 2)), tensor(b, c(1, 2, 2, 3))))
+  expect_pairwise("Kron(x, y, [3,2,1,2], [1,2,2,3])", wide, uniform(2, 12), uniform(2, 12))
+})
+
+test_that("BSpline has the values and slopes of splines::splineDesign()", {
+  skip_if_not_installed("splines")
+  withr::local_seed(3)
+  knots <- dyadic((0:8 + runif(9, -0.2, 0.2)) / 8)
+  x <- uniform(20, low = 0.3, high = 0.7) / 8 + sample(3:5, 20, replace = TRUE) / 8 # away from the knots
+  for (order in 0:3) for_each_backend(function(kernel, precision) {
+    args <- c("k = Pm(9)", "x = Vi(1)", "w = Vj(1)")
+    op <- kernel(sprintf("Sum_Reduction(BSpline(k, x, %d) * w, 1)", order), args)
+    expected <- splines::splineDesign(knots, x, order + 1, outer.ok = TRUE)
+    expect_close(op(list(knots, x, 1)), expected, precision)
+    if (order == 0) return()
+    slopes <- splines::splineDesign(knots, x, order + 1, rep(1, 20), outer.ok = TRUE)
+    expect_close(keops_grad(op, "x")(list(knots, x, 1, matrix(1:(8 - order), 20, 8 - order, TRUE))),
+                 slopes %*% (1:(8 - order)), precision, gradient_tolerance[[precision]])
+    objective <- \(k) sum(splines::splineDesign(k, x, order + 1, outer.ok = TRUE) %*% (1:(8 - order)))
+    expect_close(keops_grad(op, "k")(list(knots, x, 1, matrix(1:(8 - order), 20, 8 - order, TRUE))),
+                 central_difference(objective, knots), precision, 10 * gradient_tolerance[[precision]])
+  })
+})
+
+# Cuturi and Blondel (2017), cell by cell.
+soft_dtw <- function(a, b, gamma) {
+  soft_min <- \(v) min(v) - gamma * log(sum(exp((min(v) - v) / gamma)))
+  cost <- matrix(Inf, length(a) + 1, length(b) + 1)
+  cost[1, 1] <- 0
+  for (i in seq_along(a)) for (j in seq_along(b)) {
+    cost[i + 1, j + 1] <- (a[[i]] - b[[j]])^2 + soft_min(c(cost[i, j], cost[i, j + 1], cost[i + 1, j]))
+  }
+  cost[length(a) + 1, length(b) + 1]
+}
+
+test_that("SoftDTW_SqDist aligns series of any lengths, and is differentiable by its smoothing too", {
+  withr::local_seed(4)
+  for (sizes in list(c(1, 1), c(1, 4), c(4, 1), c(3, 3), c(5, 3), c(3, 6))) {
+    x <- uniform(3, sizes[[1]])
+    y <- uniform(2, sizes[[2]])
+    expect_pairwise("SoftDTW_SqDist(x, y, 0.5)", \(a, b) soft_dtw(a, b, 0.5), x, y, info = toString(sizes))
+  }
+  total <- \(gamma) sum(apply(x, 1, \(a) apply(y, 1, \(b) soft_dtw(a, b, gamma))))
+  for_each_backend(function(kernel, precision) {
+    op <- kernel("Sum_Reduction(SoftDTW_SqDist(x, y, g), 1)", c("x = Vi(3)", "y = Vj(6)", "g = Pm(1)"))
+    by_gamma <- keops_grad(op, "g")(list(x, y, 0.5, rep(1, 3)))
+    expect_close(by_gamma, central_difference(total, 0.5), precision, gradient_tolerance[[precision]])
+  })
+})
+
+test_that("GradMatrix, Diff, Divergence and Laplacian are derivatives", {
+  withr::local_seed(5)
+  x <- uniform(3, 3)
+  y <- uniform(2, 3)
+  u <- c(0.5, -1, 2)
+  field <- \(a, b) exp(-sum((a - b)^2)) * (a - b)
+  by_a <- \(f, a, b) sapply(1:3, \(k) central_difference(\(a) f(a, b)[[k]], a))
+  jacobian <- \(a, b) by_a(field, a, b)
+  text <- "Exp(-SqDist(x, y)) * (x - y)"
+  near <- function(formula, f) {
+    expected <- t(sapply(1:3, \(i) rowSums(matrix(sapply(1:2, \(j) f(x[i, ], y[j, ])), ncol = 2))))
+    expected <- matrix(expected, 3)
+    for_each_backend(function(kernel, precision) {
+      op <- kernel(sprintf("Sum_Reduction(%s, 1)", formula), c("x = Vi(3)", "y = Vj(3)"))
+      expect_close(op(list(x, y)), expected, precision, gradient_tolerance[[precision]])
+    })
+  }
+  near(sprintf("GradMatrix(%s, x)", text), \(a, b) as.vector(jacobian(a, b)))
+  along <- "Concat(0.5, Concat(-1, 2))"
+  near(sprintf("Diff(%s, x, %s)", text, along), \(a, b) drop(u %*% jacobian(a, b)))
+  near(sprintf("Divergence(%s, x)", text), \(a, b) sum(diag(jacobian(a, b))))
+  gaussian_laplacian <- \(a, b) (4 * sum((a - b)^2) - 6) * exp(-sum((a - b)^2))
+  near("Laplacian(Exp(-SqDist(x, y)), x)", gaussian_laplacian)
+  near("Laplacian(Exp(-SqDist(x, y)), y)", gaussian_laplacian)
+  near("Diff(x, y, x)", \(a, b) numeric(3))
+})
+
+test_that("a formula of complex numbers, its gradient and a Fourier sum agree with R", {
+  withr::local_seed(6)
+  f <- \(a, b) parts((as_complex(a) * as_complex(b)) * Re(as_complex(b)) + as_complex(a) + Re(as_complex(a)))
+  formula <- paste("ComplexRealScal(ComplexReal(y), ComplexMult(x, y)) + x + Real2Complex(ComplexReal(x))")
+  expect_pairwise(formula, f, uniform(3, 4), uniform(2, 4))
+  places <- uniform(1000)
+  weights <- complex(real = uniform(1000), imaginary = uniform(1000))
+  frequencies <- matrix(seq(-8, 8, length.out = 33))
+  expected <- exp(-1i * outer(drop(frequencies), drop(places))) %*% weights
+  for_each_backend(function(kernel, precision) {
+    op <- kernel("Sum_Reduction(ComplexMult(ComplexExp1j(-f * x), c), 1)", c("f = Vi(1)", "x = Vj(1)", "c = Vj(2)"))
+    expect_close(op(list(frequencies, places, cbind(Re(weights), Im(weights)))), cbind(Re(expected), Im(expected)),
+                 precision)
+  })
+})
+
+test_that("special functions are accurate to 1e-12 over their range", {
+  against <- function(formula, x, expected) {
+    op <- keops_kernel(sprintf("Sum_Reduction(%s * w, 1)", formula), c("x = Vi(1)", "w = Vj(1)"))
+    actual <- as.vector(op(list(x, 1)))
+    off <- abs(actual - expected) > 1e-12 * abs(expected)
+    expect(!any(off), paste(formula, "is off at", toString(utils::head(x[off]))))
+  }
+  x <- c(10^seq(-8, 2, length.out = 41), 0.5, 1.5, 3.25, 17)
+  against("Gamma(x)", x, gamma(x))
+  against("Lgamma(x)", x[abs(x - 1.5) > 1], lgamma(x[abs(x - 1.5) > 1]))
+  for (p in 0:5) against(sprintf("Polygamma(x, %d)", p), x, psigamma(x, p))
+  against("Polygamma(x, 2)", -c(0.3, 1.7, 20.25), psigamma(-c(0.3, 1.7, 20.25), 2))
+  for (nu in c(0, 0.3, 1, 2.5, 7.75, 30)) {
+    against(sprintf("BesselK(%g, x)", nu), x[x > 1e-6], besselK(x[x > 1e-6], nu))
+  }
+  against("BesselK(0.5, x)", 400, sqrt(pi / 800) * exp(-400))
+  against("Matern(0.5, x)", x, exp(-x))
+  against("Matern(1.5, x)", x, (1 + sqrt(3) * x) * exp(-sqrt(3) * x))
+})
+
+test_that("special points of special functions", {
+  promised <- list(
+    list("Matern(0.7, x)", 0, 1), list("PowBesselK(1.5, x)", 0, 2^0.5 * gamma(1.5)), list("PowBesselK(-1, x)", 0, 0),
+    list("BesselK(1, x)", 0, Inf), list("BesselK(1, x)", -1, NaN), list("Digamma(x)", 0, NaN),
+    list("Digamma(x)", -3, NaN), list("Digamma(x)", Inf, Inf), list("Polygamma(x, 1)", NaN, NaN),
+    list("BesselJ0(x)", 0, 1), list("ComplexAbs(x)", c(3, 4), 5), list("BesselK(x, 1)", NaN, NaN)
+  )
+  for (case in promised) {
+    expect_equal(unique(value_of(case[[1]], x = case[[2]])), case[[3]], label = paste(case[[1]], "at", case[[2]]))
+  }
+  op <- keops_kernel("Sum_Reduction(Matern(s, Norm2(x - y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"))
+  input <- list(0.8, matrix(0, 1, 2), matrix(0, 1, 2), 1)
+  expect_identical(keops_grad(op, "x")(input), matrix(0, 1, 2))
+  expect_equal(keops_grad(op, "s")(input), matrix(0), tolerance = 1e-12)
+})
+
+make <- \(formula) keops_kernel(sprintf("Sum_Reduction(%s, 1)", formula), c("x = Vi(6)", "y = Vj(6)"))
+test_mistakes("kernops_formula_error", alist(
+  `a shape of another size` = make("TensorDot(x, y, [2,2], [2,3], [0], [0])"),
+  `contracted dimensions of other lengths` = make("TensorDot(x, y, [2,3], [2,3], [0], [1])"),
+  `a contracted dimension twice` = make("TensorDot(x, y, [2,3], [2,3], [0,0], [0,0])"),
+  `a dimension that is not there` = make("TensorDot(x, y, [2,3], [2,3], [2], [0])"),
+  `no permutation` = make("TensorDot(x, y, [2,3], [2,3], [0], [0], [0,2])"),
+  `too few lists` = make("TensorDot(x, y, [2,3])"),
+  `no integers in a list` = make("Kron(x, y, [2,x], [2,3])"),
+  `shapes of other lengths` = make("Kron(x, y, [6], [2,3])"),
+  `a smoothing that is a vector` = make("SoftDTW_SqDist(x, y, y)"),
+  `a derivative by no variable` = make("Laplacian(SqDist(x, y), x + y)"),
+  `a divergence of a scalar` = make("Divergence(SqDist(x, y), x)"),
+  `a direction of another size` = make("Diff(x + y, x, 1)"),
+  `an odd complex vector` = keops_kernel("Sum_Reduction(Conj(x), 1)", "x = Vj(3)")
+))
