@@ -57,7 +57,7 @@ check_device <- function(device, call = caller_env()) {
     all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
   if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
   stop_kernops("input", c("{.arg device} must be numbers of GPUs, from 0, each once, as in {.code 0:3}.",
-                          x = "It is {.val {device}}."), call = call)
+                          x = if (length(device)) "It is {.val {device}}."), call = call)
 }
 
 device_numbers <- function(text) {

@@ -25,6 +25,7 @@ class Pool {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto block = kept_.lower_bound(bytes);
     if (block == kept_.end() || block->first > bytes + bytes / 8 + 4096) return false;
+    if (memory_limit() && in_use_ + block->first > memory_limit()) return false;
     bytes = block->first, pointer = block->second;
     kept_.erase(block);
     kept_bytes_ -= bytes, in_use_ += bytes;

@@ -32,9 +32,9 @@ std::string remedy() {
   const std::string compiler = compiler_version();
   const int major = driver_version() / 1000;
   if (std::atoi(compiler.c_str()) <= major) return "";
-  return ": the NVIDIA driver knows CUDA " + std::to_string(major) +
+  return " (the NVIDIA driver knows CUDA " + std::to_string(major) +
          ", the compiler found (NVRTC) is of CUDA " + compiler +
-         "; update the driver, or set CUDA_HOME to a CUDA " + std::to_string(major) + " toolkit;";
+         "; update the driver, or set CUDA_HOME to a CUDA " + std::to_string(major) + " toolkit)";
 }
 
 void* load_module(const std::string& text) {

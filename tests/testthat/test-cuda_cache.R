@@ -180,7 +180,7 @@ test_that("the catalogue's kernels keep their values in registers", {
     options <- c("-std=c++17 -ftz=true -prec-div=false -prec-sqrt=false -cubin -arch=sm_90 -Xptxas -v -I", system.file("include", package = "kernops"))
     said <- system2(nvcc[[1]], c(options, "-o", withr::local_tempfile(), file), stdout = TRUE, stderr = TRUE)
     spills <- grep("spill", said, value = TRUE)
-    expect(length(spills) >= 5 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
+    expect(length(spills) >= 4 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
            paste(c("spills, or no report:", said, text), collapse = "\n"))
   }
 })

@@ -1,0 +1,156 @@
+# Several GPUs, and data larger than their memory: the results of one GPU that holds everything.
+
+skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", cuda_refusal()))
+skip_without_two_gpus <- function() {
+  skip_without_gpu()
+  skip_if(nrow(cuda_describe()) < 2, "needs two GPUs")
+}
+all_devices <- \() cuda_describe()$device
+
+gaussian <- list(formula = "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
+                 args = c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(2)"))
+cases <- list(
+  gaussian,
+  list(formula = "LogSumExp_Reduction((x|y) + Sum(s) + Sum(b), 0)", args = gaussian$args),
+  list(formula = "Min_ArgMin_Reduction(SqDist(x, y) + b + s, 1)", args = gaussian$args),
+  list(formula = "ArgKMin_Reduction(SqDist(x, y) + Sum(b) + s, 4, 1)", args = gaussian$args),
+  list(formula = "Sum_Reduction((IndexI() + 2 * IndexJ()) * Exp(-SqDist(x, y)) * Sum(b) * s, 1)", args = gaussian$args),
+  list(formula = "Grad(LogSumExp_Reduction((x|y) + Sum(s) + Sum(b), 1), y, Sum(x))", args = gaussian$args),
+  list(formula = "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * Sum(b), 1), s, Sum(x))", args = gaussian$args)
+)
+input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2))
+
+# What `change` makes of an operator must not be seen in its results. Sizes: rows are shared out, or lanes.
+expect_unchanged <- function(change, sizes) {
+  for (case in cases) for (precision in c("float64", "float32")) for (size in sizes) {
+    input <- input_for(size[[1]], size[[2]])
+    op <- \(...) keops_kernel(case$formula, case$args, backend = "cuda", precision = precision, ...)
+    expected <- op(device = 0)(input)
+    described <- paste(case$formula, toString(size))
+    for (result in change(op, input)) {
+      if (is.integer(expected)) expect_identical(result, expected, info = described)
+      else expect_close(result, expected, precision, info = described)
+    }
+  }
+}
+
+test_that("several GPUs compute what one does, the same bits each time", {
+  skip_without_two_gpus()
+  withr::local_seed(1)
+  two <- function(op, input) {
+    op <- op(device = 0:1)
+    first <- op(input)
+    expect_identical(op(input), first)
+    there <- Map(gpu_matrix, input, device = rep_len(all_devices(), length(input)))
+    expect_identical(unname(as.matrix(op(there))), unname(first))
+    left <- op(there, output = "gpu")
+    expect_output(print(left), "on GPU 0,")
+    list(first, if (is.integer(first)) first else as.matrix(left))
+  }
+  expect_unchanged(two, list(c(5000, 300), c(70, 3000), c(1, 900), c(900, 1)))
+  every <- \(op, input) list(op(device = rev(all_devices()))(input))
+  expect_unchanged(every, list(c(4001, 203), c(31, 5001)))
+})
+
+test_that("one GPU reads and writes what is on another", {
+  skip_without_two_gpus()
+  withr::local_seed(2)
+  x <- uniform(500, 3)
+  expect_identical(as.matrix(gpu_matrix(x, device = 1)[3:40, 2:1]), x[3:40, 2:1])
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"), backend = "cuda", device = 1)
+  on_0 <- gpu_matrix(x, device = 0)
+  expect_identical(op(list(on_0, x)), op(list(x, x)))
+  expect_output(print(op(list(on_0, on_0), output = "gpu")), "on GPU 1,")
+  expect_identical(environment(keops_grad(op, "x"))$device, 1L)
+})
+
+test_that("systems are solved on several GPUs", {
+  skip_without_two_gpus()
+  withr::local_seed(3)
+  x <- uniform(1500, 2)
+  b <- rnorm(1500)
+  solve_on <- function(device, b) {
+    op <- keops_kernel("Sum_Reduction(Exp(-8 * SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"),
+                       backend = "cuda", device = device)
+    as.matrix(kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 2, tol = 1e-10)$solution)
+  }
+  expected <- solve_on(0, b)
+  for (device in list(1, 0:1, all_devices())) {
+    expect_close(solve_on(device, b), expected, tolerance = 1e-7)
+    expect_close(solve_on(device, gpu_matrix(b, device = 1)), expected, tolerance = 1e-7)
+  }
+})
+
+test_that("data larger than the GPU's memory are taken in slabs", {
+  skip_without_gpu()
+  withr::local_seed(4)
+  limited <- \(megabytes) function(op, input) {
+    withr::local_options(kernops.gpu_memory = megabytes * 2^20 + sum(cuda_describe()$used_bytes))
+    list(op()(input))
+  }
+  expect_unchanged(limited(16), list(c(4e5, 2), c(2, 4e5)))
+  op <- \(...) keops_kernel(gaussian$formula, gaussian$args, backend = "cuda", ...)
+  input <- input_for(3e5, 2e5) # both are, and there is nothing left of what was there at a time
+  expect_close(limited(12)(op, input)[[1]], op()(input))
+})
+
+test_that("where memory is too small even for that, nothing is lost", {
+  skip_without_gpu()
+  withr::local_seed(5)
+  input <- input_for(2000, 3000)
+  op <- keops_kernel(gaussian$formula, gaussian$args, backend = "cuda")
+  expected <- op(input)
+  x <- gpu_matrix(input$x)
+  gc()
+  used <- sum(cuda_describe()$used_bytes)
+  withr::with_options(list(kernops.gpu_memory = used + 2^14), {
+    expect_s3_class(expect_error(op(input), class = "kernops_memory_error"), "kernops_error")
+    expect_error(gpu_matrix(input$y), class = "kernops_memory_error")
+  })
+  gc()
+  expect_identical(sum(cuda_describe()$used_bytes), used)
+  expect_identical(as.matrix(x), input$x)
+  expect_identical(op(input), expected)
+  for (limit in list(0, -1, "all", c(1, 2), NA)) withr::with_options(list(kernops.gpu_memory = limit), {
+    expect_error(op(input), class = "kernops_input_error")
+  })
+})
+
+test_that("a GPU that does not exist is named, with those that do", {
+  skip_without_gpu()
+  missing <- nrow(cuda_describe())
+  for (use in list(\() keops_kernel(gaussian$formula, gaussian$args, device = missing),
+                   \() keops_kernel(gaussian$formula, gaussian$args, backend = "cuda", device = c(0, missing)),
+                   \() gpu_matrix(diag(2), device = missing))) {
+    expect_match(tryCatch(use(), kernops_cuda_error = conditionMessage), sprintf("no GPU %d; this machine has\\s+0\\s", missing))
+  }
+})
+
+test_that("the device is chosen by argument, option or environment variable", {
+  chosen <- \(...) environment(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cpu", ...))$device
+  expect_identical(chosen(), 0L)
+  expect_identical(chosen(device = 2:1), 2:1)
+  withr::local_envvar(KERNOPS_DEVICE = "0,2:3")
+  expect_identical(chosen(), c(0L, 2L, 3L))
+  withr::local_options(kernops.device = 1)
+  expect_identical(chosen(), 1L)
+  expect_identical(chosen(device = 0), 0L)
+  op <- keops_kernel("Sum_Reduction(SqDist(x, y), 1)", c("x = Vi(2)", "y = Vj(2)"), device = 0:3, backend = "cpu")
+  expect_identical(environment(keops_grad(op, "x"))$device, 0:3)
+  expect_output(print(op), "backend cpu, device 0, 1, 2, 3", fixed = TRUE)
+})
+
+small_op <- \(...) keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cpu", ...)
+with_device <- function(text) {
+  withr::local_envvar(KERNOPS_DEVICE = text)
+  small_op()
+}
+test_mistakes("kernops_input_error", alist(
+  `negative device` = small_op(device = -1),
+  `device by name` = small_op(device = "first"),
+  `no device` = small_op(device = integer()),
+  `device twice` = small_op(device = c(0, 1, 0)),
+  `half a device` = small_op(device = 0.5),
+  `device of the environment` = with_device("0-3"),
+  `a matrix on two devices` = gpu_matrix(diag(2), device = 0:1)
+))
