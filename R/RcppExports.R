@@ -93,8 +93,8 @@ ops_table <- function() {
     .Call(`_kernops_ops_table`)
 }
 
-reduction_names <- function() {
-    .Call(`_kernops_reduction_names`)
+reductions_table <- function() {
+    .Call(`_kernops_reductions_table`)
 }
 
 is_null_pointer <- function(pointer) {

@@ -291,13 +291,13 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// reduction_names
-std::vector<std::string> reduction_names();
-RcppExport SEXP _kernops_reduction_names() {
+// reductions_table
+Rcpp::DataFrame reductions_table();
+RcppExport SEXP _kernops_reductions_table() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(reduction_names());
+    rcpp_result_gen = Rcpp::wrap(reductions_table());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -371,7 +371,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
-    {"_kernops_reduction_names", (DL_FUNC) &_kernops_reduction_names, 0},
+    {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},

@@ -301,10 +301,15 @@ Rcpp::DataFrame ops_table() {
 }
 
 // [[Rcpp::export]]
-std::vector<std::string> reduction_names() {
-  std::vector<std::string> names;
-  for (const ReductionRow& row : reduction_table()) names.push_back(row.name + "_Reduction");
-  return names;
+Rcpp::DataFrame reductions_table() {
+  Rcpp::CharacterVector name, arguments, size, meaning, gradient;
+  for (const ReductionRow& row : reduction_table()) {
+    name.push_back(row.name), arguments.push_back(row.arguments), size.push_back(row.size);
+    meaning.push_back(row.meaning), gradient.push_back(row.gradient);
+  }
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["arguments"] = arguments,
+                                 Rcpp::_["size"] = size, Rcpp::_["meaning"] = meaning,
+                                 Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
 }
 
 // [[Rcpp::export(rng = false)]]

@@ -34,3 +34,11 @@ test_that("every name of the table is known to the parser", {
     expect_no_match(conditionMessage(error), "[Uu]nknown", label = name)
   }
 })
+
+test_that("the table of reductions has its rows from the definition that the engine compiles", {
+  reductions <- keops_reductions()
+  expect_named(reductions, c("name", "arguments", "size", "meaning", "gradient"))
+  definition <- readLines(system.file("include", "kernops", "reductions.def", package = "kernops"))
+  row <- "^REDUCTION\\( *([A-Za-z_]+),.*"
+  expect_identical(reductions$name, sub(row, "\\1", grep(row, definition, value = TRUE)))
+})

@@ -1,0 +1,105 @@
+# R's own operators and functions on symbolic matrices, by its group generics.
+
+infix <- c("+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "|")
+
+elementwise <- function(op, x, y) {
+  if (is_complex_value(x) || is_complex_value(y)) return(complex_elementwise(op, x, y))
+  if (op %in% infix) return(combined(paste0("(%s ", op, " %s)"), list(x, y)))
+  switch(op,
+    `^` = power(x, y),
+    `&` = combined("And(%s, %s)", list(x, y)),
+    `%%` = combined("Mod(%s, %s, 0)", list(x, y)),
+    `%/%` = combined("Floor(%s / %s)", list(x, y))
+  )
+}
+
+# Whole exponents are part of the formula, exact also below 0.
+power <- function(x, y) {
+  whole <- is.numeric(y) && length(y) == 1 && is.finite(y) && y == floor(y) && abs(y) <= 64
+  if (whole) return(combined(sprintf("Pow(%%s, %d)", as.integer(y)), list(x)))
+  if (identical(y, 0.5)) return(combined("Sqrt(%s)", list(x)))
+  combined("Powf(%s, %s)", list(x, y))
+}
+
+#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round dim length "%*%" "[" diag show
+NULL
+
+setMethod("Ops", signature("LazyTensor", "LazyTensor"), function(e1, e2) elementwise(.Generic, e1, e2))
+setMethod("Ops", signature("LazyTensor", "ANY"), function(e1, e2) elementwise(.Generic, e1, e2))
+setMethod("Ops", signature("ANY", "LazyTensor"), function(e1, e2) elementwise(.Generic, e1, e2))
+setMethod("+", signature("LazyTensor", "missing"), function(e1, e2) e1)
+setMethod("-", signature("LazyTensor", "missing"),
+          function(e1, e2) combined("(-%s)", list(e1), is_complex(e1)))
+setMethod("!", "LazyTensor", function(x) combined("Not(%s)", list(x)))
+
+functions <- c(abs = "Abs", sign = "Sign", sqrt = "Sqrt", ceiling = "Ceil", floor = "Floor", trunc = "Trunc",
+               exp = "Exp", expm1 = "Expm1", log1p = "Log1p", log2 = "Log2", log10 = "Log10", cos = "Cos", cosh = "Cosh",
+               sin = "Sin", sinh = "Sinh", tan = "Tan", tanh = "Tanh", acos = "Acos", asin = "Asin", atan = "Atan",
+               gamma = "Gamma", lgamma = "Lgamma", digamma = "Digamma")
+
+setMethod("Math", "LazyTensor", function(x) {
+  if (.Generic == "trigamma") return(combined("Polygamma(%s, 1)", list(x)))
+  if (!.Generic %in% names(functions)) {
+    stop_undefined(.Generic)
+  }
+  combined(paste0(functions[[.Generic]], "(%s)"), list(x))
+})
+setMethod("Math", "ComplexLazyTensor", function(x) {
+  switch(.Generic,
+    exp = combined("ComplexExp(%s)", list(x), complex = TRUE),
+    abs = combined("ComplexAbs(%s)", list(x)),
+    stop_undefined(.Generic, "ComplexLazyTensor")
+  )
+})
+setMethod("log", "LazyTensor", function(x, ...) {
+  value <- combined("Log(%s)", list(x))
+  if (...length()) value / log(..1) else value
+})
+setMethod("round", "LazyTensor", function(x, digits = 0) {
+  check_number(digits, "digits", least = -400, whole = TRUE)
+  combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x))
+})
+
+# ---- complex numbers
+
+is_complex_value <- function(x) is_complex(x) || is.complex(x)
+
+as_complex <- function(x) {
+  x <- as_lazy(x)
+  if (is_complex(x)) x else combined("Real2Complex(%s)", list(x), complex = TRUE)
+}
+
+complex_elementwise <- function(op, x, y) {
+  if (op %in% c("+", "-")) return(complex_sum(op, as_complex(x), as_complex(y)))
+  if (op == "*") return(complex_product(as_lazy(x), as_lazy(y)))
+  if (op == "/" && !is_complex_value(y)) return(complex_product(as_lazy(x), 1 / as_lazy(y)))
+  if (op == "/") {
+    y <- as_lazy(y)
+    return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / combined("ComplexSquareAbs(%s)", list(y))))
+  }
+  stop_undefined(op, "ComplexLazyTensor")
+}
+
+complex_sum <- function(op, x, y) {
+  size <- max(x@size, y@size)
+  spread <- function(z) {
+    if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
+  }
+  combined(paste0("(%s ", op, " %s)"), list(spread(x), spread(y)), complex = TRUE)
+}
+
+complex_product <- function(x, y) {
+  if (!is_complex(y)) return(combined("ComplexRealScal(%s, %s)", list(y, x), complex = TRUE))
+  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, y), complex = TRUE))
+  if (x@size == y@size) return(combined("ComplexMult(%s, %s)", list(x, y), complex = TRUE))
+  if (y@size == 2) combined("ComplexScal(%s, %s)", list(y, x), complex = TRUE)
+  else combined("ComplexScal(%s, %s)", list(x, y), complex = TRUE)
+}
+
+setMethod("Complex", "ComplexLazyTensor", function(z) {
+  op <- c(Re = "ComplexReal", Im = "ComplexImag", Mod = "ComplexAbs", Arg = "ComplexAngle", Conj = "Conj")[[.Generic]]
+  combined(paste0(op, "(%s)"), list(z), complex = .Generic == "Conj")
+})
+setMethod("Complex", "LazyTensor", function(z) {
+  switch(.Generic, Re = , Conj = z, Mod = abs(z), callGeneric(as_complex(z)))
+})

@@ -1,0 +1,104 @@
+# From tensors to operators: tokens become names, and each formula is compiled once.
+
+token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
+
+# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
+# size it has, or why it makes no sense.
+combined <- function(formula, of, complex = FALSE, call = NULL) {
+  of <- lapply(of, as_lazy, call = call)
+  variables <- variables_of(of)
+  text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
+  made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)
+  made@size <- size_of(made)
+  common_points(variables, "i", call)
+  common_points(variables, "j", call)
+  made
+}
+
+variables_of <- function(tensors) {
+  all <- c(list(), unlist(lapply(tensors, function(x) x@variables), recursive = FALSE))
+  all[!duplicated(names(all))]
+}
+
+# sprintf() cuts long texts.
+fill_in <- function(template, texts) {
+  pieces <- strsplit(paste0(template, " "), "%s", fixed = TRUE)[[1]]
+  trimws(paste0(c(rbind(pieces, c(texts, ""))), collapse = ""))
+}
+
+as_lazy <- function(x, call = caller_env()) {
+  if (is_lazy(x)) return(x)
+  if (is.data.frame(x) || length(dim(x)) > 0) {
+    stop_kernops("input", c("A matrix meets a {.cls LazyTensor}.",
+                            i = "Say what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters, {.code Pm(x)}."),
+                 call = call)
+  }
+  variable(as.vector(check_numbers(x, call)), "p", "p")
+}
+
+size_of <- function(x) {
+  known <- cached("sizes")
+  about <- named(x)
+  key <- rlang::hash(about[c("formula", "args")])
+  if (is.null(known[[key]])) {
+    known[[key]] <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args))$size
+  }
+  known[[key]]
+}
+
+# The formula with readable names, the declarations in the order of appearance, and the tokens in that order.
+named <- function(x) {
+  places <- gregexpr(token, x@formula)
+  tokens <- unique(regmatches(x@formula, places)[[1]])
+  labels <- vapply(tokens, function(t) x@variables[[t]]$label, "")
+  names <- stats::setNames(make.unique(labels, sep = "_"), tokens)
+  formula <- x@formula
+  regmatches(formula, places) <- list(unname(names[regmatches(x@formula, places)[[1]]]))
+  declared <- vapply(tokens, function(t) {
+    sprintf("%s = %s(%d)", names[[t]], c(i = "Vi", j = "Vj", p = "Pm")[[x@variables[[t]]$axis]], x@variables[[t]]$size)
+  }, "")
+  list(formula = formula, args = unname(declared), tokens = tokens)
+}
+
+common_points <- function(variables, axis, call = caller_env()) {
+  given <- Filter(function(v) v$axis == axis && !is.null(v$data), variables)
+  counts <- vapply(given, function(v) nrow(v$data), 1)
+  if (length(unique(counts)) > 1) {
+    labels <- vapply(given, function(v) v$label, "")
+    shown <- paste0(labels, " (", counts, ")")
+    stop_kernops("dim", "All variables of axis {axis} must have as many points: {shown}.", call = call)
+  }
+  if (length(counts)) counts[[1]] else NA_real_
+}
+
+# Operators made before, by what they were made from: a tensor that is reduced again and again is compiled once.
+operator_of <- function(formula, args, ...) {
+  options <- lapply(c("precision", "backend", "device"), kernops_option)
+  key <- rlang::hash(list(formula, args, list(...), options))
+  known <- cached("operators")
+  if (is.null(known[[key]])) known[[key]] <- keops_kernel(formula, args, ...)
+  known[[key]]
+}
+
+# An environment of the session that starts anew when it has grown large.
+cached <- function(what, most = 500) {
+  if (is.null(the[[what]]) || length(the[[what]]) > most) the[[what]] <- new.env(parent = emptyenv())
+  the[[what]]
+}
+
+#' The formula of a symbolic matrix
+#'
+#' @param x a [LazyTensor].
+#' @return `keops_formula()`: a string, with the declarations of its variables as attribute `args`.
+#' @examples
+#' keops_formula(exp(-sqdist(Vi(matrix(0, 4, 3)), Vj(matrix(0, 5, 3)))))
+#' @export
+keops_formula <- function(x) {
+  check_lazy(x)
+  about <- named(x)
+  structure(about$formula, args = about$args)
+}
+
+check_lazy <- function(x, call = caller_env()) {
+  if (!is_lazy(x)) stop_kernops("input", "{.arg x} must be a {.cls LazyTensor}, as of {.fn Vi}.", call = call)
+}

@@ -1,0 +1,135 @@
+# Symbolic matrices as matrices: shape, transposition, products, blocks of numbers, printing.
+
+setMethod("dim", "LazyTensor", function(x) {
+  points <- c(i_j_points(x, "i"), i_j_points(x, "j"))
+  as.integer(c(points, if (entries(x) > 1) entries(x)))
+})
+setMethod("length", "LazyTensor", function(x) prod(dim(x)))
+
+entries <- function(x) if (is_complex(x)) x@size %/% 2L else x@size
+
+# One where no variable has this axis; unknown where they have no data.
+i_j_points <- function(x, axis) {
+  if (!any(vapply(x@variables, function(v) v$axis == axis, NA))) return(1)
+  common_points(x@variables, axis)
+}
+
+#' @export
+t.LazyTensor <- function(x) {
+  swapped <- c(i = "j", j = "i", p = "p")
+  renamed <- function(tokens) {
+    axis <- sub(".*[.]([ijp]).*", "\\1", tokens)
+    paste0(sub("[.].*", "", tokens), ".", swapped[axis], sub(".*[.][ijp]", "", tokens))
+  }
+  x@variables <- Map(function(v) replace(v, "axis", swapped[[v$axis]]), x@variables)
+  names(x@variables) <- renamed(names(x@variables))
+  places <- gregexpr(paste0(token, "|Index[IJ]"), x@formula)
+  words <- regmatches(x@formula, places)[[1]]
+  index <- c(IndexI = "IndexJ", IndexJ = "IndexI")
+  regmatches(x@formula, places) <- list(ifelse(words %in% names(index), index[words], renamed(words)))
+  x
+}
+
+setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
+  if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} needs a matrix of scalars, not of vectors.", call = NULL)
+  lazy_reduce(x * (if (is_lazy(y)) y else Vj(y, "b")), "Sum", "j")
+})
+setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
+  if (is_lazy(x)) return(callGeneric(x, y))
+  x <- if (is.matrix(x)) t(x) else x # a vector is a row, as in R
+  t(lazy_reduce(y * Vi(x, "b"), "Sum", "i"))
+})
+
+# The values of single pairs: all variables run along i, with the points of each pair.
+pair_values <- function(x, i, j) {
+  check_has_data(x)
+  chosen <- list(i = i, j = j)
+  of <- x
+  of@variables <- lapply(x@variables, function(v) {
+    if (v$axis == "p") return(v)
+    v$data <- as.matrix(v$data)[chosen[[v$axis]], , drop = FALSE]
+    replace(v, "axis", "i")
+  })
+  numbers <- list(IndexI = i, IndexJ = j)
+  for (name in names(numbers)) {
+    if (!grepl(name, of@formula, fixed = TRUE)) next
+    counted <- variable(matrix(as.double(numbers[[name]])), "i", "n")
+    of@formula <- gsub(paste0(name, "()"), counted@formula, of@formula, fixed = TRUE)
+    of@variables <- c(of@variables, counted@variables)
+  }
+  value <- lazy_reduce(of, "Sum", "j")
+  value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
+}
+
+check_has_data <- function(x, call = caller_env()) {
+  if (anyNA(dim(x)) || any(vapply(x@variables, function(v) is.null(v$data), NA))) {
+    stop_kernops("input", "The variables of this {.cls LazyTensor} have no data yet.", call = call)
+  }
+}
+
+# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension.
+block <- function(x, rows, columns, at_a_time = 2^20) {
+  wide <- max(1, at_a_time %/% max(length(rows), 1))
+  parts <- lapply(split(columns, (seq_along(columns) - 1) %/% wide), function(some) {
+    value <- pair_values(x, rep(rows, length(some)), rep(some, each = length(rows)))
+    array(value, c(length(rows), length(some), entries(x)))
+  })
+  whole <- array(if (is_complex(x)) 0i else 0, c(length(rows), length(columns), entries(x)))
+  begin <- 0
+  for (part in parts) {
+    whole[, begin + seq_len(ncol(part)), ] <- part
+    begin <- begin + ncol(part)
+  }
+  if (entries(x) == 1) matrix(whole, length(rows)) else whole
+}
+
+#' @export
+as.matrix.LazyTensor <- function(x, ...) {
+  check_has_data(x)
+  block(x, seq_len(dim(x)[[1]]), seq_len(dim(x)[[2]]))
+}
+#' @export
+as.array.LazyTensor <- function(x, ...) as.matrix(x)
+
+setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
+  if (nargs() - (!missing(drop)) != 3) {
+    stop_kernops("input", "A {.cls LazyTensor} is indexed by rows and columns, as in {.code K[i, j]}.", call = NULL)
+  }
+  check_has_data(x)
+  rows <- if (missing(i)) seq_len(dim(x)[[1]]) else positions(i, dim(x)[[1]], "row")
+  columns <- if (missing(j)) seq_len(dim(x)[[2]]) else positions(j, dim(x)[[2]], "column")
+  value <- block(x, rows, columns)
+  if (drop) drop(value) else value
+})
+
+setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {
+  check_has_data(x)
+  n <- seq_len(min(dim(x)[1:2]))
+  drop(pair_values(x, n, n))
+})
+
+#' @export
+solve.LazyTensor <- function(a, b, lambda = 0, ...) {
+  if (missing(b)) {
+    stop_kernops("input", "The inverse of a {.cls LazyTensor} is not computed: {.code solve(K, b)} needs {.arg b}.")
+  }
+  check_has_data(a)
+  whole <- a * Vj(b, "b")
+  about <- named(whole)
+  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
+  input <- lapply(whole@variables[about$tokens], function(v) v$data)
+  names <- environment(op)$about$variables$name
+  kernel_solve(op, names[[length(names)]], stats::setNames(input, names), lambda, ...)$solution
+}
+
+setMethod("show", "LazyTensor", function(object) {
+  about <- named(object)
+  shape <- ifelse(is.na(dim(object)), "?", format(dim(object), big.mark = ",", trim = TRUE))
+  cli::cat_line("<", class(object), "> ", paste(shape, collapse = " x "))
+  cli::cat_line("  formula    ", about$formula)
+  cli::cat_line("  variables  ", paste(about$args, collapse = ", "))
+  if (!anyNA(dim(object))) {
+    bytes <- prod(dim(object)) * (if (is_complex(object)) 16 else 8)
+    cli::cat_line("  dense      ", format(structure(bytes, class = "object_size"), units = "auto", standard = "SI"))
+  }
+})

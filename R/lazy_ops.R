@@ -1,0 +1,175 @@
+#' Operations on symbolic matrices
+#'
+#' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices, numbers and, where the operation takes
+#' integers or lists of them, to those. The others are short names of the most common ones; what R itself has, such as
+#' `exp()` or `x + y`, is written as in R (see [LazyTensor]).
+#'
+#' Entries are counted from 1 here, as everywhere in R; inside formula strings they are counted from 0, as in 'KeOps'.
+#'
+#' @param name the name of an operation.
+#' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
+#' @param x,y,f,g,a,b [LazyTensor]s or numbers.
+#' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
+#' @param m the entry, from 1.
+#' @param n how many entries the result has.
+#' @param d how many entries are taken.
+#' @param dim_x,dim_y the shapes of x and y as tensors; the last dimension is the one whose entries are next to each other.
+#' @param sum_x,sum_y the dimensions summed over, from 1, in the same order.
+#' @param perm where each dimension of the product goes, from 1.
+#' @param order the order of the splines.
+#' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()].
+#' @param offset the lowest value of the result.
+#'
+#' @return A [LazyTensor].
+#' @examples
+#' x <- Vi(matrix(rnorm(20), 10))
+#' y <- Vj(matrix(rnorm(14), 7))
+#' sqdist(x, y)
+#' lazy_op("BesselK", 0.5, norm2(x - y))
+#' elem(x, 1) * elem(y, 2)
+#' @export
+lazy_op <- function(name, ...) {
+  check_text(name, "name", one = TRUE)
+  rows <- ops_table()
+  row <- rows[match(name, rows$name), ]
+  if (is.na(row$name)) {
+    stop_kernops("input", "There is no operation {.val {name}}: see {.fn keops_ops}.")
+  }
+  given <- list(...)
+  slots <- trimws(strsplit(row$arguments, ",", fixed = TRUE)[[1]])
+  literal <- slots[seq_along(given)] %in% c("p", "q") | startsWith(slots[seq_along(given)], "[")
+  texts <- rep("%s", length(given))
+  texts[literal] <- vapply(given[literal], integers_text, "")
+  combined(paste0(name, "(", paste(texts, collapse = ", "), ")"), given[!literal])
+}
+
+integers_text <- function(x) {
+  if (!is.numeric(x) || anyNA(x) || any(x != floor(x)) || any(abs(x) > 1e9)) {
+    stop_kernops("input", "Sizes and places must be whole numbers, not {.val {x}}.", call = NULL)
+  }
+  text <- paste(format(x, scientific = FALSE, trim = TRUE), collapse = ", ")
+  if (length(x) == 1) text else paste0("[", text, "]")
+}
+
+listed <- function(x) paste0("[", gsub("^\\[|\\]$", "", integers_text(x)), "]")
+
+#' @rdname lazy_op
+#' @export
+sqdist <- function(x, y) combined("SqDist(%s, %s)", list(x, y))
+#' @rdname lazy_op
+#' @export
+sqnorm2 <- function(x) combined("SqNorm2(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+norm2 <- function(x) combined("Norm2(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+normalize <- function(x) combined("Normalize(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+weightedsqnorm <- function(x, s) combined("WeightedSqNorm(%s, %s)", list(s, x))
+#' @rdname lazy_op
+#' @export
+weightedsqdist <- function(x, y, s) combined("WeightedSqDist(%s, %s, %s)", list(s, x, y))
+#' @rdname lazy_op
+#' @export
+rsqrt <- function(x) combined("Rsqrt(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+inv <- function(x) combined("Inv(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+square <- function(x) combined("Square(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+xlogx <- function(x) combined("XLogX(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+sinxdivx <- function(x) combined("SinXDivX(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+relu <- function(x) combined("ReLU(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+unit_step <- function(x) combined("Step(%s)", list(x))
+#' @rdname lazy_op
+#' @export
+clamp <- function(x, a, b) combined("Clamp(%s, %s, %s)", list(x, a, b))
+#' @rdname lazy_op
+#' @export
+if_else <- function(f, a, b) combined("IfElse(%s, %s, %s)", list(f, a, b))
+#' @rdname lazy_op
+#' @export
+mod <- function(x, n, offset = 0) combined("Mod(%s, %s, %s)", list(x, n, offset))
+#' @rdname lazy_op
+#' @export
+elem <- function(x, m) lazy_op("Elem", x, check_entry(m, x) - 1)
+#' @rdname lazy_op
+#' @export
+elemT <- function(x, m, n) lazy_op("ElemT", x, n, m - 1)
+#' @rdname lazy_op
+#' @export
+extract <- function(x, m, d) lazy_op("Extract", x, check_entry(m, x) - 1, d)
+#' @rdname lazy_op
+#' @export
+extractT <- function(x, m, n) lazy_op("ExtractT", x, m - 1, n)
+#' @rdname lazy_op
+#' @export
+concat <- function(...) Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), is_complex(x)), list(...))
+#' @rdname lazy_op
+#' @export
+one_hot <- function(x, n) lazy_op("OneHot", as_lazy(x) - 1, n)
+#' @rdname lazy_op
+#' @export
+matvecmult <- function(x, y) combined("MatVecMult(%s, %s)", list(x, y))
+#' @rdname lazy_op
+#' @export
+vecmatmult <- function(x, y) combined("VecMatMult(%s, %s)", list(x, y))
+#' @rdname lazy_op
+#' @export
+tensorprod <- function(x, y) combined("TensorProd(%s, %s)", list(x, y))
+#' @rdname lazy_op
+#' @export
+tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
+  lists <- c(list(dim_x, dim_y, sum_x - 1, sum_y - 1), if (!is.null(perm)) list(perm - 1))
+  combined(paste0("TensorDot(%s, %s, ", paste(vapply(lists, listed, ""), collapse = ", "), ")"), list(x, y))
+}
+#' @rdname lazy_op
+#' @export
+kron <- function(x, y, dim_x, dim_y) {
+  combined(paste0("Kron(%s, %s, ", listed(dim_x), ", ", listed(dim_y), ")"), list(x, y))
+}
+#' @rdname lazy_op
+#' @export
+bspline <- function(knots, x, order) lazy_op("BSpline", knots, x, order)
+#' @rdname lazy_op
+#' @export
+softdtw <- function(x, y, gamma) combined("SoftDTW_SqDist(%s, %s, %s)", list(x, y, gamma))
+
+check_entry <- function(m, x, call = caller_env()) {
+  size <- as_lazy(x)@size
+  if (is.numeric(m) && length(m) == 1 && m %in% seq_len(size)) return(m)
+  stop_kernops("input", "{.arg m} must be a place from 1 to {size}, not {.val {m}}.", call = call)
+}
+
+#' The gradient of a symbolic matrix
+#'
+#' The derivative, pair by pair, of `f` with respect to one of its variables, applied to `gradin`. For gradients of
+#' reductions, see [keops_grad()].
+#'
+#' @param f a [LazyTensor].
+#' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats.
+#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made.
+#' @return A [LazyTensor] with as many entries as `var`.
+#' @examples
+#' x <- Vi(matrix(rnorm(20), 10))
+#' y <- Vj(matrix(rnorm(14), 7))
+#' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
+#' @export
+grad <- function(f, gradin, var) {
+  check_lazy(f)
+  if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
+    stop_kernops("input", "{.arg var} must be a variable, as {.fn Vi}, {.fn Vj} or {.fn Pm} make it.")
+  }
+  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var))
+}

@@ -1,0 +1,150 @@
+#' Reductions of symbolic matrices
+#'
+#' `lazy_reduce()` does any reduction of [keops_kernel()] to a symbolic matrix over `index`, the axis summed over: `"j"`
+#' gives one row for each i, `"i"` one for each j. The others are short names. `sum()`, `prod()`, `min()`, `max()`, `any()`,
+#' `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
+#'
+#' @param x a [LazyTensor].
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas.
+#' @param reduction the name of a reduction, such as `"Sum"`.
+#' @param K for the K smallest values, how many.
+#' @param weight a [LazyTensor] that weights the terms.
+#' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
+#'
+#' @return A matrix with one row per point of the other axis (complex for complex tensors); positions are integers from 1.
+#'   Where the variables have no data yet, an operator as of [keops_kernel()].
+#'
+#' @examples
+#' x <- Vi(matrix(runif(20), 10))
+#' y <- Vj(matrix(runif(14), 7))
+#' argKmin(sqdist(x, y), 3, "j")
+#' logsumexp(-sqdist(x, y), "j")
+#' sum(exp(-sqdist(x, y)), "i")
+#' @name lazy_reduction
+NULL
+
+#' @rdname lazy_reduction
+#' @export
+lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ...) {
+  check_lazy(x)
+  check_text(reduction, "reduction", one = TRUE)
+  if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
+  parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
+  template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
+  of <- lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy)
+  whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
+               formula = fill_in(template, vapply(of, function(t) t@formula, "")))
+  complex <- reduction %in% c("Sum", "Mean") && is_complex(x)
+  compute(whole, complex, ...)
+}
+
+compute <- function(whole, complex, ...) {
+  about <- named(whole)
+  variables <- whole@variables[about$tokens]
+  unknown <- vapply(variables, function(v) is.null(v$data), NA)
+  if (any(unknown)) return(symbolic_operator(whole, about, unknown, ...))
+  result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), function(v) v$data))
+  if (complex) as_complex_matrix(result) else result
+}
+
+# Numbers become constants of the operator; other data have no place in it.
+symbolic_operator <- function(whole, about, unknown, ...) {
+  variables <- whole@variables[about$tokens]
+  number <- vapply(variables, function(v) v$axis == "p" && v$size == 1 && !is.null(v$data), NA)
+  if (!all(unknown | number)) {
+    labels <- vapply(variables[!unknown & !number], function(v) v$label, "")
+    stop_kernops("input", c("Some variables have no data, others do: {.code {labels}}.",
+                            i = "Give all of them data, or none."), call = NULL)
+  }
+  text <- whole@formula
+  for (token in about$tokens[number]) {
+    text <- gsub(token, sprintf("(%.17g)", variables[[token]]$data), text, fixed = TRUE)
+  }
+  whole@formula <- text
+  about <- named(whole)
+  keops_kernel(about$formula, about$args, ...)
+}
+
+as_complex_matrix <- function(x) {
+  real <- seq(1, ncol(x), by = 2)
+  z <- matrix(complex(real = x[, real], imaginary = x[, real + 1]), nrow(x))
+  rownames(z) <- rownames(x)
+  z
+}
+
+check_index <- function(index, call = caller_env()) {
+  place <- match(as.character(index), c("i", "j", "0", "1"))
+  if (length(place) == 1 && !is.na(place)) return((place - 1) %% 2)
+  stop_kernops("input", "{.arg index} must be {.val i} or {.val j}, the axis to reduce over.", call = call)
+}
+
+summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
+
+# sum(K, "j") reduces; sum(K) adds the entries of each vector; max(x, y) takes the larger one.
+setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
+  if (!.Generic %in% names(summaries)) {
+    stop_undefined(.Generic)
+  }
+  others <- list(...)
+  if (length(others) == 0) return(entries_summary(x, .Generic))
+  second <- others[[1]]
+  if (.Generic %in% c("min", "max") && (is_lazy(second) || is.null(names(others)) && is.numeric(second))) {
+    op <- c(min = "Min2(%s, %s)", max = "Max2(%s, %s)")[[.Generic]]
+    return(Reduce(function(a, b) combined(op, list(a, b)), others, x))
+  }
+  names(others)[[1]] <- "index"
+  do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), others))
+})
+
+stop_undefined <- function(name, what = "LazyTensor") {
+  stop_kernops("input", "{.fn {name}} is not defined for a {.cls {what}}.", call = NULL)
+}
+
+entries_summary <- function(x, generic) {
+  if (is_complex(x) && generic == "sum") return(combined("ComplexSum(%s)", list(x), complex = TRUE))
+  if (generic %in% c("sum", "min", "max")) return(combined(paste0(summaries[[generic]], "(%s)"), list(x)))
+  stop_kernops("input", "{.fn {generic}} needs the axis to reduce over, {.val i} or {.val j}.", call = NULL)
+}
+
+#' @export
+mean.LazyTensor <- function(x, index, ...) lazy_reduce(x, "Mean", index, ...)
+
+#' @rdname lazy_reduction
+#' @export
+sum_reduction <- function(x, index, ...) lazy_reduce(x, "Sum", index, ...)
+#' @rdname lazy_reduction
+#' @export
+min_reduction <- function(x, index, ...) lazy_reduce(x, "Min", index, ...)
+#' @rdname lazy_reduction
+#' @export
+max_reduction <- function(x, index, ...) lazy_reduce(x, "Max", index, ...)
+#' @rdname lazy_reduction
+#' @export
+argmin <- function(x, index, ...) lazy_reduce(x, "ArgMin", index, ...)
+#' @rdname lazy_reduction
+#' @export
+argmax <- function(x, index, ...) lazy_reduce(x, "ArgMax", index, ...)
+#' @rdname lazy_reduction
+#' @export
+min_argmin <- function(x, index, ...) lazy_reduce(x, "Min_ArgMin", index, ...)
+#' @rdname lazy_reduction
+#' @export
+max_argmax <- function(x, index, ...) lazy_reduce(x, "Max_ArgMax", index, ...)
+#' @rdname lazy_reduction
+#' @export
+Kmin <- function(x, K, index, ...) lazy_reduce(x, "KMin", index, K = K, ...)
+#' @rdname lazy_reduction
+#' @export
+argKmin <- function(x, K, index, ...) lazy_reduce(x, "ArgKMin", index, K = K, ...)
+#' @rdname lazy_reduction
+#' @export
+Kmin_argKmin <- function(x, K, index, ...) lazy_reduce(x, "KMin_ArgKMin", index, K = K, ...)
+#' @rdname lazy_reduction
+#' @export
+sumsoftmaxweight <- function(x, weight, index, ...) lazy_reduce(x, "SumSoftMaxWeight", index, weight = weight, ...)
+#' @rdname lazy_reduction
+#' @export
+logsumexp <- function(x, ...) UseMethod("logsumexp")
+#' @rdname lazy_reduction
+#' @export
+logsumexp.LazyTensor <- function(x, index, weight = NULL, ...) lazy_reduce(x, "LogSumExp", index, weight = weight, ...)

@@ -1,0 +1,144 @@
+# Symbolic matrices: a formula and the data of its variables.
+#
+# A variable stands in the formula as a token such as x.i7f3a: a label, the axis, and the address of its data. The same
+# data are the same variable, wherever they come from; as the tensor holds them, nobody else gets that address, and R
+# copies what the user changes.
+
+#' Symbolic matrices
+#'
+#' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`
+#' that is never stored: arithmetic on it writes a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes it
+#' as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` those that index columns, `Pm(p)`
+#' parameters.
+#'
+#' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& | !`, the functions of R's groups Math (`exp()`, `abs()`,
+#'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product.
+#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one.
+#'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
+#'
+#' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
+#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()].
+#'
+#' @section Data: A tensor keeps the values that its data had when it was made. Numbers, such as the 2 in `2 * K`, are
+#'   parameters: other numbers need no other kernel, and `2L` and `2` are the same. Exponents that are whole numbers
+#'   are part of the formula.
+#'
+#' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
+#'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which they
+#'   appear.
+#'
+#' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
+#'   `Pm`, a vector. Complex numbers make a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of
+#'   entries of points without data: give one point of one entry as `matrix(x)`.
+#' @param name how the variable is called in formulas: letters and digits. Default: the name of what is given, or one
+#'   made up.
+#' @param size for a parameter without data, the number of its entries.
+#' @param index the axis: `"i"`, `"j"`, or `NA` for a parameter.
+#'
+#' @return An object of S4 class `LazyTensor`.
+#' @section Errors: class `kernops_formula_error` where the sizes do not fit, with the place in the formula;
+#'   `kernops_dim_error` and `kernops_input_error` for unfit data.
+#'
+#' @examples
+#' x <- matrix(runif(300), 100)
+#' y <- matrix(runif(600), 200)
+#' b <- rnorm(200)
+#' K <- exp(-sqdist(Vi(x), Vj(y)) / (2 * 0.5^2))
+#' K
+#' v <- K %*% b # 100 x 1, the matrix is never formed
+#' all.equal(v, as.matrix(K) %*% b)
+#' nearest <- argmin(sqdist(Vi(x), Vj(y)), "j")
+#'
+#' # an operator for later data
+#' op <- sum(exp(-sqdist(Vi(3), Vj(3))) * Vj(1), "j")
+#' op(list(x, y, b))
+#' @name LazyTensor
+#' @aliases LazyTensor-class ComplexLazyTensor-class
+#' @exportClass LazyTensor
+#' @exportClass ComplexLazyTensor
+NULL
+
+#' @rdname LazyTensor
+#' @export
+LazyTensor <- function(x, index = NA, name = NULL) {
+  name <- name %||% label_of(substitute(x))
+  if (length(index) == 1 && (is.na(index) || index == "p")) return(Pm(x, name = name))
+  if (identical(index, "i")) return(Vi(x, name))
+  if (identical(index, "j")) return(Vj(x, name))
+  stop_kernops("input", "{.arg index} must be {.val i}, {.val j} or {.code NA}.")
+}
+
+#' @rdname LazyTensor
+#' @export
+Vi <- function(x, name = NULL) points(x, "i", name %||% label_of(substitute(x), "x"))
+
+#' @rdname LazyTensor
+#' @export
+Vj <- function(x, name = NULL) points(x, "j", name %||% label_of(substitute(x), "y"))
+
+#' @rdname LazyTensor
+#' @export
+Pm <- function(x, size = NULL, name = NULL) {
+  name <- check_label(name %||% label_of(substitute(x)))
+  if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name))
+  check_number(size, "size", least = 1, whole = TRUE)
+  symbol(size, "p", name)
+}
+
+points <- function(x, axis, name, call = caller_env()) {
+  check_label(name, call)
+  if (is_lazy(x)) stop_kernops("input", "{.arg x} is a {.cls LazyTensor} already.", call = call)
+  if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) {
+    check_number(x, "x", least = 1, whole = TRUE, call = call)
+    return(symbol(x, axis, name))
+  }
+  if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call))
+  variable(x, axis, name)
+}
+
+check_numbers <- function(x, call = caller_env()) {
+  if (is.data.frame(x)) x <- as.matrix(x)
+  if (length(dim(x)) > 2) stop_kernops("dim", "{.arg x} must be a matrix or a vector, not an array.", call = call)
+  if ((is.numeric(x) || is.logical(x) || is.complex(x)) && !is.factor(x) && length(x) > 0) return(x)
+  what <- if (is.object(x)) class(x)[[1]] else typeof(x)
+  stop_kernops("input", "{.arg x} must hold numbers, not {.cls {what}}.", call = call)
+}
+
+label_of <- function(expression, default = "p") {
+  text <- if (is.symbol(expression)) gsub("[^A-Za-z0-9]", "", as.character(expression)) else ""
+  if (grepl("^[A-Za-z]", text)) text else default
+}
+
+check_label <- function(name, call = caller_env()) {
+  if (is.character(name) && length(name) == 1 && grepl("^[A-Za-z][A-Za-z0-9]*$", name)) return(name)
+  stop_kernops("input", "{.arg name} must be letters and digits, such as {.val x1}.", call = call)
+}
+
+# A tensor of one variable with data. Complex numbers become real and imaginary parts by turns.
+variable <- function(data, axis, label) {
+  complex <- is.complex(data)
+  if (complex) data <- interleaved(data)
+  if (!is_gpu_matrix(data) && !is.double(data)) storage.mode(data) <- "double"
+  size <- as.integer(if (axis == "p") length(data) else ncol(data))
+  leaf(list(data = data, axis = axis, size = size, label = label), rlang::obj_address(data), complex)
+}
+
+symbol <- function(size, axis, label) {
+  mark <- new.env() # its address is nobody else's
+  leaf(list(data = NULL, axis = axis, size = as.integer(size), label = label, mark = mark), rlang::obj_address(mark))
+}
+
+leaf <- function(variable, address, complex = FALSE) {
+  token <- paste0(variable$label, ".", variable$axis, sub("^0x", "", address))
+  new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = token,
+      variables = stats::setNames(list(variable), token), size = variable$size)
+}
+
+interleaved <- function(z) {
+  if (is.null(dim(z))) return(as.vector(rbind(Re(z), Im(z))))
+  both <- cbind(Re(z), Im(z))
+  both[, as.vector(rbind(seq_len(ncol(z)), ncol(z) + seq_len(ncol(z)))), drop = FALSE]
+}
+
+is_lazy <- function(x) is(x, "LazyTensor")
+is_complex <- function(x) is(x, "ComplexLazyTensor")

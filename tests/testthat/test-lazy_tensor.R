@@ -1,0 +1,233 @@
+# Symbolic matrices against dense ones of base R.
+
+X <- uniform(10, 3)
+Y <- uniform(6, 3)
+B <- uniform(6, 3)
+dense_sqdist <- \(x, y) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2)))
+D2 <- dense_sqdist(X, Y)
+
+test_that("functions of base R are what they were", {
+  expect_identical(round(4.5), 4)
+  expect_identical(sum(c(1:10, NA), na.rm = TRUE), 55L)
+  expect_identical(log(8, 2), 3)
+  expect_identical(max(3, 5), 5)
+  expect_true(is.primitive(`%*%`))
+  expect_identical(diag(2), matrix(c(1, 0, 0, 1), 2))
+})
+
+test_that("R's arithmetic and functions work entry by entry", {
+  x <- Vi(X)
+  y <- Vj(Y)
+  each <- \(f) t(sapply(1:10, \(i) Reduce(`+`, lapply(1:6, \(j) f(X[i, ], Y[j, ])))))
+  p <- 2.5
+  cases <- alist(a + b, a - b, a * b, a / (b + 3), -a + b, (a - b)^2, (a - b)^3, (abs(a) + 2)^b, abs(a - b)^0.5,
+                 exp(a * b), log(a + b + 4), log(a + b + 4, 2), sqrt(abs(a - b)), abs(a) * sign(b), round(a * b, 1),
+                 floor(3 * a + b), ceiling(3 * a + b), trunc(3 * a + b), (a < b) + 2 * (a >= b), (a == a) + (a != b),
+                 (3 * a + b) %% 2, (3 * a + b) %/% 2, (a > 0) & (b > 0), !(a > b), p * a + b * 2L, tan(a + b), atan(a / b),
+                 sinh(a) * cosh(b), tanh(a - b), expm1(a) * log1p(abs(b)), asin(a / 2) + acos(b / 2), lgamma(a + b + 3),
+                 digamma(a + b + 3), trigamma(a + b + 3), log2(a + 2) + log10(b + 2), cos(a) * sin(b), gamma(a + b + 3),
+                 a + c(1, 2, 3) * b)
+  for (case in cases) {
+    lazy <- sum(eval(case, list(a = x, b = y, p = p)), "j")
+    expect_close(lazy, each(\(a, b) eval(case, list(a = a, b = b, p = p)) + 0), "float64", 1e-9, info = deparse(case))
+  }
+  scalar <- alist(a | b, sum(a * b), max(a - b), min(a + b), sqdist(a, b), sqnorm2(a - b), norm2(a - b))
+  plain <- list(sqdist = \(a, b) sum((a - b)^2), sqnorm2 = \(a) sum(a^2), norm2 = \(a) sqrt(sum(a^2)),
+                `|` = \(a, b) sum(a * b))
+  for (case in scalar) {
+    expected <- each(\(a, b) eval(case, c(list(a = a, b = b), plain)))
+    expect_close(sum(eval(case, list(a = x, b = y)), "j"), t(expected), "float64", info = deparse(case))
+  }
+  expect_close(sum(max(x, y), "j"), each(pmax), "float64")
+  expect_close(sum(min(x, y, 0), "j"), each(\(a, b) pmin(a, b, 0)), "float64")
+})
+
+test_that("operations that R lacks are functions", {
+  x <- Vi(X)
+  y <- Vj(Y)
+  each <- \(f) rbind(sapply(1:10, \(i) Reduce(`+`, lapply(1:6, \(j) f(X[i, ], Y[j, ])))))
+  same <- \(lazy, f) expect_close(sum(lazy, "j"), t(each(f)), "float64", info = deparse(substitute(lazy)))
+  same(elem(x, 2) * elem(y, 3), \(a, b) a[[2]] * b[[3]])
+  same(extract(x * y, 2, 2), \(a, b) (a * b)[2:3])
+  same(extractT(elem(x, 1) * elem(y, 1), 2, 4), \(a, b) c(0, a[[1]] * b[[1]], 0, 0))
+  same(elemT(elem(x, 1) * elem(y, 1), 2, 4), \(a, b) c(0, a[[1]] * b[[1]], 0, 0))
+  same(concat(x, y, 2), \(a, b) c(a, b, 2))
+  same(clamp(x + y, -0.5, 0.5), \(a, b) pmin(pmax(a + b, -0.5), 0.5))
+  same(if_else(x - y, x, 2 * y), \(a, b) ifelse(a >= b, a, 2 * b))
+  same(mod(x + y, 1, -0.5), \(a, b) (a + b + 0.5) %% 1 - 0.5)
+  same(relu(x - y) + unit_step(x - y), \(a, b) pmax(a - b, 0) + (a >= b))
+  same(rsqrt(square(x) + 1) * inv(y + 3), \(a, b) 1 / sqrt(a^2 + 1) / (b + 3))
+  same(tensorprod(x, y), \(a, b) as.vector(t(a %o% b)))
+  same(matvecmult(tensorprod(x, y), y), \(a, b) a * sum(b^2))
+  same(vecmatmult(x, tensorprod(x, y)), \(a, b) sum(a^2) * b)
+  same(weightedsqdist(x, y, c(1, 2, 3)), \(a, b) sum(1:3 * (a - b)^2))
+  same(weightedsqnorm(x - y, 2), \(a, b) 2 * sum((a - b)^2))
+  same(normalize(x) * y, \(a, b) a / sqrt(sum(a^2)) * b)
+  same(sinxdivx(x + y + 3) + xlogx(x + y + 3), \(a, b) sin(a + b + 3) / (a + b + 3) + (a + b + 3) * log(a + b + 3))
+  same(one_hot(Vi(rep(2, 10)), 3) * y, \(a, b) c(0, 1, 0) * b)
+  same(lazy_op("BesselK", 0.5, norm2(x - y)), \(a, b) besselK(sqrt(sum((a - b)^2)), 0.5))
+  same(kron(x, y, c(3, 1), c(1, 3)), \(a, b) as.vector(t(kronecker(matrix(a, 3), matrix(b, 1)))))
+  same(tensordot(x, y, 3, 3, 1, 1), \(a, b) sum(a * b))
+  path <- \(a, b) sum((a - b)^2) # gamma = 1, one entry: the soft minimum of nothing else
+  same(softdtw(elem(x, 1), elem(y, 1), 1), \(a, b) path(a[[1]], b[[1]]))
+  same(bspline(c(-2, 0, 2), elem(x, 1) + 0 * elem(y, 1), 1), \(a, b) 1 - abs(a[[1]]) / 2)
+})
+
+test_that("a symbolic matrix is a matrix", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)) / 2)
+  dense <- exp(-D2 / 2)
+  expect_identical(dim(K), c(10L, 6L))
+  expect_equal(as.matrix(K), dense, tolerance = 1e-12)
+  expect_equal(K %*% B, dense %*% B, tolerance = 1e-12)
+  expect_equal(K %*% B[, 1], dense %*% B[, 1], tolerance = 1e-12)
+  expect_equal(t(K) %*% (1:10), t(dense) %*% (1:10), tolerance = 1e-12)
+  expect_equal((1:10) %*% K, (1:10) %*% dense, tolerance = 1e-12)
+  expect_equal(t(X) %*% K, t(X) %*% dense, tolerance = 1e-12)
+  expect_equal(K[2:4, -1], dense[2:4, -1], tolerance = 1e-12)
+  expect_equal(K[3, 5], dense[3, 5], tolerance = 1e-12)
+  expect_equal(K[, 2, drop = FALSE], dense[, 2, drop = FALSE], tolerance = 1e-12)
+  expect_equal(as.matrix(t(K)), t(dense), tolerance = 1e-12)
+  expect_equal(diag(K), diag(dense), tolerance = 1e-12)
+  expect_identical(dim(Vi(X) - Vj(Y)), c(10L, 6L, 3L))
+  expect_equal(as.matrix(Vi(X) - Vj(Y))[4, 2, ], X[4, ] - Y[2, ])
+  band <- lazy_op("IndexI") <= lazy_op("IndexJ")
+  expect_equal(as.matrix(band * K), (row(dense) <= col(dense)) * dense, tolerance = 1e-12)
+  expect_equal(as.matrix(t(band * K)), t((row(dense) <= col(dense)) * dense), tolerance = 1e-12)
+  G <- exp(-sqdist(Vi(X), Vj(X)))
+  solution <- solve(G, X, lambda = 0.1, tol = 1e-12)
+  expect_equal(solution, solve(as.matrix(G) + diag(0.1, 10), X), tolerance = 1e-8)
+})
+
+test_that("every reduction has its function", {
+  S <- sqdist(Vi(X), Vj(Y))
+  expect_equal(sum(S, "j"), matrix(rowSums(D2)), tolerance = 1e-12)
+  expect_equal(sum_reduction(S, "i"), matrix(colSums(D2)), tolerance = 1e-12)
+  expect_equal(sum(S, 1), sum(S, "j"))
+  expect_equal(sum(S, 0), sum(S, "i"))
+  expect_equal(drop(min(S, "j")), apply(D2, 1, min), tolerance = 1e-12)
+  expect_equal(drop(max(S, index = "j")), apply(D2, 1, max), tolerance = 1e-12)
+  expect_identical(drop(argmin(S, "j")), apply(D2, 1, which.min))
+  expect_identical(drop(argmax(S, "j")), apply(D2, 1, which.max))
+  expect_equal(min_argmin(S, "i"), cbind(apply(D2, 2, min), apply(D2, 2, which.min)), tolerance = 1e-12)
+  expect_equal(max_argmax(S, "i"), cbind(apply(D2, 2, max), apply(D2, 2, which.max)), tolerance = 1e-12)
+  expect_equal(Kmin(S, 2, "j"), t(apply(D2, 1, sort))[, 1:2], tolerance = 1e-12)
+  expect_identical(argKmin(S, 2, "j"), t(apply(D2, 1, order))[, 1:2])
+  expect_equal(Kmin_argKmin(S, 1, "j"), cbind(apply(D2, 1, min), apply(D2, 1, which.min)), tolerance = 1e-12)
+  expect_equal(drop(logsumexp(S, "j")), log(rowSums(exp(D2))), tolerance = 1e-12)
+  expect_equal(logsumexp(S, "j", weight = Vj(abs(B))), log(exp(D2) %*% abs(B)), tolerance = 1e-12)
+  expect_equal(sumsoftmaxweight(S, Vj(B), "j"), exp(D2) %*% B / rowSums(exp(D2)), tolerance = 1e-12)
+  expect_equal(sum(S, "j", precision = "float32"), matrix(rowSums(D2)), tolerance = 1e-5)
+})
+
+test_that("complex tensors take and give complex matrices", {
+  withr::local_seed(1)
+  random <- \(n, d) matrix(complex(real = uniform(n, d), imaginary = uniform(n, d)), n)
+  a <- random(5, 2)
+  b <- random(4, 2)
+  each <- \(f) t(sapply(1:5, \(i) Reduce(`+`, lapply(1:4, \(j) f(a[i, ], b[j, ])))))
+  for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b,
+                     a * Mod(b))) {
+    lazy <- eval(case, list(a = Vi(a), b = Vj(b)))
+    expect_s4_class(lazy, "ComplexLazyTensor")
+    if (!"b" %in% all.vars(case)) lazy <- lazy + 0 * Vj(b)
+    expect_equal(sum(lazy, "j"), each(\(a, b) eval(case)), tolerance = 1e-10, label = deparse(case))
+  }
+  expect_equal(sum(Mod(Vi(a) * Vj(b)) + Arg(Vj(b)) + abs(Vi(a)), "j"), each(\(a, b) Mod(a * b) + Arg(b) + Mod(a)),
+               tolerance = 1e-10)
+  expect_equal(drop(sum(sum(Vi(a) * Vj(b)), "j")), drop(each(\(a, b) sum(a * b))), tolerance = 1e-10)
+  expect_equal(as.matrix(Vi(a[, 1]) * Vj(b[, 1])), outer(a[, 1], b[, 1]), tolerance = 1e-10)
+  waves <- exp(1i * Vi(X[, 1]) * Vj(Y[, 1]))
+  expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
+})
+
+test_that("a tensor keeps the data it was made from", {
+  x <- X + 0
+  K <- sqdist(Vi(x), Vj(Y))
+  x[1] <- 99
+  expect_equal(as.matrix(K), D2, tolerance = 1e-12)
+})
+
+test_that("1, 1L and 1.0 are one compiled kernel", {
+  rm(list = ls(cached("operators")), envir = cached("operators"))
+  results <- lapply(list(1, 1L, 1.0, 7), \(one) sum(exp(-one * sqdist(Vi(X), Vj(Y))), "j"))
+  expect_length(ls(cached("operators")), 1)
+  expect_identical(results[[1]], results[[2]])
+  expect_identical(results[[1]], results[[3]])
+})
+
+test_that("the same data are one variable", {
+  x <- Vi(X)
+  expect_length((x - Vi(X) + x)@variables, 1)
+})
+
+test_that("without data, a reduction is an operator that has gradients", {
+  op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
+  expect_s3_class(op, "keops_kernel")
+  expect_equal(op(list(X, Y, B)), exp(-2 * D2) %*% B, tolerance = 1e-12)
+  eta <- uniform(10, 3)
+  value <- \(x) sum(eta * exp(-2 * dense_sqdist(x, Y)) %*% B)
+  expect_close(keops_grad(op, "x")(list(X, Y, B, eta)), central_difference(value, X), "float64", 1e-6)
+  scaled <- sum(exp(-Pm(size = 1, name = "s") * sqdist(Vi(3), Vj(3))), "j")
+  expect_equal(scaled(list(s = 2, X, Y) |> unname()), matrix(rowSums(exp(-2 * D2))), tolerance = 1e-12)
+})
+
+test_that("grad() differentiates pair by pair", {
+  x <- Vi(X)
+  by_x <- sum(grad(exp(-sqdist(x, Vj(Y))), 1, x), "j")
+  value <- \(x) sum(exp(-dense_sqdist(x, Y)))
+  expect_close(by_x, central_difference(value, X), "float64", 1e-6)
+})
+
+test_that("long formulas stay whole", {
+  x <- Vi(X)
+  long <- Reduce(`+`, lapply(1:400, \(k) k * x))
+  expect_gt(nchar(keops_formula(long)), 3000)
+  expect_equal(sum(long, "j"), sum(1:400) * X, tolerance = 1e-12)
+})
+
+test_that("k-means by argmin, nearest neighbours and spectra agree with those who specialise in them", {
+  withr::local_seed(1)
+  points <- matrix(runif(2e5), 1e5)
+  centres <- points[1:50, ]
+  nearest <- drop(argmin(sqdist(Vi(points), Vj(centres)), "j"))
+  some <- sample(1e5, 200)
+  expect_identical(nearest[some], apply(dense_sqdist(points[some, ], centres), 1, which.min))
+  skip_if_not_installed("RSpectra")
+  K <- exp(-sqdist(Vi(points[1:300, ]), Vj(points[1:300, ])) * 4)
+  leading <- RSpectra::eigs_sym(\(v, K) drop(K %*% v), k = 5, n = 300, args = K)
+  expect_equal(leading$values, eigen(as.matrix(K))$values[1:5], tolerance = 1e-10)
+  skip_if_not_installed("FNN")
+  among <- matrix(runif(6e4), 2e4)
+  expect_identical(argKmin(sqdist(Vi(among[1:1000, ]), Vj(among)), 10, "j"),
+                   matrix(FNN::knnx.index(among, among[1:1000, ], 10), 1000))
+})
+
+test_that("a tensor is shown with its shape, formula and size", {
+  x <- X
+  y <- Y
+  expect_snapshot(exp(-sqdist(Vi(x), Vj(y)) / 2))
+  expect_snapshot(sqdist(Vi(3), Vj(3)))
+  expect_snapshot(Vi(x * 1i) * Vj(y))
+})
+
+test_mistakes("kernops_error", alist(
+  `other numbers of points` = Vi(X) + Vi(Y),
+  `a matrix that is no variable` = Vi(X) + matrix(1, 2, 2),
+  `sizes that do not fit` = sqdist(Vi(X), c(1, 2)),
+  `text` = Vi("a"),
+  `an array` = Vi(array(1, c(2, 2, 2))),
+  `no axis` = prod(Vi(X)),
+  `an axis that does not exist` = sum(Vi(X), "k"),
+  `an unknown operation` = lazy_op("Gauss", Vi(X)),
+  `a function without a symbolic twin` = cumsum(Vi(X)),
+  `some data only` = sum(sqdist(Vi(X), Vj(3)), "j"),
+  `numbers of what has none` = as.matrix(Vi(3) - Vj(3)),
+  `an entry out of reach` = elem(Vi(X), 4),
+  `one index` = sqdist(Vi(X), Vj(Y))[3],
+  `rows that are not there` = sqdist(Vi(X), Vj(Y))[11, 1],
+  `the inverse` = solve(sqdist(Vi(X), Vj(X))),
+  `a derivative by an expression` = grad(Vi(X), 1, Vi(X) + 1),
+  `a name with spaces` = Vi(X, "my x"),
+  `an index of LazyTensor()` = LazyTensor(X, "k"),
+  `vectors times a vector` = (Vi(X) - Vj(Y)) %*% 1:6
+))
