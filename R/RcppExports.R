@@ -113,3 +113,43 @@ gpu_dots <- function(x, y) {
     .Call(`_kernops_gpu_dots`, x, y)
 }
 
+seg_from_offsets <- function(offsets, sources, values) {
+    .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
+}
+
+seg_from_lengths <- function(lengths, sources, values) {
+    .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
+}
+
+seg_from_groups <- function(groups, count) {
+    .Call(`_kernops_seg_from_groups`, groups, count)
+}
+
+seg_number_groups <- function(g) {
+    .Call(`_kernops_seg_number_groups`, g)
+}
+
+seg_runs <- function(keys) {
+    .Call(`_kernops_seg_runs`, keys)
+}
+
+seg_owners <- function(segments) {
+    .Call(`_kernops_seg_owners`, segments)
+}
+
+seg_values <- function(segments) {
+    .Call(`_kernops_seg_values`, segments)
+}
+
+seg_compile <- function(formula) {
+    .Call(`_kernops_seg_compile`, formula)
+}
+
+seg_ops_table <- function() {
+    .Call(`_kernops_seg_ops_table`)
+}
+
+seg_run <- function(segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile) {
+    .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile)
+}
+

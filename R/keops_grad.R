@@ -4,8 +4,8 @@
 #' argument `eta` of the shape of the result of `op`, and returns the gradient of `sum(eta * op(input))` with respect
 #' to `var`. The derivative is symbolic and exact, whichever axis `op` reduces, and gradients nest to any order.
 #'
-#' `Min`, `Max` and `KMin` are differentiated at the selected point, the first one among equals; positions such as
-#' `ArgMin` have gradient zero.
+#' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one among equals; positions such
+#' as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 0.

@@ -21,6 +21,10 @@
 #' | `ArgMin`, `ArgMax` | its position, the lowest of equals; `NA` where there is nothing |
 #' | `Min_ArgMin`, `Max_ArgMax` | the values, then the positions |
 #' | `KMin(f, K, axis)`, `ArgKMin`, `KMin_ArgKMin` | the K smallest values, ascending (for a vector f: nearest first, its entries together), their positions, or both; `NaN` comes last, `Inf` and `NA` fill up |
+#' | `KMax(f, K, axis)`, `ArgKMax`, `KMax_ArgKMax` | likewise the K largest, descending |
+#' | `Prod`, `Mean`, `Var` | of each entry; `Var` has denominator n - 1; of too few values `NaN` |
+#' | `Any`, `All` | 1 where one value is, or all are, other than 0, else 0; `NaN` where it could be either |
+#' | `Count` | how many values there are |
 #'
 #' @param formula a string.
 #' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i

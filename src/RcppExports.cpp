@@ -346,6 +346,134 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_from_offsets
+Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
+RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type offsets(offsetsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_offsets(offsets, sources, values));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_from_lengths
+Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values);
+RcppExport SEXP _kernops_seg_from_lengths(SEXP lengthsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type lengths(lengthsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_lengths(lengths, sources, values));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_from_groups
+Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count);
+RcppExport SEXP _kernops_seg_from_groups(SEXP groupsSEXP, SEXP countSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type groups(groupsSEXP);
+    Rcpp::traits::input_parameter< double >::type count(countSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(groups, count));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_number_groups
+SEXP seg_number_groups(Rcpp::IntegerVector g);
+RcppExport SEXP _kernops_seg_number_groups(SEXP gSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type g(gSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_number_groups(g));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_runs
+Rcpp::NumericVector seg_runs(SEXP keys);
+RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_owners
+Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments);
+RcppExport SEXP _kernops_seg_owners(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_owners(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_values
+Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments);
+RcppExport SEXP _kernops_seg_values(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_values(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_compile
+SEXP seg_compile(std::string formula);
+RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_ops_table
+Rcpp::DataFrame seg_ops_table();
+RcppExport SEXP _kernops_seg_ops_table() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(seg_ops_table());
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_run
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, double alpha, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, bool cuda, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
+RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP alphaSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP cudaSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type op(opSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
+    Rcpp::traits::input_parameter< bool >::type softmax(softmaxSEXP);
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
+    Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< bool >::type cuda(cudaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, alpha, empty, skip_missing, weights, cuda, threads, isa, progress, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
@@ -376,6 +504,16 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
     {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
+    {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
+    {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
+    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
+    {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
+    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
+    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
+    {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
+    {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
+    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
     {NULL, NULL, 0}
 };
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "backend.h"
+#include "cpu.h"
 #include "threads.h"
 
 namespace kernops {
@@ -36,11 +36,15 @@ const std::vector<const Engine*>& engines() {
   return all;
 }
 
+}  // namespace
+
 const Engine& engine_for(const std::string& isa) {
   for (const Engine* engine : engines())
     if (isa.empty() || isa == engine->name) return *engine;
   throw std::invalid_argument("this machine does not have the instruction set '" + isa + "'");
 }
+
+namespace {
 
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 

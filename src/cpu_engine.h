@@ -3,6 +3,7 @@
 #include <kernops/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/map_reduce.h>
+#include <kernops/seg_engine.h>
 
 #define KERNOPS_JOIN_(a, b) a##b
 #define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)
@@ -17,6 +18,7 @@ const Engine KERNOPS_JOIN(engine_, KERNOPS_ISA) = {
     [](const Job& job, bool single) { return find_entry(job, single).partial_bytes(job); },
     [](const Job& job, bool single, Units& units) { find_entry(job, single).work(job, units); },
     [](const Job& job, bool single) { find_entry(job, single).merge(job); },
+    [](const SegmentJob& job) { return find_segment_engine(job); },
 };
 
 }  // namespace kernops

@@ -1,8 +1,8 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
 #include "gpu_matrix.h"
 #include "ranges.h"
+#include "watch.h"
 
-#include <chrono>
 #include <memory>
 
 using namespace kernops;
@@ -149,20 +149,6 @@ struct Call {
   std::unique_ptr<Ranges> some;
   Count points, nrow, ncol, entry, row;
 };
-
-void check_interrupt(void*) { R_CheckUserInterrupt(); }
-
-// Asked often, looks at R ten times a second; R_ToplevelExec keeps R's jump from passing through C++.
-std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
-  using Clock = std::chrono::steady_clock;
-  auto last = std::make_shared<Clock::time_point>(Clock::now());
-  return [=](double fraction) {
-    if (Clock::now() - *last < std::chrono::milliseconds(100)) return true;
-    *last = Clock::now();
-    if (progress.isNotNull()) Rcpp::as<Rcpp::Function>(progress)(fraction);
-    return R_ToplevelExec(check_interrupt, nullptr) != FALSE;
-  };
-}
 
 // Positions come from the engine as numbers from 1, with 0 for none.
 SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {

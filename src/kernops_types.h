@@ -1,3 +1,3 @@
 // What RcppExports.cpp must know.
 #pragma once
-#include "backend.h"
+#include "segments.h"

@@ -17,7 +17,16 @@ oracle_reductions <- list(
   Max_ArgMax       = \(v, w, K) c(oracle_reductions$Max(v), oracle_reductions$ArgMax(v)),
   KMin             = \(v, w, K) padded(neighbours(v, as_places(v, K)), v, K),
   ArgKMin          = \(v, w, K) as.vector(t(as_places(v, K))),
-  KMin_ArgKMin     = \(v, w, K) c(oracle_reductions$KMin(v, w, K), oracle_reductions$ArgKMin(v, w, K))
+  KMin_ArgKMin     = \(v, w, K) c(oracle_reductions$KMin(v, w, K), oracle_reductions$ArgKMin(v, w, K)),
+  KMax             = \(v, w, K) -oracle_reductions$KMin(-v, w, K),
+  ArgKMax          = \(v, w, K) oracle_reductions$ArgKMin(-v, w, K),
+  KMax_ArgKMax     = \(v, w, K) c(oracle_reductions$KMax(v, w, K), oracle_reductions$ArgKMax(v, w, K)),
+  Prod             = by_entry(prod),
+  Mean             = by_entry(mean),
+  Var              = by_entry(stats::var),
+  Any              = by_entry(\(x) as.numeric(any(x != 0))),
+  All              = by_entry(\(x) as.numeric(all(x != 0))),
+  Count            = by_entry(length)
 )
 
 log_sum_exp <- function(v, w) {

@@ -36,6 +36,10 @@ differentiable <- list(
   list("Max_ArgMax", "s * Sin(x + 2 * y)", f = waves),
   list("KMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
   list("KMin_ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
+  list("KMax", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
+  list("Prod", "s * Sin(x + 2 * y)", f = waves),
+  list("Mean", "s * Sin(x + 2 * y)", f = waves),
+  list("Var", "s * Sin(x + 2 * y)", f = waves),
   list("ArgMin", "s * Sin(x + 2 * y)", f = waves),
   list("ArgMax", "s * Sin(x + 2 * y)", f = waves),
   list("ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3)

@@ -31,9 +31,15 @@ test_that("Min, Max and their positions are those of the loops; ties take the lo
 })
 
 test_that("the K smallest are in ascending order, neighbour by neighbour; ties take the lowest index", {
-  for (reduction in c("KMin", "ArgKMin", "KMin_ArgKMin")) {
+  for (reduction in c("KMin", "ArgKMin", "KMin_ArgKMin", "KMax", "ArgKMax", "KMax_ArgKMax")) {
     for (K in c(1, 2, 7)) check_against_loops(reduction, paste(",", K), K = K)
   }
+})
+
+test_that("Mean, Var, Count, Any, All and Prod are those of the loops", {
+  for (reduction in c("Mean", "Var", "Count", "Any", "All")) check_against_loops(reduction)
+  near_1 <- \(x, y, p) 1 + (x - y) / 8
+  check_against_loops("Prod", f = near_1, formula = "1 + (x - y) / 8")
 })
 
 test_that("LogSumExp and SumSoftMaxWeight are those of the loops", {
@@ -87,6 +93,29 @@ test_that("an empty reduction gives the neutral element", {
   expect_identical(reduce("Min_ArgMin", numeric()), t(c(Inf, NA)))
   expect_identical(reduce("KMin", numeric(), ", 2"), t(c(Inf, Inf)))
   expect_identical(reduce("ArgKMin", numeric(), ", 2"), t(c(NA_integer_, NA)))
+})
+
+test_that("nothing, one value, and truth with NaN are as in base R", {
+  for (reduction in c("Prod", "All")) expect_identical(drop(reduce(reduction, numeric())), 1, label = reduction)
+  for (reduction in c("Any", "Count")) expect_identical(drop(reduce(reduction, numeric())), 0, label = reduction)
+  for (reduction in c("Mean", "Var")) expect_identical(drop(reduce(reduction, numeric())), NaN, label = reduction)
+  expect_identical(drop(reduce("Var", 3)), NaN)
+  expect_identical(reduce("KMax", c(3, NaN, 1), ", 4"), t(c(3, 1, NaN, -Inf)))
+  expect_identical(drop(reduce("Any", c(0, NaN, 1))), 1)
+  expect_identical(drop(reduce("Any", c(0, NaN))), NaN)
+  expect_identical(drop(reduce("All", c(0, NaN))), 0)
+  expect_identical(drop(reduce("All", c(1, NaN))), NaN)
+  for (reduction in c("Mean", "Var", "Prod")) {
+    expect_identical(drop(reduce(reduction, c(1, NaN))), NaN, label = reduction)
+  }
+})
+
+test_that("the variance loses nothing to a large mean or an outlier", {
+  withr::local_seed(4)
+  for (y in list(1e9 + rnorm(1e4), c(1e12, rnorm(999)), c(rnorm(999), 1e12))) {
+    expect_equal(drop(reduce("Var", y)), stats::var(y), tolerance = 1e-12)
+  }
+  expect_identical(drop(reduce("Var", rep(0.1, 1000))), 0)
 })
 
 test_that("LogSumExp neither overflows nor turns an empty mass into NaN", {

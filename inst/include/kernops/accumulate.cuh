@@ -121,8 +121,9 @@ template <class T, int W, bool softmax, class A> struct ShiftedExpRow {
   }
 };
 
-// The K smallest of each entry, ascending, the earlier first among equals, NaN last; j = -1 marks a free place.
-template <class T, int F, int K, int first, int last> struct KSmallestRow {
+// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals, NaN
+// last; j = -1 marks a free place. Largest values are kept with their signs changed.
+template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = 1;
   T v[F][K], worst[F];  // what x must be below; NaN while there are free places
   int j[F][K];
@@ -153,11 +154,11 @@ template <class T, int F, int K, int first, int last> struct KSmallestRow {
     for (int u = 0; u < N; ++u)
       KERNOPS_UNROLL
       for (int k = 0; k < F; ++k)
-        if (u < n) insert(f[u][k], index + u, k);
+        if (u < n) insert(T(sign) * f[u][k], index + u, k);
   }
   KERNOPS_FN void settle() {}
   KERNOPS_FN void adopt(int) {}
-  KERNOPS_FN void merge(const KSmallestRow& o) {
+  KERNOPS_FN void merge(const KExtremeRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k)
       for (int n = 0; n < K; ++n)
@@ -168,7 +169,7 @@ template <class T, int F, int K, int first, int last> struct KSmallestRow {
     for (int k = 0; k < F; ++k)
       KERNOPS_UNROLL
       for (int n = 0; n < K; ++n) {
-        if (first == 0) out[(n * F + k) * stride] = v[k][n];
+        if (first == 0) out[(n * F + k) * stride] = T(sign) * v[k][n];
         if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
       }
   }
@@ -187,9 +188,18 @@ template <class T, int F, int W, int K, class A = T> using ArgMin = EntrywiseRow
 template <class T, int F, int W, int K, class A = T> using ArgMax = EntrywiseRow<T, ExtremeAt<-1, 1, 1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using MinArgMin = EntrywiseRow<T, ExtremeAt<1, 0, 1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using MaxArgMax = EntrywiseRow<T, ExtremeAt<-1, 0, 1>, F, 0, T>;
-template <class T, int F, int W, int K, class A = T> using KMin = KSmallestRow<T, F, K, 0, 0>;
-template <class T, int F, int W, int K, class A = T> using ArgKMin = KSmallestRow<T, F, K, 1, 1>;
-template <class T, int F, int W, int K, class A = T> using KMinArgKMin = KSmallestRow<T, F, K, 0, 1>;
+template <class T, int F, int W, int K, class A = T> using KMin = KExtremeRow<T, F, K, 1, 0, 0>;
+template <class T, int F, int W, int K, class A = T> using ArgKMin = KExtremeRow<T, F, K, 1, 1, 1>;
+template <class T, int F, int W, int K, class A = T> using KMinArgKMin = KExtremeRow<T, F, K, 1, 0, 1>;
+template <class T, int F, int W, int K, class A = T> using KMax = KExtremeRow<T, F, K, -1, 0, 0>;
+template <class T, int F, int W, int K, class A = T> using ArgKMax = KExtremeRow<T, F, K, -1, 1, 1>;
+template <class T, int F, int W, int K, class A = T> using KMaxArgKMax = KExtremeRow<T, F, K, -1, 0, 1>;
+template <class T, int F, int W, int K, class A = T> using Prod = EntrywiseRow<T, Product, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Mean = EntrywiseRow<T, kernops::Mean, F, 0, A>;
+template <class T, int F, int W, int K, class A = T> using Var = EntrywiseRow<T, Variance, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Any = EntrywiseRow<T, kernops::Any, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using All = EntrywiseRow<T, kernops::All, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Count = EntrywiseRow<T, CountAll, F, 0, A>;
 }  // namespace engines
 
 }  // namespace KERNOPS_ISA

@@ -1,7 +1,7 @@
 // How a row takes in tile after tile of f (and w). Three ways:
 //   Entrywise<R>   each entry by itself, lane by lane, with a struct of reductions.h
 //   ShiftedExp     sums of exp(f - max f) * w, the maximum taken a tile at a time: one exp per pair
-//   KSmallest      sorted lists of the K smallest
+//   KExtreme       sorted lists of the K smallest, or largest
 // Each keeps a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes
 // the result. T is the type of the terms, A that of their sums.
 #pragma once
@@ -58,7 +58,7 @@ template <class T, class R, class A = T> struct Entrywise {
     for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W)) R::add(s[0], Sum(value(lane, k)), j);
     if (lane < tile.count) {
       const auto inside = IntPack<T>::iota() < IntPack<T>(tile.count - lane);
-      R::add(s[0], Sum(select(inside, value(lane, k), R::template neutral<V>())), j);
+      add_where<R>(inside, s[0], Sum(value(lane, k)), j);
     }
     for (int u = 1; u < ways; ++u) R::merge(s[0], s[u]);
     R::settle(s[0]);
@@ -193,9 +193,9 @@ template <class T, bool softmax, class A = T> struct ShiftedExp {
   }
 };
 
-// The K smallest of each entry, ascending, the earlier first among equals, NaN last. Gives the values (first
-// = 0), the indices (last = 1) or both.
-template <class T, int first, int last> struct KSmallest {
+// The K most extreme of each entry (sign = 1: smallest, ascending; -1: largest, descending), the earlier first among
+// equals, NaN last. Gives the values (first = 0), the indices (last = 1) or both.
+template <class T, int sign, int first, int last> struct KExtreme {
   struct Item {
     T value;
     Count index;
@@ -216,7 +216,7 @@ template <class T, int first, int last> struct KSmallest {
     for (int k = 0; k < job.f_size; ++k) list(job, state, k).count = 0;
   }
 
-  static bool before(T x, T y) { return x < y || (y != y && x == x); }
+  static bool before(T x, T y) { return (sign > 0 ? x < y : x > y) || (y != y && x == x); }
 
   static void insert(const Job& job, List& to, T x, Count index) {
     if (to.count == job.k && !before(x, to.items[job.k - 1].value)) return;
@@ -232,7 +232,8 @@ template <class T, int first, int last> struct KSmallest {
       List& to = list(job, state, k);
       for (int lane = 0; lane < tile.count; lane += V::width) {
         const V x = LaneView<T>(f, lane)[k];
-        if (to.count == job.k && all(x >= V(to.items[job.k - 1].value))) continue;
+        const V worst(to.count == job.k ? to.items[job.k - 1].value : T(0));
+        if (to.count == job.k && all(sign > 0 ? x >= worst : x <= worst)) continue;
         for (int n = 0; n < V::width && lane + n < tile.count; ++n)
           insert(job, to, x.lane(n), tile.base + tile.first + lane + n);
       }
@@ -258,7 +259,7 @@ template <class T, int first, int last> struct KSmallest {
       for (int n = 0; n < job.k; ++n) {
         const int at = n * job.f_size + k;
         if (first == 0)
-          out[at * job.out_entry] = n < from.count ? double(from.items[n].value) : infinity<double>();
+          out[at * job.out_entry] = n < from.count ? double(from.items[n].value) : sign * infinity<double>();
         if (last == 1)
           out[(at + (first == 0 ? block : 0)) * job.out_entry] =
               n < from.count ? double(from.items[n].index + 1) : 0;

@@ -60,6 +60,9 @@ struct Units {
   bool (*keep_going)(Units*);
 };
 
+struct SegmentJob;
+struct SegmentEngine;
+
 // What one instruction set offers.
 struct Engine {
   const char* name;
@@ -67,6 +70,7 @@ struct Engine {
   std::size_t (*partial_bytes)(const Job&, bool single);  // the state of one row
   void (*work)(const Job&, bool single, Units&);          // one thread's loop
   void (*merge)(const Job&, bool single);                 // the chunks of all rows, into out
+  SegmentEngine (*segments)(const SegmentJob&);           // seg_job.h
 };
 extern const Engine engine_baseline, engine_avx2, engine_avx512;
 

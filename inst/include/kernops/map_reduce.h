@@ -210,9 +210,18 @@ template <class T, class A> struct Reductions {
   using ArgMax = Entrywise<T, ExtremeAt<-1, 1, 1>>;
   using MinArgMin = Entrywise<T, ExtremeAt<1, 0, 1>>;
   using MaxArgMax = Entrywise<T, ExtremeAt<-1, 0, 1>>;
-  using KMin = KSmallest<T, 0, 0>;
-  using ArgKMin = KSmallest<T, 1, 1>;
-  using KMinArgKMin = KSmallest<T, 0, 1>;
+  using KMin = KExtreme<T, 1, 0, 0>;
+  using ArgKMin = KExtreme<T, 1, 1, 1>;
+  using KMinArgKMin = KExtreme<T, 1, 0, 1>;
+  using KMax = KExtreme<T, -1, 0, 0>;
+  using ArgKMax = KExtreme<T, -1, 1, 1>;
+  using KMaxArgKMax = KExtreme<T, -1, 0, 1>;
+  using Prod = Entrywise<T, Product>;
+  using Mean = Entrywise<T, kernops::Mean, A>;
+  using Var = Entrywise<T, Variance>;
+  using Any = Entrywise<T, kernops::Any>;
+  using All = Entrywise<T, kernops::All>;
+  using Count = Entrywise<T, CountAll, A>;
 };
 
 struct Entry {

@@ -135,6 +135,25 @@ template <class T> struct IntPack {
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
 
+// Lane i is lane i + by, counted around.
+template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
+#ifdef __clang__
+  P moved;
+  for (int i = 0; i < P::width; ++i) moved.v[i] = x.v[(i + by) % P::width];
+  return moved;
+#else
+  using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
+  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
+#endif
+}
+
+// The whole numbers that the lanes are.
+template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
+  IntPack<T> n;
+  for (int i = 0; i < Pack<T>::width; ++i) n.v[i] = typename IntPack<T>::Scalar(x.v[i]);
+  return n;
+}
+
 // A second argument from which T is not deduced, so that a number converts.
 template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
@@ -268,6 +287,15 @@ struct WidePack {
   }
   friend KERNOPS_INLINE WidePack operator*(WidePack a, WidePack b) {
     return {a.low * b.low, a.high * b.high};
+  }
+  friend KERNOPS_INLINE WidePack select(Mask<float> m, WidePack yes, WidePack no) {
+    return {select(part(m, 0), yes.low, no.low), select(part(m, 1), yes.high, no.high)};
+  }
+  static KERNOPS_INLINE Mask<double> part(Mask<float> m, int which) {
+    typedef std::int32_t Half __attribute__((vector_size(KERNOPS_PACK_BYTES / 2)));
+    Half lanes;
+    std::memcpy(&lanes, reinterpret_cast<const char*>(&m.v) + which * sizeof lanes, sizeof lanes);
+    return {__builtin_convertvector(lanes, Mask<double>::Vector)};
   }
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };

@@ -45,6 +45,10 @@ template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != 
 template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }
 
+// The whole number that x is.
+KERNOPS_FN long long whole(double x) { return (long long)x; }
+KERNOPS_FN long long whole(float x) { return (long long)x; }
+
 // Calls f on each lane; a scalar is its own only lane.
 template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }

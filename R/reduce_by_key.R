@@ -1,0 +1,65 @@
+#' Reduce runs of equal keys
+#'
+#' `reduce_by_key()` reduces the values of each run of equal adjacent keys. A key that comes back later begins a new
+#' run; for groups of keys in any order see `g` of [seg_reduce()].
+#'
+#' @inheritParams seg_reduce
+#' @param keys a vector or factor with a key for each value (row) of `x`. `NA` is equal to `NA`.
+#' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
+#'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is not 0 where they
+#'   belong together, such as `"Abs(a - b) < 0.5"`.
+#' @param ... arguments of [seg_reduce()], such as `na.rm`, `w` and `empty`.
+#'
+#' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many
+#'   values each run has.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as of [seg_reduce()].
+#'
+#' @examples
+#' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
+#' # a new run begins where there is a gap of more than one
+#' reduce_by_key(c(1, 1.5, 2, 7, 7.2), 1:5, same = "Abs(a - b) <= 1")
+#' # by whole numbers
+#' reduce_by_key(c(1.1, 1.9, 2.5, 2.6), 1:4, op = "max", same = floor)
+#' @export
+reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
+  check_values(x)
+  if (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys)) {
+    stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
+  }
+  if (length(keys) != value_count(x)) {
+    stop_kernops("dim", "{.arg keys} must have a key for each of the {value_count(x)} value{?s}, not {length(keys)}.")
+  }
+  starts <- run_starts(keys, same)
+  plan <- make_plan(c(starts, length(keys)), NULL, NULL, NULL, NULL, length(keys), TRUE, "`x`")
+  list(keys = keys[starts + 1], values = seg_reduce(x, plan = plan, op = op, ...),
+       lengths = diff(c(starts, length(keys))))
+}
+
+run_starts <- function(keys, same, call = caller_env()) {
+  if (is.null(same)) return(seg_runs(as_plain_keys(keys)))
+  if (is.function(same)) {
+    of_key <- same(keys)
+    if (is.atomic(of_key) && length(of_key) == length(keys)) return(seg_runs(as_plain_keys(of_key)))
+    stop_kernops("input", c("{.arg same} must give a value for each of the {length(keys)} key{?s}.",
+                            x = "It gave {length(of_key)}."), call = call)
+  }
+  check_text(same, "same", one = TRUE, call = call)
+  if (!is.numeric(keys) || is.factor(keys)) {
+    stop_kernops("input", "{.arg same} as a formula needs keys that are numbers, not {.obj_type_friendly {keys}}.",
+                 call = call)
+  }
+  if (length(keys) == 0) return(numeric())
+  joined <- of_pairs(same, keys[-length(keys)], keys[-1])
+  c(0, which(is.na(joined) | joined == 0))
+}
+
+as_plain_keys <- function(keys) {
+  if (is.character(keys) || is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
+  match(keys, unique(keys))
+}
+
+# A formula of a and b for each pair of numbers.
+of_pairs <- function(formula, a, b) {
+  run_plan(as.numeric(rbind(a, b)), seg_plan(lengths = rep(2, length(a))), seg_op(formula))
+}

@@ -1,0 +1,83 @@
+#' Gradients of segmented reductions
+#'
+#' `seg_grad(op)` is the vector-Jacobian product of `seg_reduce(x, op = op, ...)`: a function of `x` and of the incoming
+#' gradient `eta`, of the shape of the result, that gives the gradient of `sum(eta * seg_reduce(x, op = op, ...))` with
+#' respect to `x`.
+#'
+#' `"min"` and `"max"` are differentiated at the first of equal extremes. The gradient of a product is the product of
+#' the other values, also where values are 0. Values in no segment have gradient 0; a value in several (`sources`) the
+#' sum.
+#'
+#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
+#'
+#' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
+#'   `sources`, `sort`. Its result has the shape of `x`.
+#'
+#' @section Errors: class `kernops_input_error` where `op` has no gradient, `kernops_dim_error` where `eta` has another
+#'   shape than the result.
+#'
+#' @examples
+#' x <- c(1, 2, 3, 4)
+#' seg_grad("var")(x, eta = c(1, 1), lengths = c(2, 2))
+#' seg_grad("softmax")(x, eta = c(1, 0, 0, 0), lengths = c(2, 2))
+#' @export
+seg_grad <- function(op) {
+  op <- check_choice(op, "op", names(seg_gradients))
+  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE) {
+    check_values(x)
+    plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
+    if (is_gpu_matrix(x)) x <- as.matrix(x)
+    if (op == "softmax") refuse_sources(plan)
+    check_eta(eta, if (op == "softmax") x else reduce_plan(x, plan, op))
+    shape_like(by_value(as.numeric(x), as.numeric(eta), plan, value_count(x), op), x)
+  }
+}
+
+# Values taken out of x in the order of the segments, their gradients, and these put back and summed.
+by_value <- function(x, eta, plan, rows, op) {
+  value <- seg_values(segments(plan)$pointer)
+  owner <- rep(seq_along(value$lengths), value$lengths)
+  flat <- seg_plan(lengths = value$lengths)
+  columns <- length(x) / max(rows, 1)
+  gradient <- matrix(0, rows, columns)
+  for (k in seq_len(columns)) {
+    of_x <- x[(k - 1) * rows + value$row]
+    of_eta <- if (op == "softmax") eta[(k - 1) * rows + value$row] else eta[(k - 1) * length(value$lengths) + owner]
+    part <- seg_gradients[[op]](of_x, of_eta, \(v, op) run_plan(as.numeric(v), flat, op), owner, value$lengths)
+    if (is.null(plan$sources)) gradient[value$row, k] <- part else {
+      gradient[, k] <- run_plan(part, numbered_plan(as.integer(value$row), rows), "sum")
+    }
+  }
+  gradient
+}
+
+# Of values x in flat segments, incoming gradients g per value; s(v, op) reduces v, owner is the segment of each value.
+seg_gradients <- list(
+  sum = \(x, g, s, owner, n) g,
+  mean = \(x, g, s, owner, n) g / n[owner],
+  var = \(x, g, s, owner, n) 2 * (x - s(x, "mean")[owner]) / (n[owner] - 1) * g,
+  min = \(x, g, s, owner, n) at_position(s(x, "argmin"), g, n),
+  max = \(x, g, s, owner, n) at_position(s(x, "argmax"), g, n),
+  prod = \(x, g, s, owner, n) {
+    zero <- x == 0
+    zeros <- s(zero, "sum")[owner]
+    others <- s(x + zero, "prod")[owner] / (x + zero)
+    others * (zeros == 0 | zero & zeros == 1) * g
+  },
+  logsumexp = \(x, g, s, owner, n) s(x, "softmax") * g,
+  softmax = \(x, g, s, owner, n) {
+    y <- s(x, "softmax")
+    y * (g - s(y * g, "sum")[owner])
+  }
+)
+
+at_position <- function(position, g, lengths) {
+  there <- (cumsum(lengths) - lengths + position)[lengths > 0]
+  replace(0 * g, there, g[there])
+}
+
+check_eta <- function(eta, result, call = caller_env()) {
+  if (is.numeric(eta) && length(eta) == length(result)) return(invisible())
+  stop_kernops("dim", "{.arg eta} must have the shape of the result, {length(result)} number{?s}, not {length(eta)}.",
+               call = call)
+}

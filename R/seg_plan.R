@@ -1,0 +1,120 @@
+#' Where segments are
+#'
+#' `seg_plan()` analyses once how values are divided into segments; [seg_reduce()] and its relatives then reduce any
+#' values with any operation by it.
+#'
+#' @param offsets where the segments begin, counted from 0 and not decreasing; values before the first are in none. The
+#'   last element is the end where it equals the number of values (as in `dgCMatrix@p`), and the last begin otherwise.
+#'   Numbers above 2^31 are given as doubles or as `bit64::integer64`.
+#' @param lengths how many values each segment has, one segment after another.
+#' @param g the group of each value: a factor, integers, numbers, strings or logicals in any order, or what
+#'   `collapse::GRP()` returns. There is a segment for each level of a factor, used or not, or for each different key in
+#'   ascending order; values whose key is `NA` are in none, as in [tapply()].
+#' @param sources where each segment begins in the values, counted from 0: segment s has the values
+#'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any
+#'   order.
+#' @param n the number of values, where `offsets` or `sources` do not tell.
+#' @param sort `FALSE` puts groups in order of first appearance.
+#'
+#' @return An object of class `seg_plan`. It can be printed, and saved like any other.
+#'
+#' @section Errors: class `kernops_input_error`, with the first element that breaks the rule.
+#'
+#' @examples
+#' plan <- seg_plan(g = iris$Species)
+#' plan
+#' seg_reduce(iris$Sepal.Width, plan = plan, op = "mean")
+#' seg_reduce(as.matrix(iris[1:4]), plan = plan, op = "max")
+#' @export
+seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n = NULL, sort = TRUE) {
+  make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`")
+}
+
+# The plan of the one argument that is given. `n` values are there, if it is known.
+make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = caller_env()) {
+  given <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
+  if (length(given) != 1) {
+    stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
+                            x = if (length(given)) "Given are {.arg {given}}."), call = call)
+  }
+  if (!is.null(n)) n <- check_number_of_values(n, call)
+  if (!is.null(sources) && given %in% c("g", "plan")) {
+    stop_kernops("input", "{.arg sources} goes with {.arg offsets} or {.arg lengths}, not with {.arg {given}}.",
+                 call = call)
+  }
+  made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
+                 lengths = list(at = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
+  if (given != "plan") made <- new_plan(given, made, n)
+  values <- segments(made)$about$values
+  if (!is.null(n) && values != n) {
+    stop_kernops("dim",
+                 "{.arg {given}} {if (given == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
+                 call = call)
+  }
+  made
+}
+
+new_plan <- function(how, about, n = NULL) {
+  structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
+}
+
+# The plan of groups that have numbers from 1 already.
+numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count = count))
+
+check_number_of_values <- function(n, call) {
+  if (is.numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
+  stop_kernops("input", "{.arg n} must be a whole number from 0, not {.val {n}}.", call = call)
+}
+
+check_plan <- function(plan, call) {
+  if (inherits(plan, "seg_plan")) return(plan)
+  stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
+}
+
+# The analysed segments, made when they are first asked for, or anew after readRDS().
+segments <- function(plan) {
+  cell <- plan$cell
+  if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
+    n <- plan$n %||% -1
+    cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$at, plan$sources, n),
+                        lengths = seg_from_lengths(plan$at, plan$sources, n),
+                        g = seg_from_groups(plan$at, plan$count))
+  }
+  cell$made
+}
+
+# Numbers from 1 of the groups in order, and their names.
+group_numbers <- function(g, sort, call) {
+  if (inherits(g, "GRP")) {
+    names <- do.call(paste, c(unname(as.list(g$groups)), sep = "."))
+    return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
+  }
+  if (!is.atomic(g) || !is.null(dim(g))) {
+    stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
+                            i = "{.fn interaction} makes one of several."), call = call)
+  }
+  if (!sort) {
+    if (is.factor(g)) g <- as.character(g)
+    keys <- unique(g[!is.na(g) | is.double(g) & is.nan(g)])
+    return(list(at = match(g, keys), count = length(keys), names = as.character(keys)))
+  }
+  if (is.factor(g)) return(list(at = as.integer(g), count = nlevels(g), names = levels(g)))
+  near <- if (is.integer(g) && !is.object(g)) seg_number_groups(g)
+  if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
+  keys <- c(sort(unique(g)), if (is.double(g) && any(is.nan(g))) NaN) # as factor() has it
+  list(at = match(g, keys), count = length(keys), names = as.character(keys))
+}
+
+#' @export
+print.seg_plan <- function(x, ...) {
+  about <- segments(x)$about
+  number <- \(n) format(n, big.mark = ",", scientific = FALSE)
+  cli::cat_line("<seg_plan> ", number(about$segments), " segments of ", number(about$values), " values")
+  mean <- about$covered / max(about$segments, 1)
+  cli::cat_line("  lengths    ", number(about$shortest), " to ", number(about$longest), ", ", format(mean, digits = 3),
+                " on average")
+  cli::cat_line("  empty      ", number(about$empty))
+  order <- if (x$how == "g") if (about$sorted) "sorted groups" else "groups in any order"
+  cli::cat_line("  values     ", order %||% if (is.null(x$sources)) "in order" else "where the sources say")
+  invisible(x)
+}

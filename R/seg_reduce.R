@@ -1,0 +1,213 @@
+#' Reduce segments
+#'
+#' `seg_reduce()` gives one result for each segment of a vector, or of the rows of a matrix: sums by group, extremes of
+#' runs, products of sparse matrices. Time depends on the number of values, hardly on their division; the results have
+#' the same bits on every run, with any number of threads, with or without a plan.
+#'
+#' @details
+#' | `op` | result |
+#' |---|---|
+#' | `"sum"` `"prod"` `"min"` `"max"` | as in base R; of nothing 0, 1, `Inf` and `-Inf` |
+#' | `"mean"` `"var"` `"sd"` | of denominator n - 1; of too few `NaN` (mean) or `NA` |
+#' | `"count"` | number of values |
+#' | `"any"` `"all"` | as in base R, logical |
+#' | `"argmin"` `"argmax"` | position in the segment from 1, the first among equals; of nothing `NA` |
+#' | `"range"` | the smallest and the largest, in two columns |
+#' | `"first"` `"last"` | of nothing `NA` |
+#' | `"logsumexp"` | log of the sum of `exp(x)` without overflow; of nothing `-Inf` |
+#' | `"softmax"` | `exp(x)` divided by its sum: a result for each value |
+#' | `"bit_and"` `"bit_or"` `"bit_xor"` | of integers |
+#' | a [seg_op()] | any associative formula of two values |
+#'
+#' The sum of integers is exact; it becomes a double, with a warning of class `kernops_overflow_warning`, where it is no
+#' integer of R any more. Other results of integers are integers where they are whole.
+#'
+#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. `NaN` is the extreme of `argmin` and
+#' `argmax`, the first one.
+#'
+#' @inheritParams seg_plan
+#' @param x a vector of numbers or logicals, a matrix, whose columns are reduced one by one, or a [gpu_matrix()], which
+#'   is reduced on the GPU.
+#' @param op the operation: a name, or what [seg_op()] returns.
+#' @param na.rm whether `NA` and `NaN` are left out.
+#' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice. For `"sum"`, `"mean"`,
+#'   `"var"`, `"sd"`, `"logsumexp"`.
+#' @param empty the result of segments without values, where it is not the one above.
+#' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
+#'   than reducing.
+#'
+#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has
+#'   one more dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first element that breaks a rule.
+#'
+#' @references
+#' Baxter, S. (2013) Modern GPU: Segmented Reduction. \url{https://moderngpu.github.io/segreduce.html}
+#'
+#' Chan, T. F., Golub, G. H. and LeVeque, R. J. (1983) Algorithms for computing the sample variance.
+#' *The American Statistician* 37(3), 242-247.
+#'
+#' @seealso [reduce_by_key()] for runs of equal keys, [spmv()] for sparse matrices, [seg_grad()] for gradients.
+#'
+#' @examples
+#' seg_reduce(c(1, 2, 3, 4, 5), lengths = c(2, 0, 3))
+#' seg_reduce(c(1, 2, 3, 4, 5), offsets = c(0, 2, 2, 5), op = "max")
+#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean")
+#' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
+#' @export
+seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
+                       empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
+  op <- check_op(op)
+  backend <- check_backend(backend)
+  check_values(x, backend)
+  check_bits(op, x)
+  plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
+  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend)
+}
+
+# The same, all arguments but w and empty being checked.
+reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", call = caller_env()) {
+  if (!is.null(empty)) empty <- check_empty(empty, call)
+  if (identical(op, "softmax")) refuse_sources(plan, call)
+  if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
+  result <- if (is.null(w)) run_plan(x, plan, op, na.rm, empty, backend) else {
+    weighted(x, plan, op, na.rm, check_weights(w, x, op, call), backend, call)
+  }
+  if (identical(op, "softmax")) return(shape_like(result, x))
+  if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
+  if (!is.null(empty) && na.rm) result[rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
+  shape_by_segment(result, x, plan, op)
+}
+
+run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, alpha = 1) {
+  custom <- inherits(op, "seg_op")
+  if (custom) empty <- empty %||% op$identity
+  softmax <- identical(op, "softmax")
+  row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
+  columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
+  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, alpha, empty, na.rm,
+                    w,
+                    backend == "cuda", threads(), kernops_option("isa", ""), progress_bar(), kernops_option("tile", 0))
+  if (custom && na.rm) result[is.nan(result) & rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
+  result
+}
+
+value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
+
+# Results have the type that base R gives them.
+settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
+  kind <- with(segment_ops(), kind[name == op])
+  if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
+    few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
+    result[few & is.nan(result)] <- NA
+  }
+  if (kind == "truth") return(if (is.null(empty)) result != 0 else result)
+  if (kind == "position") {
+    if (op != "count") result[result == 0] <- NA
+    kind <- "same"
+  } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
+    return(result)
+  }
+  whole <- is.na(result) | abs(result) <= .Machine$integer.max
+  if (all(whole) && all(is.na(result) | result == floor(result))) return(as.integer(result))
+  if (op == "sum") warn_overflow(which(!whole)[[1]])
+  result
+}
+
+warn_overflow <- function(position) {
+  cli::cli_warn(c("A sum of integers is beyond {.code .Machine$integer.max}: the sums are doubles.",
+                  i = "The first one is result {position}."),
+                class = c("kernops_overflow_warning", "kernops_warning"))
+}
+
+shape_by_segment <- function(result, x, plan, op) {
+  pair <- if (identical(op, "range")) c("min", "max")
+  size <- c(length(result) / max(dim(x)[2], 1) / max(length(pair), 1), dim(x)[2], length(pair)[!is.null(pair)])
+  size[[1]] <- segments(plan)$about$segments
+  if (length(size) == 1) return(stats::setNames(result, plan$names))
+  columns <- if (!is.null(dim(x)) && !is_gpu_matrix(x)) colnames(x)
+  names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(pair)) list(pair))
+  array(result, size, if (!all(vapply(names, is.null, NA))) names)
+}
+
+shape_like <- function(result, x) {
+  if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
+  if (is.null(dim(x))) stats::setNames(c(result), names(x)) else array(result, dim(x), dimnames(x))
+}
+
+# A weight counts how often a value is there.
+weighted <- function(x, plan, op, na.rm, w, backend, call) {
+  sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, backend, w)
+  if (op == "sum") return(sum_of(x, w))
+  if (is_gpu_matrix(x)) x <- as.matrix(x)
+  if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm, NULL, backend))
+  mass <- sum_of(if (na.rm) replace(x * 0 + w, is.na(x), 0) else 0 * x + w)
+  mean <- sum_of(x, w) / mass
+  if (op == "mean") return(mean)
+  deviation <- x - spread_out(mean, x, plan)
+  variance <- sum_of(deviation^2, w) / (mass - 1)
+  variance[which(mass <= 1)] <- NA
+  if (op == "var") variance else sqrt(variance)
+}
+
+# For each value the result of its segment, as long as x; NA where it is in none.
+spread_out <- function(result, x, plan) {
+  at <- segment_of(plan)
+  count <- segments(plan)$about$segments
+  columns <- length(result) / max(count, 1)
+  c(matrix(result, count, columns)[at, ])
+}
+
+segment_of <- function(plan) {
+  if (plan$how == "g") return(plan$at)
+  if (!is.null(plan$sources)) {
+    stop_kernops("input", "This needs each value in one segment at most: {.arg sources} does not work here.",
+                 call = NULL)
+  }
+  seg_owners(segments(plan)$pointer)
+}
+
+check_values <- function(x, backend = "auto", call = caller_env()) {
+  if (backend == "cpu" && is_gpu_matrix(x)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg x}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
+                 call = call)
+  }
+  plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
+  if (!plain && !is_gpu_matrix(x)) {
+    stop_kernops("input", "{.arg x} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.",
+                 call = call)
+  }
+  if (length(dim(x)) > 2) {
+    stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
+                 call = call)
+  }
+}
+
+check_bits <- function(op, x, call = caller_env()) {
+  if (inherits(op, "seg_op") || !startsWith(op, "bit_") || is.integer(x) || is.logical(x)) return(invisible())
+  stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
+}
+
+check_flag <- function(x, name, call = caller_env()) {
+  if (is.logical(x) && length(x) == 1 && !is.na(x)) return(x)
+  stop_kernops("input", "{.arg {name}} must be TRUE or FALSE, not {.val {x}}.", call = call)
+}
+
+check_empty <- function(empty, call) {
+  if ((is.numeric(empty) || is.logical(empty)) && length(empty) == 1) return(as.numeric(empty))
+  stop_kernops("input", "{.arg empty} must be one number, not {.val {empty}}.", call = call)
+}
+
+check_weights <- function(w, x, op, call) {
+  takes <- c("sum", "mean", "var", "sd", "logsumexp")
+  if (inherits(op, "seg_op") || !op %in% takes) {
+    stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
+  }
+  if (!is.numeric(w) || length(w) != value_count(x)) {
+    stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.",
+                 call = call)
+  }
+  as.numeric(w)
+}

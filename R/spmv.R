@@ -1,0 +1,103 @@
+#' Sparse matrix times vector, over any semiring
+#'
+#' `spmv()` multiplies a sparse matrix with a vector or with the columns of a matrix, where any two operations stand for
+#' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
+#'
+#' @param A a sparse matrix of package 'Matrix', of class `dgRMatrix` or `dgCMatrix`; or a list of `offsets` (0-based,
+#'   as of [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each entry) and perhaps `sources`.
+#'   Without `values` the entries of `v` are reduced as they are.
+#' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
+#' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
+#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
+#' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] such as `"min"`,
+#'   `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`, `Inf` for `"min"`.
+#' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often.
+#'
+#' @return A vector with an entry for each row of `A`, named by its row names; for a matrix `v` a matrix. `spmv_plan()`:
+#'   an object for `plan`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`.
+#'
+#' @examples
+#' A <- list(offsets = c(0, 2, 2, 3), columns = c(0, 2, 1), values = c(1, 2, 3))
+#' spmv(A, c(10, 20, 30))
+#' spmv(A, c(10, 20, 30), mul = "+", add = "min")
+#' @export
+spmv <- function(A, v, mul = "*", add = "+", plan = NULL) {
+  plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan)
+  check_values(v)
+  if (is_gpu_matrix(v)) v <- as.matrix(v)
+  if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
+    stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",
+                          x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
+  }
+  add <- check_op(add, "add", names(additions))
+  if (is.character(add) && add %in% names(additions)) add <- additions[[add]]
+  product <- multiplication(mul)
+  values <- entries_of(A, length(plan$column))
+  plain <- identical(mul, "*") && identical(add, "sum") && !is.null(values) && !anyNA(v)
+  reduce <- function(v) {
+    if (plain) return(run_plan(values, plan$rows, "sum", w = as.numeric(v)[plan$column])) # multiplied where it is added
+    terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
+    drop(reduce_plan(as.numeric(terms), plan$rows, add))
+  }
+  if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
+  result <- vapply(seq_len(ncol(v)), \(k) as.numeric(reduce(v[, k])), numeric(plan$row_count))
+  matrix(result, plan$row_count, ncol(v),
+         dimnames = if (!is.null(plan$names) || !is.null(colnames(v))) list(plan$names, colnames(v)))
+}
+
+additions <- c("+" = "sum", "*" = "prod", or = "any", and = "all")
+
+#' @rdname spmv
+#' @export
+spmv_plan <- function(A) {
+  if (inherits(A, "dgRMatrix")) {
+    rows <- seg_plan(offsets = A@p, n = length(A@x))
+    column <- A@j + 1L
+  } else if (inherits(A, "dgCMatrix")) {
+    rows <- numbered_plan(A@i + 1L, A@Dim[[1]])
+    column <- rep(seq_len(A@Dim[[2]]), diff(A@p))
+  } else if (is.list(A) && all(c("offsets", "columns") %in% names(A))) {
+    rows <- seg_plan(offsets = A$offsets, sources = A$sources, n = length(A$columns))
+    column <- check_columns(A$columns) + 1
+  } else {
+    stop_kernops("input",
+                 c("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, or a list with {.code offsets} and {.code columns}.",
+                            x = "It is {.obj_type_friendly {A}}."))
+  }
+  exact <- !is.list(A)
+  structure(list(rows = rows, column = column, exact = exact,
+                 columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
+                 names = if (exact) A@Dimnames[[1]]), class = "spmv_plan")
+}
+
+check_columns <- function(columns, call = caller_env()) {
+  wrong <- which(is.na(columns) | columns < 0 | columns != floor(columns))
+  if (length(wrong) == 0) return(columns)
+  first <- wrong[[1]]
+  stop_kernops("input",
+               "{.code columns} of {.arg A} must be whole numbers from 0; element {first} is {columns[[first]]}.",
+               call = call)
+}
+
+check_spmv_plan <- function(plan, call = caller_env()) {
+  if (inherits(plan, "spmv_plan")) return(plan)
+  stop_kernops("input", "{.arg plan} must be made by {.fn spmv_plan}, not {.obj_type_friendly {plan}}.", call = call)
+}
+
+entries_of <- function(A, count, call = caller_env()) {
+  values <- if (is.list(A)) A$values else A@x
+  if (is.null(values) || (is.numeric(values) || is.logical(values)) && length(values) == count) return(values)
+  stop_kernops("dim", "{.arg A} must have a number for each of the {count} entr{?y/ies}, not {length(values)}.",
+               call = call)
+}
+
+multiplication <- function(mul, call = caller_env()) {
+  if (is.function(mul)) return(mul)
+  known <- list("*" = `*`, "+" = `+`, min = pmin, max = pmax, and = \(a, b) a != 0 & b != 0,
+                or = \(a, b) a != 0 | b != 0)
+  check_text(mul, "mul", one = TRUE, call = call)
+  if (grepl("^[a-z]+$", mul)) check_choice(mul, "mul", names(known), call)
+  known[[mul]] %||% \(a, b) of_pairs(mul, a, b)
+}

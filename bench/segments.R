@@ -1,0 +1,103 @@
+# R_LIBS=.lib Rscript bench/segments.R [values]
+#
+# Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
+# so what counts is the ratio of two times of one run. Results go into RESULTS.md.
+
+library(kernops)
+
+args <- commandArgs(TRUE)
+n <- if (length(args)) as.numeric(args[1]) else 1e7
+has <- \(package) requireNamespace(package, quietly = TRUE)
+options(kernops.threads = 1)
+if (has("collapse")) collapse::set_collapse(nthreads = 1)
+if (has("data.table")) data.table::setDTthreads(1)
+
+set.seed(1)
+x <- runif(n)
+title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
+# median time of the processor, which a shared machine disturbs less than that of the clock
+ms <- function(expr, runs = 7) {
+  expr <- substitute(expr)
+  frame <- parent.frame()
+  once <- function() sum(system.time(eval(expr, frame), gcFirst = FALSE)[1:2])
+  if (runs > 1) once()
+  1e3 * median(replicate(runs, once()))
+}
+lengths_of <- function(mean) { # random lengths with this mean, at least 1
+  lengths <- 1 + rpois(2 * n / mean, mean - 1)
+  lengths <- lengths[cumsum(lengths) < n]
+  c(lengths, n - sum(lengths))
+}
+
+# g: the group of each value; sorted groups are reduced as segments
+compare <- function(name, g, lengths = NULL, goal, slow = TRUE) {
+  make <- \() if (is.null(lengths)) seg_plan(g = g) else seg_plan(lengths = lengths)
+  plan <- make()
+  row <- data.frame(name, goal = goal, plan = ms(seg_reduce(x, plan = plan)),
+                    "one call" = ms(seg_reduce(x, plan = make()), 3), check.names = FALSE)
+  row$collapse <- row$data.table <- NA
+  if (has("collapse")) {
+    grp <- collapse::GRP(g, sort = FALSE)
+    stopifnot(all.equal(sum(collapse::fsum(x, grp)), sum(seg_reduce(x, plan = plan))))
+    row$collapse <- ms(collapse::fsum(x, grp, use.g.names = FALSE))
+  }
+  if (has("data.table")) {
+    table <- data.table::data.table(x, g)
+    row$data.table <- ms(table[, sum(x), by = g], 1)
+  }
+  row$rowsum <- if (slow) ms(rowsum(x, g, reorder = FALSE), 1) else NA
+  row$tapply <- if (slow) ms(tapply(x, g, sum), 1) else NA
+  row$"collapse / plan" <- row$collapse / row$plan
+  row$"rowsum / one call" <- row$rowsum / row$"one call"
+  row
+}
+show <- function(rows) print(do.call(rbind, rows), digits = 3, row.names = FALSE)
+owner <- \(lengths) rep(seq_along(lengths), lengths)
+
+cat(R.version.string, ", kernops ", format(packageVersion("kernops")), ", one core\n", sep = "")
+title("Sum of %g doubles by segments, milliseconds; collapse with its groups made before, as our plan", n)
+sorted <- c(100000, 1000, 100, 10, 2)
+goals <- c(9, 9, 9, 17, 30)
+rows <- Map(function(length, goal) {
+  lengths <- lengths_of(length)
+  compare(paste("sorted, mean length", format(length)), owner(lengths), lengths, goal, slow = length <= 100)
+}, sorted, goals)
+zipf <- c(0.3 * n, lengths_of(100))
+zipf <- c(zipf[cumsum(zipf) < n], n - sum(zipf[cumsum(zipf) < n]))
+rows <- c(rows, list(compare("sorted, one holds 30 %, else 100", owner(zipf), zipf, NA, slow = FALSE)))
+equal <- rep(2, n / 2)
+rows <- c(rows, list(compare("sorted, all lengths 2", owner(equal), equal, 30, slow = FALSE)))
+rows <- c(rows, Map(function(groups, goal) {
+  compare(paste(format(groups, scientific = FALSE), "random groups"), sample.int(groups, n, TRUE), NULL, goal,
+          groups >= 1e5)
+}, c(1000, 1e5, 1e6), c(NA, 17, 54)))
+show(rows)
+
+title("Other operations, mean length 100, times the sum")
+lengths <- lengths_of(100)
+plan <- seg_plan(lengths = lengths)
+sum_time <- ms(seg_reduce(x, plan = plan))
+show(lapply(c("max", "mean", "var", "argmin", "logsumexp", "softmax"), function(op) {
+  time <- ms(seg_reduce(x, plan = plan, op = op), 5)
+  data.frame(op, ms = time, "/ sum" = time / sum_time, check.names = FALSE)
+}))
+custom <- seg_op("a + b")
+cat("seg_op(\"a + b\"):", format(ms(seg_reduce(x, plan = plan, op = custom), 3), digits = 3), "ms; exp(x) alone:",
+    format(ms(exp(x), 3), digits = 3), "ms\n")
+
+title("Column sums of a 1000 x %g matrix, milliseconds", n / 1000)
+m <- matrix(x, 1000)
+whole <- seg_plan(lengths = 1000)
+show(list(data.frame(kernops = ms(seg_reduce(m, plan = whole)), colSums = ms(colSums(m)))))
+
+if (has("Matrix")) {
+  size <- n / 10
+  A <- Matrix::sparseMatrix(i = sample.int(size, n, TRUE), j = sample.int(size, n, TRUE), x = 1, dims = c(size, size))
+  v <- runif(size)
+  matrices <- list(dgCMatrix = A, dgRMatrix = methods::as(A, "RsparseMatrix"))
+  title("Sparse %g x %g matrix of %g entries times a vector, milliseconds", size, size, length(A@x))
+  show(lapply(names(matrices), function(class) {
+    plan <- spmv_plan(matrices[[class]])
+    data.frame(class, kernops = ms(spmv(matrices[[class]], v, plan = plan), 3), Matrix = ms(matrices[[class]] %*% v, 3))
+  }))
+}

@@ -1,0 +1,86 @@
+// Structs in the manner of reductions.h that only segments have; segments.def names them.
+#pragma once
+#include <kernops/reductions.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+using ArgSmallest = ExtremeAt<1, 1, 1>;
+using ArgLargest = ExtremeAt<-1, 1, 1>;
+
+// One exponential a value: of the two numbers, the new one and the largest so far, one is the new largest.
+struct OnlineLogSumExp : Settled<2> {
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -infinity<double>(), s.v[1] = 0; }
+  template <class S, class V> static KERNOPS_FN void join(S& s, V x, V mass) {
+    const V factor = select(x == s.v[0], V(1), exp(-abs(x - s.v[0])));
+    const auto above = x > s.v[0];
+    s.v[1] = select(above, s.v[1] * factor + mass, s.v[1] + mass * factor);
+    s.v[0] = select(above, x, s.v[0]);
+  }
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { join(s, x, V(1)); }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) { join(s, o.v[0], o.v[1]); }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    return double(s.v[0]) + log(double(s.v[1]));
+  }
+};
+
+struct Extent : Settled<2> {
+  static constexpr int outputs = 2;
+  template <class S> static KERNOPS_FN void start(S& s) {
+    s.v[0] = infinity<double>(), s.v[1] = -infinity<double>();
+  }
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {
+    s.v[0] = min(s.v[0], x), s.v[1] = max(s.v[1], x);
+  }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
+    s.v[0] = min(s.v[0], o.v[0]), s.v[1] = max(s.v[1], o.v[1]);
+  }
+  template <class S> static KERNOPS_FN double finish(const S& s, int n) { return s.v[n]; }
+};
+
+// The value of the lowest (sign = 1) or highest index; index -1 until there is one.
+template <int sign> struct Outermost : Settled<1, 1> {
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = -1; }
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
+    const auto joins = (s.j[0] < I(0)) | (sign > 0 ? j < s.j[0] : s.j[0] < j);
+    s.v[0] = select(joins, x, s.v[0]);
+    s.j[0] = select(joins, j, s.j[0]);
+  }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
+    S with = s;
+    add(with, o.v[0], o.j[0]);
+    const auto joins = o.j[0] > decltype(s.j[0] + s.j[0])(-1);
+    s.v[0] = select(joins, with.v[0], s.v[0]);
+    s.j[0] = select(joins, with.j[0], s.j[0]);
+  }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    return s.j[0] < 0 ? not_a_number<double>() : double(s.v[0]);
+  }
+};
+using First = Outermost<1>;
+using Last = Outermost<-1>;
+
+// Of whole numbers, kept in j; v is NaN once one of them was.
+template <char operation> struct Bits : Settled<1, 1> {
+  template <class I> static KERNOPS_FN I combine(I a, I b) {
+    return operation == '&' ? a & b : operation == '|' ? a | b : a ^ b;
+  }
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = operation == '&' ? -1 : 0; }
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {
+    s.v[0] += x - x;
+    s.j[0] = combine(s.j[0], I(whole(select(x == x, x, V(0)))));
+  }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
+    s.v[0] += o.v[0];
+    s.j[0] = combine(s.j[0], o.j[0]);
+  }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    return s.v[0] == 0 ? double(s.j[0]) : double(s.v[0]);
+  }
+};
+using BitAnd = Bits<'&'>;
+using BitOr = Bits<'|'>;
+using BitXor = Bits<'^'>;
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,63 @@
+// The geometry of segments, their operations, and formulas that join two values.
+#include "segments.h"
+
+#include <kernops/seg_job.h>
+#include <kernops/segment_reductions.h>
+
+#include <algorithm>
+
+namespace kernops {
+
+void set_lengths(Segments& segments, const std::vector<Count>& lengths, Count first,
+                 const std::vector<Count>& sources) {
+  segments.count = Count(lengths.size());
+  const Count empty = std::count(lengths.begin(), lengths.end(), Count(0));
+  segments.offsets.reserve(lengths.size() - empty + 1);
+  if (empty > 0) segments.rows.reserve(lengths.size() - empty), segments.empties.reserve(empty);
+  segments.offsets.push_back(first);
+  for (Count s = 0; s < segments.count; ++s) {
+    if (lengths[s] == 0) {
+      segments.empties.push_back(s);
+      continue;
+    }
+    if (empty > 0) segments.rows.push_back(s);
+    if (!sources.empty()) segments.sources.push_back(sources[s]);
+    if (lengths[s] > segment_block) segments.large.push_back(segments.segments());
+    segments.offsets.push_back(segments.offsets.back() + lengths[s]);
+    segments.longest = std::max(segments.longest, lengths[s]);
+  }
+}
+
+const std::vector<std::uint32_t>& Segments::order() const {
+  std::call_once(sorted_, [this] {
+    std::vector<Count> next(count, 0);
+    for (Count s = 0; s < segments(); ++s) next[row(s)] = offsets[s];
+    order_.resize(size_t(offsets.back() - offsets.front()));
+    for (Count n = 0; n < values; ++n)
+      if (groups[n] >= 0) order_[next[groups[n]]++] = std::uint32_t(n);
+  });
+  return order_;
+}
+
+const std::vector<SegmentOp>& segment_ops() {
+  static const std::vector<SegmentOp> ops = {
+#define SEGMENT_OP(name, reduction, kind, meaning) {#name, meaning, SegmentOp::kind, reduction::outputs},
+#include <kernops/segments.def>
+#undef SEGMENT_OP
+  };
+  return ops;
+}
+
+SegmentFormula segment_formula(const std::string& text) {
+  Graph graph;
+  const Scope scope = {{"a", graph.variable(0, 1, axis_j)}, {"b", graph.variable(1, 1, axis_j)}};
+  const Expr expr = parse(text);
+  const Tree f = build(graph, expr, scope);
+  if (graph[f].size != 1)
+    throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
+                       expr.position);
+  if (graph[f].axes & axis_i) throw FormulaError("the formula may not depend on positions", expr.position);
+  return {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+}
+
+}  // namespace kernops

@@ -1,0 +1,81 @@
+# Worked examples of segmented reductions: inputs, and the results that were published with them or computed by
+# independent code.
+
+seg_examples <- list(
+  csr = list(
+    starts = c(0, 9, 19, 25, 71, 87, 97),
+    values = c(1, 5, 5, 1, 2, 5, 1, 1, 4, 4, 5, 3, 4, 4, 4, 2, 2, 4, 2, 5, 5, 1, 5, 1, 4, 5, 1, 4, 2, 2, 2, 3, 3, 1,
+      4, 2, 4, 2, 1, 2, 5, 1, 2, 2, 3, 1, 2, 5, 4, 1, 2, 5, 4, 2, 4, 1, 3, 2, 4, 4, 4, 4, 4, 3, 4, 4, 1,
+      5, 1, 1, 3, 2, 3, 1, 4, 1, 1, 4, 4, 4, 3, 5, 5, 3, 2, 1, 5, 5, 4, 5, 4, 2, 2, 3, 5, 5, 1, 4, 1, 5),
+    sum = c(25, 34, 21, 129, 48, 36, 10),
+    max = c(5, 5, 5, 5, 5, 5, 5),
+    min = c(1, 2, 1, 1, 1, 1, 1),
+    lengths = c(9, 10, 6, 46, 16, 10, 3),
+    starts_with_empties = c(0, 0, 9, 19, 19, 19, 25, 71, 87, 97, 100, 100),
+    sum_with_empties = c(0, 25, 34, 0, 0, 21, 129, 48, 36, 10, 0, 0),
+    sources = c(50, 0, 90, 3, 20, 60, 97),
+    sum_of_sources = c(27, 29, 21, 132, 45, 31, 10)
+  ),
+  by_key = list(
+    keys = c(0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+      2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6,
+      6, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8),
+    values = c(2, 4, 2, 4, 1, 5, 3, 2, 4, 4, 2, 5, 2, 2, 5, 3, 3, 5, 3, 3, 2, 2, 1, 4, 4, 2, 1, 4, 1, 3, 1, 3, 2, 4,
+      2, 5, 1, 2, 1, 5, 4, 4, 1, 5, 4, 1, 5, 2, 3, 4, 1, 2, 4, 2, 5, 4, 3, 4, 5, 3, 3, 4, 2, 1, 1, 2, 3,
+      3, 2, 2, 2, 4, 1, 5, 5, 2, 2, 4, 3, 1, 3, 5, 4, 1, 2, 3, 2, 2, 5, 5, 1, 3, 3, 3, 4, 5, 5, 2, 4, 3),
+    sum_keys = c(0, 1, 2, 3, 4, 5, 6, 7, 8),
+    sum = c(8, 10, 82, 23, 9, 33, 36, 2, 94),
+    starts = c(0, 3, 6, 35, 43, 45, 56, 69, 70),
+    lengths = c(3, 3, 29, 8, 2, 11, 13, 1, 30),
+    max = c(4, 5, 5, 5, 5, 5, 5, 2, 5),
+    min = c(2, 1, 1, 1, 4, 1, 1, 2, 1)
+  ),
+  figure = list(
+    values = c(5, 4, 5, 0, 0, 4, 2, 5, 1, 3, 1, 5, 1, 2, 0, 3, 0, 2, 3, 4, 4, 3, 2, 5, 5, 0, 5, 0, 3, 4, 5, 1, 1, 0,
+      5, 3, 2, 3, 3, 3, 1, 5, 4, 5, 4, 3, 3, 1, 5, 1, 4, 5, 2, 0, 0, 4, 4, 2, 4, 4, 2, 3, 2, 3, 4, 2, 0,
+      3, 2, 3, 5, 0, 4, 0, 2, 4, 2, 5, 4, 0, 3, 2, 5, 4, 2, 0, 5, 3, 5, 1, 0, 0, 0, 3, 2, 5, 5, 5, 2, 4,
+      0, 3, 5, 3, 0, 4, 0, 5, 0, 5, 5, 3, 4, 5, 4, 2, 4, 4, 4, 3, 5, 1, 3, 1, 5, 3, 3, 5, 5, 1, 5, 0, 2,
+      4, 2, 4, 3, 2, 0, 5, 0, 5, 4, 5, 0, 5, 2, 3, 1, 2, 2, 2, 2, 4, 0, 3, 0, 3, 0, 4, 1, 0, 5),
+    offsets = c(0, 2, 3, 8, 14, 22, 39, 44, 49, 51, 68, 82, 86, 96, 103, 117, 119, 130, 149, 151, 163),
+    sum = c(9, 5, 11, 13, 19, 47, 18, 16, 5, 44, 36, 11, 24, 24, 44, 8, 35, 52, 4, 24),
+    max = c(5, 5, 5, 5, 4, 5, 5, 5, 4, 5, 5, 5, 5, 5, 5, 4, 5, 5, 2, 5),
+    min = c(4, 5, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 2, 0)
+  ),
+  scan = list(
+    values = c(4, 4, 3, 2, 2, 5, 5, 0, 5, 0, 3, 4, 5, 1, 1, 0, 5, 3, 2, 3, 3, 2, 3, 1),
+    begins = c(0, 0, 0, 3, 3, 3, 3, 3, 3, 3, 10, 11, 11, 11, 11, 11, 16, 16, 16, 16, 16, 16, 16, 16),
+    running = c(4, 8, 11, 2, 4, 9, 14, 14, 19, 19, 3, 4, 9, 10, 11, 11, 5, 8, 10, 13, 16, 18, 21, 22)
+  ),
+  partition = list(
+    offsets = c(0, 957, 1008, 2000, 2312)
+  )
+)
+
+# The plain meaning of the operations, one segment at a time.
+oracle_segment <- list(
+  sum = sum, prod = prod, mean = mean, var = stats::var, sd = stats::sd, any = \(x) any(x != 0), all = \(x) all(x != 0),
+  min = \(x) if (length(x)) min(x) else Inf, max = \(x) if (length(x)) max(x) else -Inf, count = length,
+  argmin = \(x) if (length(x)) first_place(x, which.min) else NA, logsumexp = \(x) log(sum(exp(x))),
+  argmax = \(x) if (length(x)) first_place(x, which.max) else NA,
+  first = \(x) if (length(x)) x[[1]] else NA, last = \(x) if (length(x)) x[[length(x)]] else NA
+)
+
+# Segments as lists of positions.
+by_lengths <- function(lengths) {
+  segments <- seq_along(lengths)
+  unname(split(seq_len(sum(lengths)), factor(rep(segments, lengths), segments)))
+}
+oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
+  one <- function(at) {
+    values <- x[at]
+    if (na.rm && op %in% c("argmin", "argmax")) return(as.numeric(get(sub("arg", "which.", op))(values)[1]))
+    as.numeric(oracle_segment[[op]](if (na.rm) values[!is.na(values)] else values))
+  }
+  unname(vapply(positions, one, 0))
+}
+
+with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)
+with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
+
+# Lengths that meet every way of reducing a segment, with empty ones anywhere.
+mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)

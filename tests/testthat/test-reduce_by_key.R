@@ -1,0 +1,44 @@
+test_that("the worked example", {
+  example <- seg_examples$by_key
+  for (op in c("sum", "max", "min")) {
+    runs <- reduce_by_key(example$keys, example$values, op)
+    expect_identical(runs$values, as.numeric(example[[op]]), label = op)
+    expect_identical(runs$keys, example$sum_keys)
+    expect_identical(runs$lengths, as.numeric(example$lengths))
+  }
+})
+
+test_that("runs are those of rle(), for keys of any type", {
+  withr::local_seed(1)
+  x <- runif(200)
+  runs <- rle(sort(sample(30, 200, TRUE)))
+  keys <- inverse.rle(runs)
+  expected <- as.numeric(tapply(x, rep(seq_along(runs$lengths), runs$lengths), sum))
+  for (as_key in list(as.integer, as.numeric, as.character, \(k) factor(k), \(k) as.Date("2020-01-01") + k)) {
+    by <- reduce_by_key(as_key(keys), x)
+    expect_equal(by$values, expected, tolerance = 1e-13)
+    expect_identical(by$keys, as_key(runs$values), ignore_attr = TRUE)
+    expect_identical(by$lengths, as.numeric(runs$lengths))
+  }
+  expect_identical(reduce_by_key(c(TRUE, TRUE, FALSE, TRUE), 1:4)$values, c(3L, 3L, 4L))
+  expect_identical(reduce_by_key(c(1, NA, NA, NaN, 0, -0), 1:6)$values, c(1L, 5L, 4L, 11L))
+  expect_identical(reduce_by_key(numeric(), numeric()), list(keys = numeric(), values = numeric(), lengths = numeric()))
+})
+
+test_that("what is the same may be said by a function or a formula", {
+  expect_identical(reduce_by_key(c(1.2, 1.9, 2.1), 1:3, same = floor),
+                   list(keys = c(1.2, 2.1), values = c(3L, 3L), lengths = c(2, 1)))
+  expect_identical(reduce_by_key(c(1, 2, 4, 4.5), 1:4, same = "Abs(a - b) <= 1")$values, c(3L, 7L))
+})
+
+test_that("arguments of seg_reduce() go on", {
+  expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
+})
+
+test_mistakes("kernops_error", alist(
+  `too few keys` = reduce_by_key(1:2, 1:3),
+  `keys in a list` = reduce_by_key(list(1, 2), 1:2),
+  `a formula of strings` = reduce_by_key(c("a", "b"), 1:2, same = "a == b"),
+  `a formula with a third variable` = reduce_by_key(1:2, 1:2, same = "a == c"),
+  `a function of another length` = reduce_by_key(1:2, 1:2, same = sum)
+))

@@ -1,0 +1,50 @@
+# Gradients against finite differences of the segments one by one.
+
+oracle_segment$softmax <- \(x) exp(x) / sum(exp(x))
+whole <- \(x, op, positions) unlist(lapply(positions, \(at) oracle_segment[[op]](x[at])))
+
+for (op in c("sum", "prod", "min", "max", "mean", "var", "logsumexp", "softmax")) {
+  test_that(paste("the gradient agrees with finite differences:", op), {
+    withr::local_seed(1)
+    lengths <- c(3, 2, 0, 7, 20)
+    x <- rnorm(32)
+    positions <- by_lengths(lengths)[lengths > 0]
+    eta <- rnorm(if (op == "softmax") 32 else 5)
+    of_full <- if (op == "softmax") eta else eta[lengths > 0]
+    expected <- central_difference(\(x) sum(of_full * whole(x, op, positions)), x)
+    expect_equal(seg_grad(op)(x, eta, lengths = lengths), drop(expected), tolerance = 1e-7)
+
+    g <- sample(4, 32, TRUE)
+    groups <- unname(split(1:32, g))
+    value <- function(x) if (op == "softmax") replace(x, unlist(groups), whole(x, op, groups)) else whole(x, op, groups)
+    eta <- rnorm(length(value(x)))
+    expected <- central_difference(\(x) sum(eta * value(x)), x)
+    expect_equal(seg_grad(op)(x, eta, g = g), drop(expected), tolerance = 1e-7)
+
+    m <- matrix(rnorm(64), 32, dimnames = list(NULL, c("a", "b")))
+    etas <- cbind(eta, -eta)
+    both <- seg_grad(op)(m, etas, g = g)
+    for (k in 1:2) expect_equal(both[, k], seg_grad(op)(m[, k], etas[, k], g = g), tolerance = 1e-14)
+    expect_identical(colnames(both), c("a", "b"))
+
+    if (op == "softmax") return()
+    sources <- list(1:5, 4:9, 2:3)
+    expected <- central_difference(\(x) sum(eta[1:3] * whole(x, op, sources)), x)
+    expect_equal(seg_grad(op)(x, eta[1:3], lengths = c(5, 6, 2), sources = c(0, 3, 1)), drop(expected),
+                 tolerance = 1e-7)
+  })
+}
+
+test_that("the gradient of a product is right at zeros", {
+  expect_identical(seg_grad("prod")(c(2, 0, 3, 0, 0, 5), c(1, 1), lengths = c(3, 3)), c(0, 6, 0, 0, 0, 0))
+})
+
+test_that("ties go to the first, and values in no segment get nothing", {
+  expect_identical(seg_grad("max")(c(1, 2, 2), 3, lengths = 3), c(0, 3, 0))
+  expect_identical(seg_grad("sum")(c(1, 2, 3), c(5, 7), offsets = c(1, 2, 3)), c(0, 5, 7))
+})
+
+test_mistakes("kernops_error", alist(
+  `no gradient` = seg_grad("argmin"),
+  `eta of another shape` = seg_grad("sum")(1:3, 1:2, lengths = 3)
+))

@@ -1,0 +1,47 @@
+test_that("a plan is made once and used for any values", {
+  plan <- seg_plan(offsets = c(0, 2, 2, 5))
+  expect_identical(seg_reduce(c(1, 2, 3, 4, 5), plan = plan), c(3, 0, 12))
+  expect_identical(seg_reduce(5:1, plan = plan, op = "max"), c(5, -Inf, 3))
+  expect_identical(seg_reduce(1:5, plan = seg_plan(g = c(2, 1, 2, 1, 2))), c(`1` = 6L, `2` = 9L))
+})
+
+test_that("a plan prints what it is", {
+  expect_snapshot({
+    seg_plan(lengths = c(0, 1, 5, 0, 100))
+    seg_plan(g = c("b", "a", "b"))
+    seg_plan(g = c("a", "a", "b"))
+    seg_plan(lengths = c(2, 3), sources = c(5, 0), n = 10)
+    seg_plan(lengths = integer())
+  })
+})
+
+test_that("a plan can be saved", {
+  for (plan in list(seg_plan(g = c("b", "a", "b", NA)), seg_plan(offsets = c(0, 1), n = 4),
+                    seg_plan(lengths = c(1, 3)))) {
+    file <- withr::local_tempfile()
+    saveRDS(plan, file)
+    expect_identical(seg_reduce(c(1, 2, 3, 4), plan = readRDS(file)), seg_reduce(c(1, 2, 3, 4), plan = plan))
+  }
+})
+
+test_that("a plan takes what collapse::GRP() returns", {
+  skip_if_not_installed("collapse")
+  x <- mtcars$mpg
+  expect_equal(seg_reduce(x, g = collapse::GRP(mtcars$cyl)), tapply(x, mtcars$cyl, sum), ignore_attr = TRUE)
+  both <- collapse::GRP(mtcars, c("cyl", "am"))
+  expect_equal(seg_reduce(x, g = both, op = "mean"), collapse::fmean(x, both))
+})
+
+test_that("offsets may be integer64", {
+  offsets <- c(0, 2, 3)
+  as_integer64 <- structure(writeBin(c(0L, 0L, 2L, 0L, 3L, 0L), raw(), endian = .Platform$endian), class = NULL)
+  as_integer64 <- structure(readBin(as_integer64, "double", 3), class = "integer64")
+  skip_if(.Platform$endian != "little")
+  expect_identical(seg_reduce(c(1, 2, 4), offsets = as_integer64), seg_reduce(c(1, 2, 4), offsets = offsets))
+})
+
+test_mistakes("kernops_error", alist(
+  `n is not a number` = seg_plan(lengths = 3, n = "3"),
+  `n is not the sum` = seg_plan(lengths = 3, n = 4),
+  `sources without n` = seg_plan(lengths = 3, sources = 0)
+))

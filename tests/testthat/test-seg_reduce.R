@@ -1,0 +1,267 @@
+# Segmented reductions against plain loops over the segments.
+
+test_that("the worked examples", {
+  csr <- seg_examples$csr
+  by <- \(op, offsets, ...) seg_reduce(csr$values, offsets = offsets, op = op, ...)
+  for (op in c("sum", "max", "min")) {
+    expect_identical(by(op, csr$starts), as.numeric(csr[[op]]), label = op)
+    expect_identical(by(op, c(csr$starts, 100)), as.numeric(csr[[op]]), label = op)
+  }
+  expect_identical(seg_reduce(csr$values, lengths = csr$lengths), as.numeric(csr$sum))
+  expect_identical(by("sum", c(csr$starts_with_empties, 100)), as.numeric(csr$sum_with_empties))
+  expect_identical(by("sum", csr$starts, sources = csr$sources), as.numeric(csr$sum_of_sources))
+  figure <- seg_examples$figure
+  for (op in c("sum", "max", "min")) {
+    expect_identical(seg_reduce(figure$values, offsets = figure$offsets, op = op), as.numeric(figure[[op]]), label = op)
+  }
+  scan <- seg_examples$scan
+  last_of_run <- c(diff(scan$begins) != 0, TRUE)
+  expect_identical(seg_reduce(scan$values, g = scan$begins),
+                   stats::setNames(as.numeric(scan$running[last_of_run]), unique(scan$begins)))
+  offsets <- seg_examples$partition$offsets
+  expect_identical(seg_reduce(rep(1, 2312), offsets = offsets), as.numeric(diff(offsets)))
+  large <- replace(numeric(1e5), c(50000, 1, 100000), c(3, 2, 4))
+  expect_identical(seg_reduce(large, offsets = c(0, 50000), op = "max"), c(3, 4))
+})
+
+for (op in names(oracle_segment)) test_that(paste("the segments one by one:", op), {
+  withr::local_seed(1)
+  positions <- by_lengths(mixed_lengths)
+  x <- rnorm(sum(mixed_lengths))
+  if (op == "prod") x <- 1 + x / 50
+  if (op %in% c("any", "all")) x <- as.numeric(runif(length(x)) < if (op == "any") 0.1 else 0.9)
+  if (grepl("arg", op)) x <- round(x)
+  near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
+  plain <- seg_reduce(x, lengths = mixed_lengths, op = op)
+  near(plain, oracle_reduce_segments(x, op, positions))
+  offsets <- cumsum(c(0, mixed_lengths))
+  plan <- seg_plan(offsets = offsets)
+  expect_identical(seg_reduce(x, plan = plan, op = op), plain)
+  expect_identical(seg_reduce(x, offsets = offsets, op = op, sources = offsets[-length(offsets)]), plain)
+  expect_identical(seg_reduce(c(0, x), offsets = offsets + 1, op = op), plain)
+  for (tile in c(1, 8, 16, 163)) with_tile(tile, expect_identical(seg_reduce(x, plan = plan, op = op), plain))
+
+  with_gaps <- replace(x, sample(length(x), 500), rep(c(NA, NaN), 250))
+  near(seg_reduce(with_gaps, plan = plan, op = op, na.rm = TRUE),
+       oracle_reduce_segments(with_gaps, op, positions, TRUE))
+  if (!op %in% c("logsumexp", "count", "any", "all")) {
+    near(seg_reduce(with_gaps, plan = plan, op = op), oracle_reduce_segments(with_gaps, op, positions))
+  }
+
+  keys <- sample(length(mixed_lengths) - 1, length(x), replace = TRUE)
+  groups <- split(seq_along(x), factor(keys, seq_along(mixed_lengths)))
+  unsorted <- \(x, ...) seg_reduce(x, g = factor(keys, seq_along(mixed_lengths)), op = op, ...)
+  near(unsorted(x), oracle_reduce_segments(x, op, groups))
+  near(unsorted(with_gaps, na.rm = TRUE), oracle_reduce_segments(with_gaps, op, groups, TRUE))
+})
+
+test_that("range, softmax and bits", {
+  withr::local_seed(2)
+  positions <- by_lengths(mixed_lengths)
+  x <- rnorm(sum(mixed_lengths), sd = 10)
+  range <- seg_reduce(x, lengths = mixed_lengths, op = "range")
+  expect_identical(dimnames(range), list(NULL, c("min", "max")))
+  for (end in c("min", "max")) expect_identical(range[, end], oracle_reduce_segments(x, end, positions))
+  y <- seg_reduce(x, lengths = mixed_lengths, op = "softmax")
+  for (at in positions) expect_equal(y[at], exp(x[at] - max(x[at], 0)) / sum(exp(x[at] - max(x[at], 0))),
+                                     tolerance = 1e-12)
+  expect_equal(seg_softmax(x, lengths = mixed_lengths, alpha = -0.5), seg_softmax(-0.5 * x, lengths = mixed_lengths),
+               tolerance = 1e-14)
+  shuffled <- sample(rep(seq_along(mixed_lengths), mixed_lengths))
+  z <- seg_softmax(x, g = shuffled)
+  for (group in split(seq_along(x), shuffled)) expect_equal(sum(z[group]), 1, tolerance = 1e-13)
+
+  n <- sample(2^30, length(x), replace = TRUE) - 2^29
+  for (op in c("and", "or", "xor")) {
+    bits <- seg_reduce(as.integer(n), lengths = mixed_lengths, op = paste0("bit_", op))
+    join <- list(and = bitwAnd, or = bitwOr, xor = bitwXor)[[op]]
+    expect_identical(bits, vapply(positions, \(at) Reduce(join, as.integer(n[at]), if (op == "and") -1L else 0L), 0L))
+  }
+  expect_identical(seg_reduce(c(1L, NA, 2L), lengths = c(2, 1), op = "bit_or"), c(NA, 2L))
+})
+
+test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
+  x <- c(1000, 1001, -Inf, -Inf, Inf, 1, NaN, 1, -Inf, 5)
+  expect_equal(seg_logsumexp(x, lengths = rep(2, 5)), c(1000 + log(1 + exp(1)), -Inf, Inf, NaN, 5), tolerance = 1e-15)
+  y <- seg_softmax(x, lengths = rep(2, 5))
+  expect_equal(y, c(c(1, exp(1)) / (1 + exp(1)), rep(NaN, 6), 0, 1), tolerance = 1e-14)
+  long <- rep(c(-Inf, 3), c(1e4, 1e4))
+  expect_equal(seg_softmax(long, lengths = 2e4), rep(c(0, 1e-4), each = 1e4), tolerance = 1e-13)
+  expect_equal(seg_logsumexp(c(long, -long), lengths = c(2e4, 2e4)), c(3 + log(1e4), Inf), tolerance = 1e-14)
+})
+
+test_that("groups are named, ordered and left out as tapply() does", {
+  x <- c(1, 2, 4, 8, 16)
+  keys <- list(c("b", "a", NA, "", "b"), c(3L, -1L, NA, 3L, 2L), c(2.5, NaN, 1, 2.5, NA),
+               c(TRUE, NA, FALSE, TRUE, TRUE),
+               factor(c("u", NA, "v", "u", "w"), levels = c("w", "x", "v", "u")), c(1e9L, -1e9L, 5L, 5L, 1e9L))
+  for (g in keys) {
+    expected <- tapply(x, g, sum, default = 0)
+    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
+  }
+  expect_identical(names(seg_reduce(x, g = c("b", "a", "c", "a", "b"), sort = FALSE)), c("b", "a", "c"))
+  m <- matrix(1:10, 5, dimnames = list(NULL, c("p", "q")))
+  expect_identical(seg_reduce(m, g = c(2, 1, 2, 1, 3)), rowsum(m, c(2, 1, 2, 1, 3)))
+  expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
+})
+
+test_that("integers stay integers, and a sum that is none becomes a double with a warning", {
+  big <- .Machine$integer.max
+  expect_identical(seg_reduce(c(1L, 2L, 3L), lengths = c(2, 1)), c(3L, 3L))
+  expect_warning(sums <- seg_reduce(c(big, big, 1L), lengths = c(2, 1)), class = "kernops_overflow_warning")
+  expect_identical(sums, c(2 * big, 1))
+  cancel <- c(rep(big, 1e6), rep(-big, 1e6), 1L)
+  expect_identical(seg_reduce(cancel, lengths = length(cancel)), 1L)
+  expect_identical(seg_reduce(cancel, g = rep(1:2, c(1e6 + 5, 1e6 - 4))[order(cancel %% 7)], op = "count"),
+                   c(`1` = 1000005L, `2` = 999996L))
+  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1)), c(1L, NA))
+  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1), op = "any"), c(TRUE, NA))
+  expect_identical(seg_reduce(3:1, lengths = c(2, 1, 0), op = "max"), c(3, 1, -Inf))
+  expect_identical(seg_reduce(3:1, lengths = c(2, 1), op = "max"), c(3L, 1L))
+  expect_identical(seg_reduce(c(5L, NA), lengths = c(1, 1), op = "mean"), c(5, NA))
+})
+
+test_that("NA wins over NaN, wherever they are", {
+  withr::local_seed(3)
+  for (length in c(3, 20, 5000)) {
+    x <- replace(rnorm(3 * length), c(length, length + 1, 2 * length, 2 * length + 2), c(NaN, NaN, NA, NaN))
+    for (g in list(rep(1:3, each = length), rep(c(3, 1, 2), each = length))) for (op in c("sum", "max", "mean",
+                                                                                          "var")) {
+      result <- seg_reduce(x, g = g, op = op)[as.character(unique(g))]
+      expect_identical(is.na(result) & !is.nan(result), c(FALSE, TRUE, FALSE), ignore_attr = TRUE,
+                       label = paste(op, length))
+      expect_identical(is.nan(result), c(TRUE, FALSE, TRUE), ignore_attr = TRUE, label = paste(op, length))
+    }
+  }
+})
+
+test_that("empty segments give the identity, or what is asked for", {
+  of_nothing <- list(sum = 0, prod = 1, min = Inf, max = -Inf, mean = NaN, var = NA_real_, count = 0L, any = FALSE,
+                     all = TRUE,
+                     argmin = NA_integer_, logsumexp = -Inf, first = NA_real_)
+  for (op in names(of_nothing)) for (segments in c(0, 1, 5)) {
+    expect_identical(seg_reduce(numeric(), lengths = rep(0, segments), op = op), rep(of_nothing[[op]], segments),
+                     label = op)
+  }
+  expect_identical(seg_reduce(c(1, 2), lengths = c(0, 2, 0), op = "max", empty = -9), c(-9, 2, -9))
+  expect_identical(seg_reduce(c(NA, 2), lengths = c(1, 1, 0), op = "max", empty = -9, na.rm = TRUE), c(-9, 2, -9))
+  expect_identical(dim(seg_reduce(matrix(0, 0, 3), lengths = c(0, 0))), c(2L, 3L))
+  expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
+})
+
+test_that("the columns of a matrix are reduced one by one", {
+  withr::local_seed(4)
+  m <- matrix(rnorm(500 * 37), 500, dimnames = list(NULL, paste0("v", 1:37)))
+  g <- sample(letters, 500, replace = TRUE)
+  expect_equal(seg_reduce(m, g = g), rowsum(m, g), tolerance = 1e-13)
+  for (op in c("max", "var", "argmin")) for (plan in list(seg_plan(g = g), seg_plan(lengths = c(0, 100, 1, 399)))) {
+    each <- vapply(1:37, \(k) as.numeric(seg_reduce(m[, k], plan = plan, op = op)),
+                   numeric(kernops:::segments(plan)$about$segments))
+    expect_identical(unname(seg_reduce(m, plan = plan, op = op)) + 0, each)
+  }
+  expect_identical(dimnames(seg_reduce(m, g = g, op = "range")), list(sort(unique(g)), colnames(m), c("min", "max")))
+  expect_identical(dimnames(seg_softmax(m, g = g)), dimnames(m))
+})
+
+test_that("weights count how often a value is there", {
+  withr::local_seed(5)
+  x <- rnorm(200)
+  w <- sample(0:3, 200, replace = TRUE)
+  g <- sample(4, 200, replace = TRUE)
+  for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
+    expect_equal(seg_reduce(x, g = g, op = op, w = w), seg_reduce(rep(x, w), g = rep(g, w), op = op),
+                 tolerance = 1e-12, label = op)
+  }
+  gaps <- replace(x, 1:20, NA)
+  expect_equal(seg_reduce(gaps, g = g, op = "mean", w = w, na.rm = TRUE),
+               seg_reduce(rep(gaps, w), g = rep(g, w), op = "mean", na.rm = TRUE), tolerance = 1e-12)
+})
+
+test_that("no bit depends on threads, tiles, runs or instruction-level luck", {
+  withr::local_seed(6)
+  n <- 3e5
+  x <- rnorm(n) * 10^runif(n, -5, 5)
+  zipf <- c(0.3 * n, diff(floor(seq(0, 1, length.out = 2000)^3 * 0.7 * n)))
+  plans <- list(sorted = seg_plan(lengths = c(zipf, n - sum(zipf))), few = seg_plan(g = sample(20, n, TRUE)),
+                many = seg_plan(g = sample(1e5, n, TRUE)), single = seg_plan(lengths = n))
+  fold <- seg_op("a + b * (1 + Abs(a)) / (1 + Abs(a))")
+  for (name in names(plans)) for (op in list("sum", "var", "logsumexp", "argmax", fold)) {
+    value <- \() seg_reduce(x, plan = plans[[name]], op = op)
+    alone <- with_threads(1, value())
+    for (threads in c(2, 8)) expect_identical(with_threads(threads, value()), alone)
+    for (tile in c(1, 163, 1e5)) expect_identical(with_tile(tile, value()), alone)
+  }
+  alone <- seg_reduce(x, plan = plans$sorted)
+  for (run in 1:50) expect_identical(seg_reduce(x, plan = plans$sorted), alone)
+})
+
+test_that("sums are as exact as promised", {
+  withr::local_seed(7)
+  for (n in c(10, 1000, 1e5, 1e6)) for (x in list(runif(n), rnorm(n) * 10^runif(n, -8, 8))) {
+    bound <- 2 * .Machine$double.eps * log2(n) * sum(abs(x))
+    expect_lte(abs(seg_reduce(x, lengths = n) - sum(x)), bound)
+    keys <- rep(c(2L, 1L), length.out = n)
+    sums <- seg_reduce(x, g = keys)
+    expect_lte(abs(sums[[1]] - sum(x[keys == 1])), bound)
+  }
+})
+
+test_that("an edge of a segment may be anywhere about the edge of a tile or a block", {
+  withr::local_seed(8)
+  for (tile in c(8, 4096)) for (around in c(-1, 0, 1)) for (times in c(1, 128)) {
+    lengths <- c(1, tile * times + around, 3)
+    x <- round(rnorm(sum(lengths)), 2)
+    sums <- with_tile(tile, seg_reduce(x, lengths = lengths))
+    expect_equal(sums, oracle_reduce_segments(x, "sum", by_lengths(lengths)), tolerance = 1e-11)
+  }
+  x <- rnorm(1000)
+  expect_identical(seg_reduce(x, lengths = rep(1, 1000)), x)
+  expect_identical(seg_reduce(x[1:500], lengths = rep(0:1, 500)), c(rbind(0, x[1:500])))
+})
+
+for (isa in c("baseline", "avx2", "avx512")) {
+  test_that(paste("every instruction set reduces segments:", isa), {
+    skip_if_not(isa %in% kernops:::cpu_isas(), paste("this machine lacks", isa))
+    withr::local_options(kernops.isa = isa)
+    withr::local_seed(9)
+    x <- rnorm(sum(mixed_lengths))
+    positions <- by_lengths(mixed_lengths)
+    for (op in c("sum", "var", "min", "argmax", "logsumexp", "last")) {
+      expect_equal(as.numeric(seg_reduce(x, lengths = mixed_lengths, op = op)),
+                   oracle_reduce_segments(x, op, positions), tolerance = 1e-12)
+    }
+  })
+}
+
+ten <- as.numeric(1:10)
+test_mistakes("kernops_error", alist(
+  `offsets decrease` = seg_reduce(ten, offsets = c(0, 5, 3)),
+  `offsets beyond the end` = seg_reduce(ten, offsets = c(0, 5, 11)),
+  `negative offsets` = seg_reduce(ten, offsets = c(-1, 5)),
+  `missing offsets` = seg_reduce(ten, offsets = c(0, NA)),
+  `offsets between whole numbers` = seg_reduce(ten, offsets = c(0, 2.5)),
+  `offsets in words` = seg_reduce(ten, offsets = "0"),
+  `lengths too long` = seg_reduce(ten, lengths = c(5, 4, 3)),
+  `lengths too short` = seg_reduce(ten, lengths = c(5, 4)),
+  `sources out of range` = seg_reduce(ten, lengths = c(2, 3), sources = c(0, 8)),
+  `too few sources` = seg_reduce(ten, lengths = c(2, 3), sources = 0),
+  `sources with groups` = seg_reduce(ten, g = ten, sources = 0),
+  `groups of another length` = seg_reduce(ten, g = 1:9),
+  `groups in a list` = seg_reduce(ten, g = list(1, 2)),
+  `plan of another length` = seg_reduce(ten, plan = seg_plan(lengths = c(2, 3))),
+  `no plan` = seg_reduce(ten, plan = 3),
+  `no segments` = seg_reduce(ten),
+  `two sorts of segments` = seg_reduce(ten, lengths = 10, g = ten),
+  `unknown operation` = seg_reduce(ten, lengths = 10, op = "median"),
+  `no values` = seg_reduce("1", lengths = 1),
+  `a factor` = seg_reduce(factor(1), lengths = 1),
+  `an array` = seg_reduce(array(0, c(2, 2, 2)), lengths = 2),
+  `missing na.rm` = seg_reduce(ten, lengths = 10, na.rm = NA),
+  `weights of another length` = seg_reduce(ten, lengths = 10, w = 1:3),
+  `weights of a maximum` = seg_reduce(ten, lengths = 10, w = ten, op = "max"),
+  `bits of doubles` = seg_reduce(ten, lengths = 10, op = "bit_and"),
+  `empty of two` = seg_reduce(ten, lengths = 10, empty = 1:2),
+  `softmax with sources` = seg_softmax(ten, plan = seg_plan(lengths = 2, sources = 3, n = 10)),
+  `softmax with sources in seg_reduce` = seg_reduce(ten, lengths = 2, sources = 3, op = "softmax"),
+  `alpha of zero` = seg_softmax(ten, lengths = 10, alpha = 0)
+))

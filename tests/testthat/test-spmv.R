@@ -1,0 +1,66 @@
+# Sparse products against Matrix, and over other semirings against loops.
+
+sparse <- function(rows, columns, density) {
+  m <- matrix(rnorm(rows * columns) * (runif(rows * columns) < density), rows, columns)
+  if (rows > 4) m[c(1, rows), ] <- 0
+  if (rows > 4 && density > 0) m[3, ] <- rnorm(columns)
+  dimnames(m) <- list(sprintf("r%d", seq_len(rows)), NULL)
+  m
+}
+
+test_that("a product is that of Matrix, for every sort of matrix", {
+  skip_if_not_installed("Matrix")
+  withr::local_seed(1)
+  for (dense in list(sparse(60, 40, 0.1), sparse(50, 1, 0.3), sparse(1, 50, 0.3), sparse(9, 7, 0),
+                     sparse(200, 300, 0.02))) {
+    v <- rnorm(ncol(dense))
+    vs <- matrix(rnorm(3 * ncol(dense)), ncol(dense))
+    for (class in c("CsparseMatrix", "RsparseMatrix")) {
+      A <- methods::as(methods::as(dense, "generalMatrix"), class)
+      expected <- as.matrix(methods::as(A, "CsparseMatrix") %*% v)[, 1]
+      expect_equal(spmv(A, v), expected, tolerance = 1e-13)
+      expect_equal(spmv(A, v, plan = spmv_plan(A)), expected, tolerance = 1e-13)
+      expect_equal(spmv(A, vs), as.matrix(methods::as(A, "CsparseMatrix") %*% vs), tolerance = 1e-13)
+      expect_identical(with_threads(2, spmv(A, v)), with_threads(1, spmv(A, v)))
+    }
+  }
+})
+
+test_that("other semirings are those of the loops", {
+  withr::local_seed(2)
+  dense <- sparse(30, 20, 0.2)
+  at <- which(t(dense) != 0, arr.ind = TRUE)
+  A <- list(offsets = c(0, cumsum(rowSums(dense != 0))), columns = at[, 1] - 1, values = t(dense)[at])
+  v <- rnorm(20)
+  loop <- \(mul, add, none) vapply(1:30, \(i) {
+    j <- which(dense[i, ] != 0)
+    if (length(j)) add(mul(dense[i, j], v[j])) else none
+  }, none)
+  expect_equal(spmv(A, v), loop(`*`, sum, 0), tolerance = 1e-13)
+  expect_identical(spmv(A, v, "+", "min"), loop(`+`, min, Inf))
+  expect_identical(spmv(A, v, "*", "max"), loop(`*`, max, -Inf))
+  positive <- \(x) as.numeric(x > 0)
+  expect_identical(spmv(replace(A, "values", list(positive(A$values))), positive(v), "and", "or"),
+                   loop(\(a, b) a > 0 & b > 0, any, FALSE))
+  expect_equal(spmv(A, v, "a * Exp(-Abs(b))", "+"), loop(\(a, b) a * exp(-abs(b)), sum, 0), tolerance = 1e-13)
+  expect_equal(spmv(A, v, \(a, b) a - b, seg_op("Hypot(a, b)", 0)),
+               loop(\(a, b) a - b, \(x) if (length(x) > 1) sqrt(sum(x^2)) else x, 0),
+               tolerance = 1e-13)
+  expect_equal(spmv(A[c("offsets", "columns")], v), loop(\(a, b) b, sum, 0), tolerance = 1e-13)
+})
+
+test_that("rows may be read from anywhere", {
+  A <- list(offsets = c(0, 2, 3), sources = c(1, 0), columns = c(0, 1, 2), values = c(1, 10, 100))
+  expect_identical(spmv(A, c(1, 2, 3)), c(320, 1))
+})
+
+bad <- list(offsets = c(0, 1), columns = 0, values = 2)
+test_mistakes("kernops_error", alist(
+  `not a sparse matrix` = spmv(matrix(1, 2, 2), 1:2),
+  `too few columns` = spmv(bad, numeric()),
+  `a column between numbers` = spmv(replace(bad, "columns", 0.5), 1),
+  `a plan of something else` = spmv(bad, 1, plan = seg_plan(lengths = 1)),
+  `a plan of another matrix` = spmv(replace(bad, "values", list(1:2)), 1, plan = spmv_plan(bad)),
+  `an unknown addition` = spmv(bad, 1, add = "plus"),
+  `an unknown multiplication` = spmv(bad, 1, mul = "times")
+))
