@@ -3,9 +3,17 @@
 #pragma once
 #include <kernops/portable.h>
 
+#ifndef __CUDACC_RTC__
+#include <cstdint>
+#endif
+
 namespace kernops {
 
+#ifdef __CUDACC_RTC__
 using Count = long long;
+#else
+using Count = std::int64_t;
+#endif
 
 struct Interval {
   Count begin, end;
