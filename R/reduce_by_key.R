@@ -23,7 +23,7 @@
 #' reduce_by_key(c(1.1, 1.9, 2.5, 2.6), 1:4, op = "max", same = floor)
 #' @export
 reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
-  check_values(x)
+  x <- check_values(x)
   if (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys)) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }

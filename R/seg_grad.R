@@ -24,7 +24,7 @@
 seg_grad <- function(op) {
   op <- check_choice(op, "op", names(seg_gradients))
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE) {
-    check_values(x)
+    x <- check_values(x)
     plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
     if (is_gpu_matrix(x)) x <- as.matrix(x)
     if (op == "softmax") refuse_sources(plan)

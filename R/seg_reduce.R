@@ -60,7 +60,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
                        empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
   op <- check_op(op)
   backend <- check_backend(backend)
-  check_values(x, backend)
+  x <- check_values(x, backend)
   check_bits(op, x)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend)
@@ -102,9 +102,9 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
     few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA
   }
-  if (kind == "truth") return(if (is.null(empty)) result != 0 else result)
+  if (kind == "truth") return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else result)
   if (kind == "position") {
-    if (op != "count") result[result == 0] <- NA
+    if (op != "count" && is.null(empty)) result[result == 0] <- NA
     kind <- "same"
   } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
     return(result)
@@ -161,13 +161,11 @@ spread_out <- function(result, x, plan) {
 
 segment_of <- function(plan) {
   if (plan$how == "g") return(plan$at)
-  if (!is.null(plan$sources)) {
-    stop_kernops("input", "This needs each value in one segment at most: {.arg sources} does not work here.",
-                 call = NULL)
-  }
+  refuse_sources(plan, call = NULL)
   seg_owners(segments(plan)$pointer)
 }
 
+# A vector, also where an array has one dimension only, or a matrix.
 check_values <- function(x, backend = "auto", call = caller_env()) {
   if (backend == "cpu" && is_gpu_matrix(x)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg x}.",
@@ -183,6 +181,7 @@ check_values <- function(x, backend = "auto", call = caller_env()) {
     stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
                  call = call)
   }
+  if (length(dim(x)) == 1) c(x) else x
 }
 
 check_bits <- function(op, x, call = caller_env()) {

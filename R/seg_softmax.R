@@ -21,7 +21,7 @@
 seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, alpha = 1, na.rm = FALSE, plan = NULL, sort = TRUE,
                         backend = c("auto", "cpu", "cuda")) {
   backend <- check_backend(backend)
-  check_values(x, backend)
+  x <- check_values(x, backend)
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
   result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,
@@ -33,7 +33,7 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, alpha = 1, 
 #' @rdname seg_softmax
 #' @export
 seg_logsumexp <- function(x, ..., alpha = 1) {
-  check_values(x)
+  x <- check_values(x)
   check_alpha(alpha)
   if (alpha == 1) return(seg_reduce(x, ..., op = "logsumexp"))
   seg_reduce(alpha * (if (is_gpu_matrix(x)) as.matrix(x) else x), ..., op = "logsumexp") / alpha

@@ -25,7 +25,7 @@
 #' @export
 spmv <- function(A, v, mul = "*", add = "+", plan = NULL) {
   plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan)
-  check_values(v)
+  v <- check_values(v)
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
     stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",

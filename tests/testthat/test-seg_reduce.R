@@ -149,6 +149,13 @@ test_that("empty segments give the identity, or what is asked for", {
   expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
 })
 
+test_that("what is empty may be anything, and an array of one dimension is a vector", {
+  expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
+  expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
+  expect_identical(seg_reduce(as.table(c(1, 2, 3)), lengths = c(1, 2)), c(1, 5))
+  expect_identical(seg_reduce(matrix(0, 4, 0), lengths = c(1, 3)), matrix(0, 2, 0))
+})
+
 test_that("the columns of a matrix are reduced one by one", {
   withr::local_seed(4)
   m <- matrix(rnorm(500 * 37), 500, dimnames = list(NULL, paste0("v", 1:37)))
