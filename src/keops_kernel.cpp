@@ -3,6 +3,7 @@
 #include "ranges.h"
 #include "watch.h"
 
+#include <chrono>
 #include <memory>
 
 using namespace kernops;
