@@ -24,6 +24,9 @@
 #' smallest of nothing `Inf`. Positions, as of `ArgMin`, are positions among all points. The first three arrays
 #' serve reductions over j, the others those over i; gradients of [keops_grad()] use both, and batches share them.
 #'
+#' On the CPU, clusters of ten points do well, and neighbours that stand side by side are joined; a GPU, whose threads
+#' share the columns of a cluster, wants a hundred points in each.
+#'
 #' @param x points, a matrix or data frame with one row per point, or a vector. `sort_clusters()` takes a list of such
 #'   as well, which it sorts all alike.
 #' @param size the edge of the cells: a positive number, or one for each column of `x`.

@@ -31,7 +31,7 @@ Count Task::full_blocks(Count rows) const {
   return std::max<Count>(1, Count(share * met / double(std::max<Count>(1, most_lanes(no_limit)))));
 }
 
-// Large clusters are left to many threads; each lane is read for a typical number of rows at least.
+// No larger blocks than what the clusters fill, as the typical pair sees them.
 Shape fitted(Shape shape, const Blocks& ranges) {
   double pairs = 1, rows = 0;  // the rows that a pair shares its cluster with, on average
   for (const RowBlock& block : ranges.rows) {
