@@ -32,7 +32,7 @@ default_threads <- function() {
 the <- new.env(parent = emptyenv())
 
 # `device`: the GPUs that "cuda" or "auto" would use.
-check_backend <- function(backend, device, call = caller_env()) {
+check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
   choices <- c("auto", "cpu", "cuda")
   if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
   check_choice(backend, "backend", choices, call)

@@ -144,7 +144,4 @@ Kmin_argKmin <- function(x, K, index, ...) lazy_reduce(x, "KMin_ArgKMin", index,
 sumsoftmaxweight <- function(x, weight, index, ...) lazy_reduce(x, "SumSoftMaxWeight", index, weight = weight, ...)
 #' @rdname lazy_reduction
 #' @export
-logsumexp <- function(x, ...) UseMethod("logsumexp")
-#' @rdname lazy_reduction
-#' @export
 logsumexp.LazyTensor <- function(x, index, weight = NULL, ...) lazy_reduce(x, "LogSumExp", index, weight = weight, ...)

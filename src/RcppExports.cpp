@@ -12,6 +12,54 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// axis_run
+Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads, std::string isa);
+RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip, alpha, threads, isa));
+    return rcpp_result_gen;
+END_RCPP
+}
+// axis_run_cuda
+SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows, int device);
+RcppExport SEXP _kernops_axis_run_cuda(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
+    Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run_cuda(x, runs, op, skip, alpha, stay, rows, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// axis_source
+std::string axis_source(std::string op, std::string type, bool skip);
+RcppExport SEXP _kernops_axis_source(SEXP opSEXP, SEXP typeSEXP, SEXP skipSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< std::string >::type type(typeSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_source(op, type, skip));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_set_paths
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
 RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
@@ -346,6 +394,88 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_new
+SEXP gpu_new(int rows, int columns, int device);
+RcppExport SEXP _kernops_gpu_new(SEXP rowsSEXP, SEXP columnsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_new(rows, columns, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_put
+SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
+RcppExport SEXP _kernops_gpu_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// host_put
+Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y);
+RcppExport SEXP _kernops_host_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(host_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_add_rows
+SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_add_rows(d, x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_inner
+Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_inner(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_inner(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_combine
+SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C);
+RcppExport SEXP _kernops_gpu_combine(SEXP xSEXP, SEXP CSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_combine(x, C));
+    return rcpp_result_gen;
+END_RCPP
+}
+// lanczos_quadrature
+Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below);
+RcppExport SEXP _kernops_lanczos_quadrature(SEXP diagonalSEXP, SEXP belowSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type below(belowSEXP);
+    rcpp_result_gen = Rcpp::wrap(lanczos_quadrature(diagonal, below));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_from_offsets
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
 RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
@@ -476,6 +606,9 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
+    {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 8},
+    {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
@@ -504,6 +637,13 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
     {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
+    {"_kernops_gpu_new", (DL_FUNC) &_kernops_gpu_new, 3},
+    {"_kernops_gpu_put", (DL_FUNC) &_kernops_gpu_put, 3},
+    {"_kernops_host_put", (DL_FUNC) &_kernops_host_put, 3},
+    {"_kernops_gpu_add_rows", (DL_FUNC) &_kernops_gpu_add_rows, 3},
+    {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
+    {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
+    {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},

@@ -48,9 +48,9 @@ class SegmentRun {
     if (request_.formula) set_formula(request_.formula->plan);
     const Engine& engine = engine_for(request_.settings.isa);
     job_.groups = segments_.groups;
-    job_.scatter = segments_.longest <= segment_block ? Scatter::plain
-                   : segments_.count <= 1024          ? Scatter::tiles
-                                                      : Scatter::careful;
+    job_.scatter = segments_.longest <= 200 ? Scatter::plain
+                   : segments_.burst <= 128 ? Scatter::tiles
+                                            : Scatter::careful;
     const SegmentEngine found = engine.segments(job_);
     if (segments_.groups && !found.scatter) job_.order = data(segments_.order());
     return found;

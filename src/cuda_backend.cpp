@@ -94,9 +94,16 @@ class CudaBackend : public Backend {
   void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
     const size_t count = cards_.size();
     std::vector<std::unique_ptr<Buffer>> states(count);
+    const auto share_of = [&](size_t n) {
+      return share_lanes ? std::make_pair(rows, part(lanes, n, count))
+                         : std::make_pair(part(rows, n, count), lanes);
+    };
+    for (size_t n = 0; n < count; ++n) {
+      const auto [some, these] = share_of(n);
+      cards_[n].fetch(task, some, these, share_lanes);
+    }
     in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
-      const Range some = share_lanes ? rows : part(rows, n, count),
-                  these = share_lanes ? part(lanes, n, count) : lanes;
+      const auto [some, these] = share_of(n);
       if (some.count() == 0) return;
       const Finally waits;  // what was begun may write into the target
       if (share_lanes)

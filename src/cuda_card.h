@@ -29,6 +29,11 @@ struct Task {
   Count first_row;  // which row of the plan's result stands first in `out`
   bool any_lanes;
 
+  // What a load reads, or null for what comes from nowhere.
+  const Column* column(const Load& load) const {
+    if (load.kind == Load::variable) return &data.variables[load.id];
+    return load.kind == Load::reduced ? &data.reduced[load.id] : nullptr;
+  }
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
@@ -72,6 +77,10 @@ class Card {
 
   // Loads the kernels of a task: called by the first thread, before any other.
   void prepare(const Task& task);
+
+  // Copies what other cards hold, unless it is taken in slabs: before any card begins, as they would have to
+  // end first.
+  void fetch(const Task& task, Range rows, Range lanes, bool to_states);
 
   // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);

@@ -5,6 +5,7 @@
 
 namespace kernops {
 namespace cuda {
+
 bool Card::is_here(const Column& column) const {
   return column.home != Home::host && column.device == number_;
 }
@@ -37,6 +38,22 @@ Column Card::here(const Column& column, int size, Range items) {
   return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
 }
 
+void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
+  use_device(number_);
+  const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
+  if (slabs.rows < rows.count() || slabs.lanes < lanes.count()) return;
+  const auto take = [&](Place place, Range items) {
+    for (const Load& load : task.plan.loads[int(place)]) {
+      const Column* from = task.column(load);
+      if (from && from->home != Home::host) here(*from, task.plan.slots[load.slot].size, items);
+    }
+  };
+  if (rows.count() == 0) return;
+  take(Place::once, {0, 1});
+  take(Place::row, rows);
+  take(Place::lane, lanes);
+}
+
 void Card::fill(const Task& task, const Places& places, Range rows, Range lanes) {
   FillJob job{};
   std::vector<DeviceSource> sources;
@@ -48,15 +65,13 @@ void Card::fill(const Task& task, const Places& places, Range rows, Range lanes)
       const Slot& slot = task.plan.slots[load.slot];
       DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
       if (load.kind == Load::index) s.kind = DeviceSource::index;
-      if (load.kind == Load::variable || load.kind == Load::reduced) {
-        const Column& from =
-            load.kind == Load::variable ? task.data.variables[load.id] : task.data.reduced[load.id];
-        if (place == Place::once && from.home == Home::host && given + slot.size <= FillJob::most_given) {
+      if (const Column* from = task.column(load)) {
+        if (place == Place::once && from->home == Home::host && given + slot.size <= FillJob::most_given) {
           s.kind = DeviceSource::given, s.first = given;  // parameters travel with the launch
-          const double* values = static_cast<const double*>(from.data);
-          for (int k = 0; k < slot.size; ++k) job.given[given++] = values[k * from.entry];
+          const double* values = static_cast<const double*>(from->data);
+          for (int k = 0; k < slot.size; ++k) job.given[given++] = values[k * from->entry];
         } else {
-          const Column some = here(from, slot.size, items);
+          const Column some = here(*from, slot.size, items);
           s.kind = some.home == Home::device_float ? DeviceSource::floats : DeviceSource::doubles;
           s.data = some.data, s.entry = some.entry, s.item = some.item;
         }

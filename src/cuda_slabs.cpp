@@ -22,10 +22,8 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   const auto bytes_of = [&](Place place) {
     Count bytes = task.item_bytes(place);
     for (const Load& load : plan.loads[int(place)]) {
-      if (load.kind != Load::variable && load.kind != Load::reduced) continue;
-      const Column& column =
-          load.kind == Load::variable ? task.data.variables[load.id] : task.data.reduced[load.id];
-      if (!is_here(column)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(column);
+      const Column* from = task.column(load);
+      if (from && !is_here(*from)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(*from);
     }
     return bytes;
   };

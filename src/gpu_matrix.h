@@ -29,3 +29,4 @@ kernops::cuda::Matrix& gpu_matrix(
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 void read_memory_limit();  // the option kernops.gpu_memory
+Rcpp::NumericMatrix gpu_download(SEXP x);

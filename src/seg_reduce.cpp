@@ -1,6 +1,8 @@
 // seg_plan() and seg_reduce() seen from R.
 #include <numeric>
 
+#include <kernops/seg_job.h>
+
 #include "gpu_matrix.h"
 #include "segments.h"
 #include "watch.h"
@@ -150,6 +152,9 @@ Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count) {
     std::vector<int>& numbers = grouped->numbers;
     std::vector<Count> lengths(size_t(count), 0);
     numbers.resize(n);
+    const bool few = count <= 16384;
+    std::vector<Count> within(few ? lengths.size() : 0, 0), window_of(within.size(), -1);
+    const Count window = scatter_window(Count(count));
     bool sorted = true;
     int before = 0;
     for (Count k = 0; k < n; ++k) {
@@ -159,10 +164,15 @@ Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count) {
       numbers[k] = number;
       sorted = sorted && number >= before;
       before = number;
-      if (number >= 0) ++lengths[number];
+      if (number < 0) continue;
+      ++lengths[number];
+      if (!few) continue;
+      if (window_of[number] != k / window) window_of[number] = k / window, within[number] = 0;
+      grouped->burst = std::max(grouped->burst, ++within[number]);
     }
     grouped->values = n;
     set_lengths(*grouped, lengths, 0, {});
+    if (!few) grouped->burst = grouped->longest;
     if (sorted)
       std::vector<int>().swap(numbers);
     else

@@ -27,6 +27,7 @@ class Segments {
   std::vector<Count> sources;  // segment s begins at row sources[s] of x; without elements: at row offsets[s]
   const int* groups = nullptr;  // of values in any order: the row of the result that each belongs to, or -1
   Count longest = 0;
+  Count burst = 0;           // of groups: the most values of one in a scatter_window() of seg_job.h
   std::vector<Count> large;  // segments of more values than segment_block of seg_job.h
 
   Count segments() const { return Count(offsets.size()) - 1; }  // that are not empty

@@ -12,6 +12,11 @@ constexpr Count segment_block = 4096;
 // states of all rows are so few that they can be settled often, else with compensation of every term.
 enum class Scatter { plain, tiles, careful };
 
+// So many values are added before the states of all rows are settled, about 64 for each row.
+constexpr Count scatter_window(Count rows) {
+  return rows < 32 ? 64 * (rows < 1 ? 1 : rows) : rows / 32 * 2048;
+}
+
 // What is asked of an operation of segments.def comes first; then what a formula or a softmax needs.
 struct SegmentJob {
   const Count* offsets;

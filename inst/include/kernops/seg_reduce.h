@@ -168,7 +168,7 @@ template <class Reduction> struct SegmentReduction {
   // ---- lanes that are values of one segment; j is the number of the first one
 
   template <bool skip> static One reduce_run(const double* x, Count length, Count j) {
-    constexpr int ways = 4;
+    constexpr int ways = W < 4 ? 8 : 4;  // so that no lane adds more than 256 values of a block
     Lanes s[ways];
     I at = I::iota() + I(j);
     Count k = 0;
@@ -184,7 +184,8 @@ template <class Reduction> struct SegmentReduction {
       for (int u = 1; u < ways; ++u) R::start(s[u]);
       for (; k + ways * W <= length; k += ways * W)
         for (int u = 0; u < ways; ++u) take(s[u], V::load(x + k + u * W));
-      R::merge(s[0], s[1]), R::merge(s[2], s[3]), R::merge(s[0], s[2]);
+      for (int half = ways / 2; half > 0; half /= 2)
+        for (int u = 0; u < half; ++u) R::merge(s[u], s[u + half]);
     }
     for (; k + W <= length; k += W) take(s[0], V::load(x + k));
     if (k < length) {
@@ -285,8 +286,8 @@ template <class R> struct ScatteredReduction {
                        char* scratch) {
     One* states = reinterpret_cast<One*>(memory) + 1;  // row -1 takes what belongs to none
     for (Count n = -1; n < job.count; ++n) R::start(states[n]);
-    constexpr Count tile = 2048;
-    for (Count row = first, n = 1; row < last; row += tile, ++n) {
+    const Count window = scatter_window(job.count), tile = window < 2048 ? window : 2048;
+    for (Count row = first; row < last; row += tile) {
       const Count count = last - row < tile ? last - row : tile;
       const double* x = rows_at(job, column, row, count, reinterpret_cast<double*>(scratch));
       const int* groups = job.groups + row;
@@ -295,7 +296,7 @@ template <class R> struct ScatteredReduction {
       } else {
         for (Count n = 0; n < count; ++n) R::add(states[groups[n]], x[n], 0);
       }
-      if (job.scatter == Scatter::tiles && n % 8 == 0)
+      if (job.scatter == Scatter::tiles && (row - first + tile) % window == 0)
         for (Count g = 0; g < job.count; ++g) R::settle(states[g]);
     }
   }

@@ -1,0 +1,73 @@
+#' Plan a reduction over dimensions of an array
+#'
+#' What [axis_reduce()], [softmax()] and [logsumexp()] work out from the shape of an array, to be used again for any
+#' values and operation. A plan holds a few numbers for each dimension, whatever the size of the array: strides, not
+#' positions.
+#'
+#' @param dim the dimensions of the arrays, as from `dim()`; the length, for vectors.
+#' @param dims which of them to reduce: whole numbers from 1 to `length(dim)`, each once.
+#'
+#' @return An object of class `axis_plan`, a list; it has `print()`, and may be saved. Neighbouring dimensions of the
+#'   same kind form one run: `plan$runs` has its `size`, its `stride` in the array, the `number` by which the position
+#'   in the result (in the slice, for reduced runs) grows, and whether it is `reduced`.
+#'
+#' @section Errors: class `kernops_dim_error`.
+#'
+#' @examples
+#' plan <- axis_plan(c(4, 3, 2), c(1, 3))
+#' plan
+#' axis_reduce(array(1:24, c(4, 3, 2)), op = "max", plan = plan)
+#' @export
+axis_plan <- function(dim, dims) {
+  if (!is.numeric(dim) || length(dim) == 0 || !all(is.finite(dim)) || any(dim < 0 | dim != floor(dim))) {
+    stop_kernops("dim", "{.arg dim} must be whole numbers from 0, one for each dimension.")
+  }
+  plan_axes(as.numeric(dim), dims)
+}
+
+plan_axes <- function(dim, dims, call = caller_env()) {
+  dims <- check_dims(dims, length(dim), call)
+  structure(list(dim = dim, dims = dims, runs = axis_runs(dim, seq_along(dim) %in% dims)), class = "axis_plan")
+}
+
+check_dims <- function(dims, most, call) {
+  if (!is.numeric(dims) && length(dims) || anyNA(dims)) {
+    stop_kernops("dim", "{.arg dims} must be numbers of dimensions, from 1 to {most}.", call = call)
+  }
+  wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]
+  if (length(wrong)) {
+    stop_kernops("dim", c("{.arg dims} must be among the dimensions of {.arg x}, 1 to {most}.",
+                          x = "There is no dimension {wrong[[1]]}."), call = call)
+  }
+  if (anyDuplicated(dims)) {
+    twice <- dims[anyDuplicated(dims)]
+    stop_kernops("dim", c("{.arg dims} must name each dimension once.", x = "It names {twice} twice."), call = call)
+  }
+  as.integer(sort(dims))
+}
+
+# Dimensions of size 1 play no role; where one is 0, only the numbers of results and of their values do.
+axis_runs <- function(dim, reduced) {
+  if (any(dim == 0)) {
+    size <- c(prod(dim[!reduced]), prod(dim[reduced]))
+    return(cbind(size = size, stride = 0, number = 1, reduced = 0:1))
+  }
+  stride <- cumprod(c(1, dim))[seq_along(dim)]
+  kept_before <- cumprod(c(1, ifelse(reduced, 1, dim)))[seq_along(dim)]
+  number <- ifelse(reduced, stride / kept_before, kept_before)
+  counts <- dim != 1
+  run <- cumsum(c(TRUE, diff(reduced[counts]) != 0))[seq_len(sum(counts))]
+  first <- which(counts)[!duplicated(run)]
+  size <- as.vector(tapply(dim[counts], run, prod))
+  cbind(size = size, stride = stride[first], number = number[first], reduced = as.numeric(reduced[first]))
+}
+
+#' @export
+print.axis_plan <- function(x, ...) {
+  shown <- ifelse(seq_along(x$dim) %in% x$dims, paste0("[", x$dim, "]"), x$dim)
+  count <- \(n) format(n, big.mark = ",")
+  slices <- prod(x$dim[!seq_along(x$dim) %in% x$dims])
+  cli::cat_line("<axis_plan> ", paste(shown, collapse = " x "), ": ", count(slices), " slices of ",
+                count(prod(x$dim[x$dims])), " values, ", nrow(x$runs), " runs")
+  invisible(x)
+}

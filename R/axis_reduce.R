@@ -1,0 +1,148 @@
+#' Reduce an array over any of its dimensions
+#'
+#' `axis_reduce(x, dims, op)` is `apply(x, kept, op)` for the `kept` dimensions other than `dims`, at the speed of
+#' `colSums()` whichever they are: nothing is permuted or copied.
+#'
+#' @param x a vector, matrix or array of doubles, integers or logicals, or a [gpu_matrix()].
+#' @param dims the dimensions to reduce, by number, in any order; default: all. A vector has one.
+#' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
+#'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice,
+#'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
+#'   `"bit_or"`, `"bit_xor"`.
+#' @param keepdims whether the reduced dimensions stay, with size 1.
+#' @param na.rm whether `NA` and `NaN` are left out.
+#' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
+#' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are.
+#' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension
+#'   stays, with size 1 (2 for `"range"`).
+#'
+#' @return As from `apply()`: a vector if one dimension is kept, one number if none is, else an array, with the names of
+#'   the kept dimensions. `"range"` gives two numbers for each slice, as a first dimension; `"softmax"` an array like
+#'   `x`. `"sum"`, `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations of integers and logicals are
+#'   integers, `"any"` and `"all"` logicals.
+#'
+#' @details
+#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are
+#' the extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()].
+#'
+#' An empty slice gives the identity of the operation: sum 0, product 1, smallest `Inf`, largest `-Inf`, `"any"`
+#' `FALSE`, `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`, and `NA` where there is none.
+#'
+#' Sums are compensated block by block, so their error hardly grows with the number of values; those of integers are
+#' exact. Results are the same for any number of threads.
+#'
+#' @section Warnings: class `kernops_overflow_warning`, where a sum of integers is no integer of R: then all sums are
+#'   doubles.
+#' @section Errors: class `kernops_dim_error` for dimensions that are not there, named twice, or not those of the plan;
+#'   `kernops_input_error` for other arguments; `kernops_cuda_error` where there is no GPU to use.
+#'
+#' @seealso [softmax()] and [logsumexp()]; [axis_plan()].
+#' @examples
+#' x <- array(1:24, c(2, 3, 4), list(sex = c("f", "m"), NULL, year = 2001:2004))
+#' axis_reduce(x, 2, "sum")
+#' axis_reduce(x, c(1, 3), "range")
+#' x[1, 2, 3] <- NA
+#' axis_reduce(x, 1:2, "mean", na.rm = TRUE)
+#' @export
+axis_reduce <- function(x, dims = NULL, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
+                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
+  op <- check_choice(op, "op", c(seg_ops_table()$name, "softmax"))
+  reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
+}
+
+reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, output, call = caller_env()) {
+  check_array(x, call)
+  check_bits(op, x, call)
+  check_flag(keepdims, "keepdims", call)
+  check_flag(na.rm, "na.rm", call)
+  backend <- check_backend(backend, call = call)
+  on_gpu <- backend == "cuda" || backend == "auto" && is_gpu_matrix(x)
+  stay <- check_stay(output, on_gpu, x, call)
+  plan <- plan_for(x, dims, plan, call)
+  run <- function(x, op) {
+    if (on_gpu) return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), check_device(NULL)[[1]]))
+    if (is_gpu_matrix(x)) x <- as.matrix(x)
+    axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
+  }
+  result <- run(x, op)
+  if (stay) return(result)
+  if (op == "softmax") return(`attributes<-`(result, shape_of(x)))
+  shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
+}
+
+check_array <- function(x, call) {
+  plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
+  if (plain || is_gpu_matrix(x)) return(invisible())
+  stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
+}
+
+check_stay <- function(output, on_gpu, x, call) {
+  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
+  if (!on_gpu) {
+    stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
+  }
+  if (length(dim(x)) != 2) stop_kernops("dim", "{.code output = \"gpu\"} needs a matrix.", call = call)
+  TRUE
+}
+
+plan_for <- function(x, dims, plan, call) {
+  size <- sizes_of(x)
+  if (is.null(plan)) return(plan_axes(size, dims %||% seq_along(size), call))
+  if (!inherits(plan, "axis_plan")) stop_kernops("input", "{.arg plan} must come from {.fn axis_plan}.", call = call)
+  if (!is.null(dims)) stop_kernops("input", "Only one of {.arg dims} and {.arg plan} can be given.", call = call)
+  if (!identical(plan$dim, size)) {
+    stop_kernops("dim", c("{.arg x} must have the dimensions of the plan, {paste(plan$dim, collapse = ' x ')}.",
+                          x = "It has {paste(size, collapse = ' x ')}."), call = call)
+  }
+  plan
+}
+
+sizes_of <- function(x) as.numeric(dim(x) %||% length(x))
+shape_of <- function(x) if (is_gpu_matrix(x)) list(dim = dim(x)) else attributes(x)[c("dim", "dimnames", "names")]
+
+# Rows of a result that stays on the GPU.
+stayed_rows <- function(plan, op) {
+  if (op == "softmax") return(plan$dim[[1]])
+  if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
+}
+
+# What has no result: NaN stands for too few values, and position 0 for values that are all equally infinite, too.
+settled <- function(result, op, x, run) {
+  if (op %in% c("argmin", "argmax") && any(result == 0)) {
+    values <- if (is_gpu_matrix(x)) as.matrix(x) else x
+    first <- run(!is.na(values), "argmax")
+    result <- ifelse(result == 0, ifelse(run(x, "count") > 0, first, NA), result)
+  }
+  if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
+    few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
+    result[few & is.nan(result)] <- NA
+  }
+  result
+}
+
+# Results have come as doubles.
+typed <- function(result, op, x) {
+  kind <- with(seg_ops_table(), kind[name == op])
+  if (kind == "truth") return(as.logical(result))
+  if (kind == "number" || kind == "same" && (is_gpu_matrix(x) || is.double(x))) return(result)
+  whole <- is.na(result) | abs(result) <= .Machine$integer.max
+  if (all(whole)) return(as.integer(result))
+  if (op == "sum") warn_overflow(which(!whole)[[1]])
+  result
+}
+
+# Each of the kept dimensions with its names, after `before`.
+shaped <- function(result, x, plan, keepdims, before = NULL) {
+  names <- if (is_gpu_matrix(x)) NULL else if (is.null(dim(x))) list(names(x)) else dimnames(x)
+  kept <- setdiff(seq_along(plan$dim), plan$dims)
+  size <- if (keepdims) replace(plan$dim, plan$dims, 1) else plan$dim[kept]
+  if (!is.null(names) && keepdims) names[plan$dims] <- list(NULL)
+  if (!is.null(names) && !keepdims) names <- names[kept]
+  if (length(c(before, size)) >= 2 || keepdims) {
+    dim(result) <- c(before, size)
+    if (!all(lengths(names) == 0)) dimnames(result) <- c(if (!is.null(before)) list(NULL), names)
+  } else if (length(kept) == 1) {
+    names(result) <- names[[1]]
+  }
+  result
+}

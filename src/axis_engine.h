@@ -1,0 +1,57 @@
+// The axis reductions of one instruction set: included by axis_baseline.cpp, axis_avx2.cpp and
+// axis_avx512.cpp, which say which.
+#include <kernops/isa.h>
+#ifndef KERNOPS_ISA_MISSING
+#include <kernops/axis_reduce.h>
+#include <kernops/axis_softmax.h>
+
+#include "axis_engines.h"
+
+#define KERNOPS_JOIN_(a, b) a##b
+#define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)
+#define KERNOPS_TEXT_(a) #a
+#define KERNOPS_TEXT(a) KERNOPS_TEXT_(a)
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <bool skip> struct AxisTable { static const AxisEngine::Entry entries[]; };
+template <bool skip>
+const AxisEngine::Entry AxisTable<skip>::entries[] = {
+#define SEGMENT_OP(name, R, kind, meaning)                                      \
+  {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, \
+   &SliceReducer<R, skip>::merge},
+#include <kernops/segments.def>
+#undef SEGMENT_OP
+};
+
+inline Count chunk_end(const SliceJob& job, Count chunk) {
+  const Count end = (chunk + 1) * job.chunk;
+  return end < job.slice ? end : job.slice;
+}
+
+}  // namespace KERNOPS_ISA
+
+const AxisEngine KERNOPS_JOIN(axis_engine_, KERNOPS_ISA) = {
+    KERNOPS_TEXT(KERNOPS_ISA),
+    {AxisTable<false>::entries, AxisTable<true>::entries},
+    most_lanes* most_rows,
+    most_lanes,
+    lanes_along,
+    most_rows,
+    [](const SliceJob& job, Count first, int count, Count chunk, double* seen, double* buffer) {
+      SliceSoftmax::first_pass(job, spot(job.kept, first), count, chunk * job.chunk, chunk_end(job, chunk),
+                               Seen(seen, count), buffer);
+    },
+    [](const SliceJob& job, Count first, int count, Count chunk, double* seen, double* whole) {
+      SliceSoftmax::second_pass(job, spot(job.kept, first), count, chunk * job.chunk, chunk_end(job, chunk),
+                                Seen(seen, count), Seen(whole, count));
+    },
+    [](double* whole, double* part, int count) {
+      SliceSoftmax::join(Seen(whole, count), Seen(part, count), count);
+    },
+};
+
+}  // namespace kernops
+KERNOPS_ISA_END
+#endif
