@@ -33,8 +33,8 @@ cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }
 
-cuda_source <- function(kernel, single, scheme) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme)
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE) {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some)
 }
 
 cuda_compile <- function(text, architecture) {
@@ -89,8 +89,8 @@ kernel_describe <- function(kernel) {
     .Call(`_kernops_kernel_describe`, kernel)
 }
 
-kernel_run <- function(kernel, input, points_are_columns, stay, single, scheme, where, devices, threads, isa, progress) {
-    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, stay, single, scheme, where, devices, threads, isa, progress)
+kernel_run <- function(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress) {
+    .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress)
 }
 
 kernel_device_time <- function(kernel, input, single, scheme, devices, calls) {

@@ -128,5 +128,5 @@ keops_source <- function(op) {
   check_operator(op)
   from <- environment(op)
   kernel <- if (is_null_pointer(from$kernel)) kernel_compile(from$formula, from$args) else from$kernel
-  cuda_source(kernel, from$precision == "float32", match(from$sum_scheme, sum_schemes) - 1L)
+  cuda_source(kernel, from$precision == "float32", match(from$sum_scheme, sum_schemes) - 1L, from$wide)
 }

@@ -32,7 +32,7 @@ keops_grad <- function(op, var) {
   formula <- paste0("Grad(", from$formula, ", ", var, ", ", eta, ")")
   incoming <- data.frame(name = eta, category = from$about$axis, size = from$about$size)
   kernel_operator(formula, declarations(rbind(from$about$variables, incoming)), from$sum_scheme, from$precision,
-                  from$backend, from$device)
+                  from$backend, from$device, from$accumulator, var)
 }
 
 check_operator <- function(op, call = caller_env()) {

@@ -40,16 +40,26 @@
 #' @param device which GPUs to use, as numbers from 0: with several, such as `0:3`, each takes a share of the rows of
 #'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
 #'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
+#' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp` and
+#'   `SumSoftMaxWeight`) as doubles, each of them, so that a sum is exact to the last bits of its float32 terms, at up to
+#'   twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`: `"block_sum"`
+#'   in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all schemes are
+#'   alike but for the cost. The terms themselves are float32: more digits than they have take `precision = "float64"`.
 #'
-#' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", output = c("host", "gpu"))`:
+#' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
 #'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
 #'     Integers and logicals are taken as doubles. Any of them may be a [gpu_matrix()], which takes the
 #'     computation to the GPU.
+#'   * An input may be an array of 3 dimensions, n x size x B: a computation for each of B batches. Matrices, vectors and
+#'     arrays with B = 1 serve all batches; a parameter of its own for each is a 1 x size x B array. The result
+#'     is then an array, n x size x B. A gradient has the shape of its variable: one that serves all batches
+#'     receives the sum over them.
 #'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
-#'   * The result is always a matrix, one row per point; positions are integers. Row names are kept.
-#'   * `output = "gpu"` leaves the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without names: positions
-#'     are then doubles, and 0 where there is nothing.
+#'   * `ranges` restricts the computation to some of the pairs: see [ranges].
+#'   * Without batches the result is always a matrix, one row per point; positions are integers. Row names are kept.
+#'   * `output = "gpu"` leaves the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without
+#'     names: positions are then doubles, and 0 where there is nothing.
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
 #' @section Errors:
@@ -78,23 +88,27 @@
 #' nearest(list(x, y))
 #' @export
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
-                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL) {
+                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL,
+                         accumulator = c("auto", "float64")) {
   check_text(formula, "formula", one = TRUE)
   check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
   device <- check_device(device)
   backend <- check_backend(backend, device)
-  kernel_operator(formula, args, sum_scheme, precision, backend, device)
+  accumulator <- check_choice(accumulator[[1]], "accumulator", c("auto", "float64"))
+  kernel_operator(formula, args, sum_scheme, precision, backend, device, accumulator)
 }
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-kernel_operator <- function(formula, args, sum_scheme, precision, backend, device) {
+# var: the variable that a gradient is for, whose shape the result takes.
+kernel_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator, var = NULL) {
   kernel <- kernel_compile(formula, args)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
+  wide <- accumulator == "float64"
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
@@ -102,17 +116,19 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
     kernel
   }
-  op <- function(input, inner_dim = "col", output = c("host", "gpu")) {
+  op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) {
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
     input <- match_input(input, names, backend)
     rows <- inner_dim_is_row(inner_dim)
     stay <- output_stays(output, backend, device)
+    if (!is.null(ranges)) ranges <- as_ranges(ranges)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
-    result <- kernel_run(live_kernel(), input, rows, stay, single, scheme, where, device,
+    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
                          if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
     if (stay) return(result)
+    if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
     keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
@@ -170,12 +186,19 @@ stop_names <- function(given, names) {
   ))
 }
 
+# The gradient of a variable that served all batches is the sum over them.
+share_gradient <- function(result, shape) {
+  if (length(dim(result)) < 3 || isTRUE(shape[3] > 1)) return(result)
+  total <- rowSums(result, dims = 2)
+  if (length(shape) == 3) array(total, c(dim(total), 1)) else total
+}
+
 # The result keeps the names of the first of its points that have any.
 keep_names <- function(result, points, rows) {
   for (x in points) {
     names <- if (is.null(dim(x))) names(x) else dimnames(x)[[1L + rows]]
     if (is.null(names)) next
-    dimnames(result) <- if (rows) list(NULL, names) else list(names, NULL)
+    dimnames(result) <- c(if (rows) list(NULL, names) else list(names, NULL), rep(list(NULL), length(dim(result)) - 2))
     break
   }
   result
@@ -211,7 +234,8 @@ print.keops_kernel <- function(x, ...) {
   cli::cat_line("  variables  ", paste(shape, collapse = ", "))
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
-  cli::cat_line("  runs       ", kept$precision, ", ", kept$sum_scheme, ", backend ", kept$backend,
+  cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",
+                kept$sum_scheme, ", backend ", kept$backend,
                 if (!identical(kept$device, 0L)) paste0(", device ", toString(kept$device)))
   invisible(x)
 }

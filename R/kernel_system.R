@@ -71,7 +71,8 @@ variant <- function(op, b_name, width, precision, numbered = FALSE, together = F
   }
   if (together) variables$category[variables$category != "Pm"] <- from$about$axis
   made <- tryCatch(
-    kernel_operator(formula, declarations(variables), from$sum_scheme, precision, from$backend, from$device),
+    kernel_operator(formula, declarations(variables), from$sum_scheme, precision, from$backend, from$device,
+                    from$accumulator),
     kernops_formula_error = function(e) NULL
   )
   if (!is.null(made) && environment(made)$about$size == width) made

@@ -85,3 +85,21 @@ options(kernops.threads = 1)
 base <- seconds(exp(-as.matrix(dist(few$x))^2) %*% few$b)
 ours <- seconds(for (run in 1:10) op3(few)) / 10
 table("base R" = base * 1e3, kernops = ours * 1e3, ratio = base / ours)
+
+sigma <- 0.05
+title("Block-sparse Gaussian: 5000 points of the unit square, cells and sigma %g, centres within 4 sigma, one core", sigma)
+square <- points(5000L, 2)
+sorted <- sort_clusters(square, grid_cluster(square, sigma))
+clusters <- cluster_ranges_centroids(sorted$x, sorted$labels)
+near <- as.matrix(dist(clusters$centroids)) < 4 * sigma
+ranges <- from_matrix(clusters$ranges, clusters$ranges, near)
+input <- list(s = 1 / (2 * sigma^2), x = sorted$x, y = sorted$x, b = rep(1, 5000))
+flat <- gauss(2)
+dense <- seconds(for (run in 1:10) flat(input)) / 10
+sparse <- seconds(for (run in 1:10) flat(input, ranges = ranges)) / 10
+whole <- flat(input)
+table(
+  "pairs kept" = sum(outer(clusters$weights, clusters$weights) * near) / 5000^2, "dense, ms" = dense * 1e3,
+  "sparse, ms" = sparse * 1e3, ratio = dense / sparse,
+  "relative error" = sum(abs(flat(input, ranges = ranges) - whole)) / sum(whole)
+)

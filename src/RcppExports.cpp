@@ -114,15 +114,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme));
+    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
+    Rcpp::traits::input_parameter< bool >::type some(someSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -278,22 +280,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay, bool single, int scheme, int where, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP whereSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::List> >::type ranges(rangesSEXP);
     Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< int >::type where(whereSEXP);
     Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, stay, single, scheme, where, devices, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -632,7 +636,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 3},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
@@ -646,7 +650,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 11},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},

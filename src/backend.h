@@ -13,12 +13,13 @@ namespace kernops {
 // Where an array lives; those of the host are doubles.
 enum class Home { host, device_double, device_float };
 
-// Entry k of item n at data[k * entry + n * item].
+// Entry k of item n at data[k * entry + n * item]. Batches, of the host only, are `batch` numbers apart.
 struct Column {
   const void* data = nullptr;
   Count entry = 0, item = 0;
   Home home = Home::host;
   int device = 0;  // which one
+  Count batch = 0;
 };
 
 // Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device.
@@ -27,6 +28,7 @@ struct Target {
   Count entry, row;
   Home home = Home::host;
   int device = 0;
+  Count batch = 0;  // numbers from one batch to the next
 };
 
 // What one reduction leaves for the next.
@@ -43,6 +45,7 @@ struct Settings {
   Where where = Where::automatic;
   bool single = false;  // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
+  bool accumulate_double = false;  // float32 terms are summed as doubles
   int threads = 1;
   std::string isa;                         // an instruction set by name, or the best one
   std::function<bool(double)> keep_going;  // told the fraction done; false interrupts
@@ -51,11 +54,27 @@ struct Settings {
 
 struct Interrupted {};
 
-// Everything a reduction reads: the variables, what was reduced before it, and the lengths of the axes.
+// Which pairs there are, seen from one axis: blocks that hold all its items, in order.
+struct Blocks {
+  std::vector<RowBlock> rows;
+  std::vector<Interval> lanes;
+  Count pair_count() const;
+};
+Blocks all_pairs(Count rows, Count lanes);
+// Some of the rows, counted from the first of them, and of the lanes.
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end);
+// Blocks of at most so many rows.
+Blocks cut(const Blocks& blocks, Count most_rows);
+
+// Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
+// pairs as i and as j see them, where not all are there.
 struct Data {
   std::vector<Column> variables, reduced;
   Count m, n;
+  const Blocks* ranges[2] = {};
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
+  const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
+  Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
 };
 
 // A compiled formula: the reductions it needs, in order, the result last.
@@ -73,6 +92,11 @@ bool worth_gpu(const Kernel& kernel, Count m, Count n);
 // The result has one row per item of its axis. Data or a target on the device take the computation there; a
 // sum over both axes goes to the host. A target on the device is written in its order: nobody waits for it.
 void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out);
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out);
+
+// The same for each batch; small ones share the threads out among them.
+void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
+                     const Target& out);
 
 class Backend {
  public:

@@ -1,12 +1,10 @@
 // Map-reduce on the CPU: a Job for the engine of this machine's instruction set, shared out over threads.
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
 
 #include "cpu.h"
+#include "threads.h"
 
 namespace kernops {
 namespace cpu {
@@ -57,7 +55,11 @@ class PreparedJob : public Job {
               const Target& target)
       : Job() {
     rows = row_end - row_begin;
-    lanes = data.length(both & ~plan.rows);
+    const Blocks* ranges = data.pairs(plan.rows);
+    const Count all_lanes = data.length(both & ~plan.rows);
+    pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_lanes) : all_pairs(rows, all_lanes);
+    blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.lanes.data();
+    for (const RowBlock& block : pairs_.rows) lanes = std::max(lanes, block.lanes);
     out = target.data, out_entry = target.entry, out_row = target.row;
     slots = span(plan.slots);
     for (int place = 0; place < 4; ++place) {
@@ -78,8 +80,9 @@ class PreparedJob : public Job {
     }
     f = plan.f, w = plan.w;
     f_size = plan.f_size, w_size = plan.w_size;
-    reduction = plan.reduction.row, k = plan.reduction.k;
-    scheme = settings.scheme;
+    reduction = plan.reduction.row, k = plan.reduction.k, size = plan.reduction.size;
+    positions = first_position(reduction_table()[reduction], size);
+    scheme = settings.scheme, accumulate_double = settings.accumulate_double;
     choose_sizes(plan, settings);
   }
 
@@ -102,27 +105,31 @@ class PreparedJob : public Job {
     chunk = std::min<Count>(lanes / std::max<Count>(pieces, 1) + 1, 1 << 30);
   }
 
+  Blocks pairs_;
   std::vector<Source> sources_[3];
   std::vector<char> memory_;
 };
 
-// Hands out units in order, and stops everybody once the caller wants to stop or a thread has failed.
+// Hands out units, the largest first, and stops everybody once the caller wants to stop or a thread has
+// failed.
 class Schedule {
  public:
-  Schedule(const Job& job, const Settings& settings)
-      : job_(job),
-        settings_(settings),
-        blocks_((job.rows + job.row_block - 1) / job.row_block),
-        count_(blocks_ * job.chunks()) {}
+  Schedule(const Job& job, const Settings& settings) : job_(job), settings_(settings) {
+    for (const RowBlock* block = job.blocks; block < job.blocks + job.block_count; ++block) {
+      pairs_ += double(block->end - block->begin) * double(block->lanes);
+      for (Count row = block->begin; row < block->end; row += job.row_block)
+        for (Count chunk = 0; chunk < job.chunks(); ++chunk)
+          units_.push_back({row, std::min(row + job.row_block, block->end), chunk, block});
+    }
+    const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->lanes; };
+    std::stable_sort(units_.begin(), units_.end(),
+                     [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
+  }
 
   void run(const Engine& engine) {
-    const double pairs = double(job_.rows) * double(job_.lanes) * (job_.entries[3] + 1);
-    const Count threads = pairs < 1e6 ? 1 : std::min<Count>(settings_.threads, count_);
-    std::vector<std::thread> others;
-    for (Count n = 1; n < threads; ++n) others.emplace_back([&] { work(engine, false); });
-    work(engine, true);
-    for (std::thread& other : others) other.join();
-    if (failure_) std::rethrow_exception(failure_);
+    const Count threads =
+        pairs_ * (job_.entries[3] + 1) < 1e6 ? 1 : std::min<Count>(settings_.threads, Count(units_.size()));
+    on_threads(threads, [&](bool first) { work(engine, first); });
     if (stopped_) throw Interrupted();
   }
 
@@ -145,32 +152,30 @@ class Schedule {
     try {
       engine.work(job_, settings_.single, view);
     } catch (...) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      failure_ = std::current_exception();
       stopped_ = true;
+      throw;
     }
   }
 
   bool next(Unit* unit) {
-    const Count n = next_++;
-    if (n >= count_ || stopped_) return false;
-    const Count block = n / job_.chunks() * job_.row_block;
-    *unit = {block, std::min(block + job_.row_block, job_.rows), n % job_.chunks()};
+    const size_t n = next_++;
+    if (n >= units_.size() || stopped_) return false;
+    *unit = units_[n];
     return true;
   }
 
   bool keep_going(bool ask) {
-    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(count_))) stopped_ = true;
+    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(units_.size())))
+      stopped_ = true;
     return !stopped_;
   }
 
   const Job& job_;
   const Settings& settings_;
-  const Count blocks_, count_;
-  std::atomic<Count> next_{0};
+  std::vector<Unit> units_;
+  double pairs_ = 0;
+  std::atomic<size_t> next_{0};
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;
-  std::exception_ptr failure_;
 };
 
 }  // namespace

@@ -24,9 +24,11 @@ struct Shape {
     spread
   } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
   int rows_per_thread, threads, lanes;
+  bool some = false;  // not all pairs, but those of ranges
 };
 TiledPlan tiled(const Plan& plan);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
+Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
 // The shapes a plan may run in, the one for many rows first.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings);

@@ -52,10 +52,17 @@ class CudaBackend : public Backend {
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled);
     const int multiprocessors = use_device(first().number()).multiprocessors;
+    const Blocks* ranges = data.pairs(plan.rows);
     const auto task_for = [&](Count rows_of_card) {
-      return Task{
-          plan, data,      settings,         choose_shape(plan, settings, rows_of_card, multiprocessors),
-          out,  row_begin, lanes.count() > 0};
+      const Shape shape = choose_shape(plan, settings, rows_of_card, multiprocessors);
+      // where there are ranges, blocks know by themselves whether there are lanes
+      return Task{plan,
+                  data,
+                  settings,
+                  ranges ? fitted(shape, *ranges) : shape,
+                  out,
+                  row_begin,
+                  !ranges && lanes.count() > 0};
     };
     if (cards_.size() == 1) {
       const Task task = task_for(rows.count());

@@ -18,9 +18,9 @@ struct Order {
 };
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  static std::map<std::array<long, 7>, const Kernels*> known;
-  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), shape.kind,
-                             shape.rows_per_thread, shape.threads, device}];
+  static std::map<std::array<long, 9>, const Kernels*> known;
+  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double,
+                             shape.kind, shape.rows_per_thread, shape.threads, shape.some, device}];
   if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
   return *k;
 }
@@ -130,12 +130,14 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   job.lanes = reinterpret_cast<const void*>(work.places.y.pointer() - size_t(lanes.begin * lane_bytes));
   job.lane_begin = lanes.begin, job.lane_end = lanes.end;
   job.chunk = slabs.chunk;
-  job.chunks = int(std::max<Count>(1, ceil_div(lanes.count(), slabs.chunk)));
+  const Count most_lanes = task.most_lanes(lanes.count());
+  job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
 
   const Count per_block = task.rows_of_block();
-  const double cost = double(std::max<Count>(lanes.count(), 1)) * (task.plan.pair_footprint + 1);
+  const double cost = double(std::max<Count>(most_lanes, 1)) * (task.plan.pair_footprint + 1);
   const Count filled = Count(kernels_->resident) * current_device().multiprocessors;
-  const Count slab = std::max<Count>(2 * filled, Count(5e12 / cost / double(per_block))) * per_block;
+  const Count most = std::max<Count>(2 * filled, Count(5e12 / cost / double(per_block)));
+  const Grid grid(task, rows, lanes, most);
 
   PairJob merging = job;
   bool merges = false;
@@ -147,16 +149,16 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     }
     merges = merging.chunks > 1 || merging.out;
     const bool at_once = merges && first && job.chunks <= merged_by_one && task.shape.kind != Shape::spread &&
-                         ceil_div(std::min(slab, rows.count()), per_block) <= Device::most_arrivals;
+                         std::min(most, grid.blocks()) <= Device::most_arrivals;
     if (at_once) job.arrivals = current_device().arrivals, merges = false;
   }
-  for (Count begin = 0; begin < rows.count(); begin += slab) {
-    merging.row_begin = job.row_begin = begin;
-    merging.row_end = job.row_end = std::min(begin + slab, rows.count());
-    launch(kernels_->pairs, unsigned(ceil_div(job.row_end - begin, per_block)), unsigned(job.chunks),
-           unsigned(task.shape.threads), &job);
+  for (Count block = 0; block < grid.blocks(); block += most) {
+    const Count end = std::min(block + most, grid.blocks());
+    grid.choose(job, block, end);
+    merging.row_begin = job.row_begin, merging.row_end = job.row_end;
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job);
     if (merges) merge_states(task, merging);
-    work.finished((job.row_end - begin) * std::max<Count>(lanes.count(), 1));
+    work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }
 }
 

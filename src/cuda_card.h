@@ -38,6 +38,27 @@ struct Task {
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
   Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+
+  const Blocks* ranges() const { return data.pairs(plan.rows); }
+  Count most_lanes(Count lanes) const;  // of so many, that a block meets
+  Count full_blocks(Count rows) const;  // that meet as many: they have as many pairs as so many rows
+};
+
+// The blocks of some rows, all of which meet some lanes; they are launched so many at most at a time.
+class Grid {
+ public:
+  Grid(const Task& task, Range rows, Range lanes, Count most);
+  Count blocks() const { return blocks_ ? Count(begins_.size()) : ceil_div(rows_, per_block_); }
+  void choose(PairJob& job, Count first, Count end) const;
+
+ private:
+  Count begin_of(Count block) const {
+    return block == blocks() ? rows_ : blocks_ ? begins_[size_t(block)] : block * per_block_;
+  }
+
+  Count per_block_, rows_;
+  std::vector<Count> begins_;  // where there are ranges: of the blocks
+  std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
 // What the kernels read of some rows and lanes.

@@ -71,14 +71,18 @@ std::string cuda_compiler() {
   }
 }
 
-// The CUDA text of the last reduction of a kernel.
+// The CUDA text of the last reduction of a kernel, of all pairs or of some.
 // [[Rcpp::export]]
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme,
+                        bool accumulate_double = false, bool some = false) {
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
+  settings.accumulate_double = accumulate_double;
   const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back());
-  return cuda::source(plan, settings, cuda::choose_shape(plan, settings, 1, 1));
+  cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
+  shape.some = some;
+  return cuda::source(plan, settings, shape);
 }
 
 // Compiles a text without a GPU: bytes of the binary.

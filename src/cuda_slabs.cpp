@@ -36,12 +36,13 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   const auto split = [&] {
     const Count kept = std::min(rows, filled * per_block) * kernels_->partial_bytes;  // bytes of a piece
     const Count waves = plan.reduction.k > 0 ? 1 : 8;  // a list is filled anew in each chunk
+    const Count most_lanes = task.most_lanes(slabs.lanes);
     const Count wanted =
-        std::min<Count>(waves * filled / ceil_div(rows, per_block), slabs.lanes / (2 * task.shape.lanes));
+        std::min<Count>(waves * filled / task.full_blocks(rows), most_lanes / (2 * task.shape.lanes));
     const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-    const Count of_tiles = ceil_div(ceil_div(slabs.lanes, pieces), task.shape.lanes) * task.shape.lanes;
+    const Count of_tiles = ceil_div(ceil_div(most_lanes, pieces), task.shape.lanes) * task.shape.lanes;
     slabs.chunk = std::max<Count>(1, of_tiles);
-    slabs.chunks = int(std::max<Count>(1, ceil_div(slabs.lanes, slabs.chunk)));
+    slabs.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
     const bool streams = slabs.lanes < lanes;
     const bool merges = to_states || streams || slabs.chunks > 1 || task.shape.kind == Shape::spread;
     slabs.states = merges ? slabs.chunks + streams : 0;  // those of the slabs before stand first

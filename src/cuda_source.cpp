@@ -66,12 +66,14 @@ class Writer {
     const int f = spread ? 1 : plan_.f_size, w = spread ? 1 : plan_.w == 0 ? 0 : plan_.w_size;
     const std::string row = "using Row = engines::" + engine(reduction_table()[plan_.reduction.row]) +
                             "<T, " + number(f) + ", " + number(w) + ", " +
-                            number(std::max(plan_.reduction.k, 1)) + ">;\n";
+                            number(std::max(plan_.reduction.k, 1)) +
+                            (settings_.single && settings_.accumulate_double ? ", double" : "") + ">;\n";
+    const std::string pairs = shape_.some ? ", SomePairs)\n" : ", AllPairs)\n";
     if (shape_.kind == Shape::narrow)
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape_.rows_per_thread) + ", " +
-             number(shape_.threads) + ")\n";
+             number(shape_.threads) + pairs;
     return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
-           number(shape_.lanes / 8) + ")\n";
+           number(shape_.lanes / 8) + pairs;
   }
 
   std::string operation(const Step& step) const { return "ops::" + op_row(step.op).name; }

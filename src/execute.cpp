@@ -45,15 +45,6 @@ void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Set
   for (int k = 0; k < size; ++k) out.data[k * out.entry] = totals[k].value();
 }
 
-bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
-  bool there = out.home != Home::host;
-  for (const Column& column : data.variables) there = there || column.home != Home::host;
-  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.m, data.n);
-  if (there && settings.where == Where::cpu)
-    throw std::invalid_argument("the CPU cannot reach data of the GPU");
-  return settings.where == Where::cuda;
-}
-
 }  // namespace
 
 Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations) {
@@ -67,6 +58,15 @@ bool worth_gpu(const Kernel& kernel, Count m, Count n) {
   double work = 0;
   for (const Plan& plan : kernel.plans) work += double(m) * double(n) * (plan.pair_footprint + 1);
   return work > 1e9 && cuda::available();
+}
+
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
+  bool there = out.home != Home::host;
+  for (const Column& column : data.variables) there = there || column.home != Home::host;
+  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.pair_count(), 1);
+  if (there && settings.where == Where::cpu)
+    throw std::invalid_argument("the CPU cannot reach data of the GPU");
+  return settings.where == Where::cuda;
 }
 
 Room Backend::keep(Count count) {

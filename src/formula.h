@@ -143,6 +143,7 @@ struct ReductionRow {
 };
 const std::vector<ReductionRow>& reduction_table();
 int find_reduction(const std::string& name, bool weighted);
+int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes
 
 // ---- the whole program (program.cpp)
 // -------------------------------------------------------------------------------

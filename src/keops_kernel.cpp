@@ -1,5 +1,6 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
 #include "gpu_matrix.h"
+#include "ranges.h"
 #include "watch.h"
 
 #include <chrono>
@@ -15,11 +16,14 @@ std::string count(Count n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-// An R vector or matrix as doubles, or a gpu_matrix, with its points counted. Keeps alive what it converted.
+// An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Keeps alive
+// what it converted.
 struct Input {
   Rcpp::NumericVector values;
   Column column;
   Count points;
+  Count batches = 1;
+  bool batched = false;  // an array of three dimensions
 };
 
 [[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
@@ -60,16 +64,38 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
     throw InputError("input",
                      "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
-  if (!Rf_isNull(dim) && Rf_length(dim) != 2)
-    throw InputError("dim", "`" + v.name + "` must be a matrix or a vector, not an array of " +
-                                std::to_string(Rf_length(dim)) + " dimensions");
+  const int dims = Rf_length(dim);
+  if (dims != 0 && dims != 2 && dims != 3)
+    throw InputError("dim", "`" + v.name +
+                                "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
+                                "not of " +
+                                std::to_string(dims));
   Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
   input.column.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const bool matrix = !Rf_isNull(dim);
-  const Count nrow = matrix ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
-  const Count ncol = matrix ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  const Count nrow = dims ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
+  const Count ncol = dims ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  if (dims == 3) {
+    input.batched = true;
+    input.batches = INTEGER(dim)[2];
+    input.column.batch = input.batches == 1 ? 0 : nrow * ncol;
+  }
   return as_points(v, input, nrow, ncol, points_are_columns);
+}
+
+// Arrays of one batch serve all the batches of the others.
+Count common_batches(const Program& program, const std::vector<Input>& inputs) {
+  int first = -1;
+  for (int n = 0; n < int(inputs.size()); ++n) {
+    if (inputs[n].batches == 1) continue;
+    if (first < 0) first = n;
+    if (inputs[n].batches != inputs[first].batches)
+      throw InputError("dim", "all variables must have the same number of batches, or one: `" +
+                                  program.variables[first].name + "` has " +
+                                  std::to_string(inputs[first].batches) + ", `" + program.variables[n].name +
+                                  "` has " + std::to_string(inputs[n].batches));
+  }
+  return first < 0 ? 1 : inputs[first].batches;
 }
 
 // All variables of an axis must have the same number of points; an axis without variables has one.
@@ -88,47 +114,54 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
   return first < 0 ? 1 : inputs[first].points;
 }
 
-// What a call reads, checked, and the shape of its result.
+// All that R hands over for one computation, checked, and the shape of its result.
 struct Call {
-  std::vector<Input> inputs;
-  Data data;
-  Count nrow, ncol, entry, row;
-
-  Call(const Kernel& kernel, const Rcpp::List& input, bool points_are_columns) {
+  Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
+       bool points_are_columns) {
     const Program& program = kernel.program;
     const Reduction& result = program.graph.reductions[program.result];
     for (size_t n = 0; n < program.variables.size(); ++n) {
       inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
       data.variables.push_back(inputs.back().column);
+      batched = batched || inputs.back().batched;
     }
     data.m = common_points(program, inputs, axis_i);
     data.n = common_points(program, inputs, axis_j);
-    const Count points = result.axes() == none ? 1 : data.length(result.axes()), size = result.size;
+    batches = common_batches(program, inputs);
+    const Count size = result.size;
+    points = result.axes() == none ? 1 : data.length(result.axes());
     nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
     entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+    if (ranges.isNull()) return;
+    some = std::make_unique<Ranges>(Rcpp::List(ranges), data.m, data.n);
+    data.ranges[0] = &some->by_i, data.ranges[1] = &some->by_j;
   }
   Target target(const cuda::Matrix& out) const {
     return {out.doubles(), entry, row, Home::device_double, out.device};
   }
+  Target target(Rcpp::NumericVector& out) const {
+    return {out.begin(), entry, row, Home::host, 0, nrow * ncol};
+  }
+
+  std::vector<Input> inputs;
+  Data data;
+  Count batches;
+  bool batched = false;  // by an array, be it of a single batch
+  std::unique_ptr<Ranges> some;
+  Count points, nrow, ncol, entry, row;
 };
 
-// Indices come from the engine as numbers from 1, with 0 for none. KMin_ArgKMin and the like hold them in
-// their last half.
-int first_index_column(const ReductionRow& row, int size) {
-  if (row.name.rfind("Arg", 0) == 0) return 0;
-  return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
-}
-
-SEXP mark_missing(Rcpp::NumericMatrix result, int first, Count largest, bool transposed) {
-  const int size = transposed ? result.nrow() : result.ncol();
-  const int points = transposed ? result.ncol() : result.nrow();
-  for (int k = first; k < size; ++k)
-    for (int n = 0; n < points; ++n) {
-      double& index = transposed ? result(k, n) : result(n, k);
-      if (index == 0) index = NA_REAL;
-    }
-  if (first == 0 && largest < INT_MAX) return Rcpp::as<Rcpp::IntegerMatrix>(result);
-  return result;
+// Positions come from the engine as numbers from 1, with 0 for none.
+SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
+  const int first = first_position(reduction_table()[result.row], result.size);
+  for (Count batch = 0; batch < call.batches; ++batch)
+    for (int k = first; k < result.size; ++k)
+      for (Count n = 0; n < call.points; ++n) {
+        double& position = out[batch * call.nrow * call.ncol + k * call.entry + n * call.row];
+        if (position == 0) position = NA_REAL;
+      }
+  const bool integers = first == 0 && call.data.length(result.over == axis_i ? axis_i : axis_j) < INT_MAX;
+  return integers ? SEXP(Rcpp::as<Rcpp::IntegerVector>(out)) : SEXP(out);
 }
 
 }  // namespace
@@ -174,14 +207,18 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
 }
 
 // [[Rcpp::export(rng = false)]]
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, bool stay,
-                bool single, int scheme, int where, std::vector<int> devices, int threads, std::string isa,
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
+                Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,
+                int where, std::vector<int> devices, int threads, std::string isa,
                 Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
     read_memory_limit();
-    const Call call(*kernel, input, points_are_columns);
+    const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->program.graph.reductions[kernel->program.result];
-    const Settings settings{Where(where), single, SumScheme(scheme), threads, isa, watch(progress), devices};
+    const Settings settings{Where(where), single, SumScheme(scheme), accumulate_double,
+                            threads,      isa,    watch(progress),   devices};
+    if (stay && call.batched)
+      throw InputError("input", "`output = \"gpu\"` gives a matrix: it takes no batches");
     if (stay && result.axes() != none) {
       auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, devices.front());
       execute(*kernel, call.data, settings, call.target(*out));
@@ -189,12 +226,13 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
       cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
-    Rcpp::NumericMatrix out{int(call.nrow), int(call.ncol)};
-    execute(*kernel, call.data, settings, {out.begin(), call.entry, call.row});
-    if (stay) return gpu_upload(out, false, devices.front());  // a sum over both axes ends on the host
-    const int first = first_index_column(reduction_table()[result.row], result.size);
-    return mark_missing(out, first, call.data.length(result.over == axis_i ? axis_i : axis_j),
-                        points_are_columns);
+    Rcpp::NumericVector out(R_xlen_t(call.nrow * call.ncol * call.batches));
+    out.attr("dim") = call.batched ? Rcpp::IntegerVector::create(call.nrow, call.ncol, call.batches)
+                                   : Rcpp::IntegerVector::create(call.nrow, call.ncol);
+    execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
+    // a sum over both axes ends on the host
+    if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());
+    return mark_missing(out, call, result);
   });
 }
 
@@ -205,9 +243,9 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
                                        int scheme, std::vector<int> devices, int calls) {
   return guard([&] {
     using Clock = std::chrono::steady_clock;
-    const Call call(*kernel, input, false);
+    const Call call(*kernel, input, R_NilValue, false);
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
-    Settings settings{Where::cuda, single, SumScheme(scheme), 1, "", watch(R_NilValue), devices};
+    Settings settings{Where::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
     const auto once = [&] {
       execute(*kernel, call.data, settings, call.target(out));
       cuda::use_device(out.device);

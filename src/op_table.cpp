@@ -159,4 +159,10 @@ int find_reduction(const std::string& name, bool weighted) {
   return -1;
 }
 
+// KMin_ArgKMin and the like hold them in their last half.
+int first_position(const ReductionRow& row, int size) {
+  if (row.name.rfind("Arg", 0) == 0) return 0;
+  return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
+}
+
 }  // namespace kernops

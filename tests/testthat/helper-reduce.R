@@ -37,13 +37,25 @@ log_sum_exp <- function(v, w) {
 # Places beyond the last term hold Inf; a NaN of the data stays.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
-# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight.
-oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL) {
+# Positions, where the reduction gives any, are those among the terms.
+name_terms <- function(value, reduction, terms) {
+  places <- if (startsWith(reduction, "Arg")) seq_along(value) else
+    if (grepl("_Arg", reduction)) seq_along(value) > length(value) / 2 else 0
+  replace(value, places, terms[value[places]])
+}
+
+# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight, and
+# there[i, j] says which pairs there are.
+oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL,
+                          there = matrix(TRUE, nrow(x), nrow(y))) {
   pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)
-  terms <- if (axis == 1) nrow(y) else nrow(x)
   width <- \(g) length(g(x[1, ], y[1, ], p))
-  along <- \(g, row) vapply(seq_len(terms), \(term) as.numeric(pair(g, row, term)), numeric(width(g)))
-  values <- \(g, row) matrix(along(g, row), ncol = width(g), byrow = TRUE)
-  reduce <- \(row) oracle_reductions[[reduction]](values(f, row), if (!is.null(w)) values(w, row), K)
+  along <- \(g, row, terms) vapply(terms, \(term) as.numeric(pair(g, row, term)), numeric(width(g)))
+  values <- \(g, row, terms) matrix(along(g, row, terms), ncol = width(g), byrow = TRUE)
+  reduce <- function(row) {
+    terms <- which(if (axis == 1) there[row, ] else there[, row])
+    weights <- if (!is.null(w)) values(w, row, terms)
+    name_terms(oracle_reductions[[reduction]](values(f, row, terms), weights, K), reduction, terms)
+  }
   do.call(rbind, lapply(seq_len(if (axis == 1) nrow(x) else nrow(y)), reduce))
 }

@@ -45,12 +45,12 @@ test_that("every backend: softmax, range, weights, formulas, integers", {
     near <- \(actual, expected) expect_equal(c(actual), c(expected), tolerance = 1e-12, label = backend)
     reduce <- \(x, ..., lengths) seg_reduce(x, lengths = lengths, ..., backend = backend)
     for (at in split(seq_along(x), keys)) near(sum(seg_softmax(x, g = keys, backend = backend)[at]), 1)
-    softmax <- seg_softmax(x, lengths = lengths, alpha = 2, backend = backend)
+    softmax <- seg_softmax(x, lengths = lengths, backend = backend)
     for (at in positions) {
-      e <- exp(2 * (x[at] - max(x[at], -Inf)))
+      e <- exp(x[at] - max(x[at], -Inf))
       near(softmax[at], e / sum(e))
     }
-    with_tile(8, near(seg_softmax(x, lengths = lengths, alpha = 2, backend = backend), softmax))
+    with_tile(8, near(seg_softmax(x, lengths = lengths, backend = backend), softmax))
     expect_identical(seg_softmax(c(-Inf, -Inf, 1, Inf), lengths = c(2, 2), backend = backend), rep(NaN, 4))
     range <- reduce(x, lengths = lengths, op = "range")
     for (end in c("min", "max")) expect_identical(range[, end], oracle_reduce_segments(x, end, positions))

@@ -72,7 +72,7 @@ test_mistakes("kernops_input_error", alist(
   `data frame with text` = with_x(data.frame(letters[1:4], 1, 2))
 ))
 test_mistakes("kernops_dim_error", alist(
-  `three dimensions` = with_x(array(1, c(4, 3, 2))),
+  `four dimensions` = with_x(array(1, c(4, 3, 2, 1))),
   `too few columns` = with_x(matrix(1, 4, 2)),
   `points in columns` = with_x(matrix(1, 3, 4)),
   `points in rows, said to be in columns` = weighted(good, inner_dim = "row"),

@@ -163,4 +163,32 @@ test_that("the sum schemes are as accurate as they promise", {
   expect_lte(rounding, 2 * .Machine$double.eps)
 })
 
+test_that("sums of float32 terms in float64 have all their digits", {
+  withr::local_seed(4)
+  single <- \(x) readBin(writeBin(x, raw(), size = 4), "double", length(x), size = 4)
+  y <- single(rnorm(3e5) * 10^runif(3e5, -3, 3))
+  args <- c("x = Vi(1)", "y = Vj(1)")
+  for (n in c(1, 5, 130, 3e5)) for (scheme in c("direct_sum", "block_sum", "kahan_scheme")) {
+    for_each_backend(function(kernel, precision) {
+      op <- kernel("Sum_Reduction(x * y, 1)", args, sum_scheme = scheme, accumulator = "float64")
+      value <- op(list(rep(1, 3), y[seq_len(n)]))
+      expect_lte(max(abs(value - sum(y[seq_len(n)]))) / sum(abs(y[seq_len(n)])), 1e-14)
+    })
+  }
+})
+
+test_that("LogSumExp and SumSoftMaxWeight may be summed in float64, too", {
+  withr::local_seed(5)
+  y <- rep(1, 1e5) # so that all terms are exact
+  w <- round(uniform(1e5) * 2^20) / 2^20
+  args <- c("x = Vi(1)", "y = Vj(1)", "w = Vj(1)")
+  for_each_backend(function(kernel, precision) {
+    reduce <- \(name) kernel(paste0(name, "_Reduction(x * y, w, 1)"), args, accumulator = "float64")(list(1, y, w))
+    expect_equal(drop(reduce("SumSoftMaxWeight")), mean(w), tolerance = 1e-12)
+    w <- abs(w)
+    expect_equal(drop(reduce("LogSumExp")), 1 + log(sum(w)), tolerance = 1e-12)
+  })
+})
+
+test_mistakes("kernops_input_error", alist(`unknown accumulator` = reduce("Sum", 1, accumulator = "float16")))
 test_mistakes("kernops_input_error", alist(`unknown sum scheme` = reduce("Sum", 1, sum_scheme = "no_scheme")))

@@ -2,6 +2,7 @@
 //
 //   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
 //   merge(o): o joins, its indices come later   finish(out, stride): the results
+//   adopt(j): j is the first of the indices added
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/values.cuh>
@@ -10,11 +11,11 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
-template <class T, class R, int F, int W> struct EntrywiseRow {
+template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
   static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
-  State<R, T, int> s[F];
+  State<R, A, int> s[F];
 
   KERNOPS_FN void start() {
     KERNOPS_UNROLL
@@ -25,18 +26,24 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
       KERNOPS_UNROLL
-      for (int k = 0; k < F; ++k) R::add(s[k], W ? f[u][k] * w[u][k] : f[u][k], j + u);
+      for (int k = 0; k < F; ++k) R::add(s[k], A(W ? f[u][k] * w[u][k] : f[u][k]), j + u);
     }
   }
   KERNOPS_FN void settle() {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::settle(s[k]);
   }
+  // Where nothing has beaten infinity, all are equally infinite: the first.
+  KERNOPS_FN void adopt(int first) {
+    KERNOPS_UNROLL
+    for (int k = 0; k < F; ++k)
+      if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
+  }
   KERNOPS_FN void absorb(const EntrywiseRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
   }
-  KERNOPS_FN void scale(T factor) {  // sums only
+  KERNOPS_FN void scale(A factor) {  // sums only
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k) KERNOPS_UNROLL
     for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
@@ -57,18 +64,18 @@ template <class T, class R, int F, int W> struct EntrywiseRow {
 
 // Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
 // exponential per pair.
-template <class T, int W, bool softmax> struct ShiftedExpRow {
+template <class T, int W, bool softmax, class A> struct ShiftedExpRow {
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
   T shift;
-  State<BlockSum, T, int> mass[1], s[W];
+  State<BlockSum, A, int> mass[1], s[W];
 
   static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
-  KERNOPS_FN static void scale(State<BlockSum, T, int>& sum, T factor) {
+  KERNOPS_FN static void scale(State<BlockSum, A, int>& sum, A factor) {
     sum.v[0] *= factor, sum.v[1] *= factor, sum.v[2] *= factor;
   }
   KERNOPS_FN void rescale(T highest) {
     if (!(highest > shift)) return;
-    const T factor = exp2(shift - highest);
+    const A factor = exp2(A(shift) - A(highest));
     shift = highest;
     scale(mass[0], factor);
     KERNOPS_UNROLL
@@ -102,6 +109,7 @@ template <class T, int W, bool softmax> struct ShiftedExpRow {
     KERNOPS_UNROLL
     for (int k = 0; k < W; ++k) BlockSum::settle(s[k]);
   }
+  KERNOPS_FN void adopt(int) {}
   KERNOPS_FN void merge(ShiftedExpRow o) {
     const T highest = max(shift, o.shift);
     rescale(highest);
@@ -156,6 +164,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
         if (u < n) insert(T(sign) * f[u][k], index + u, k);
   }
   KERNOPS_FN void settle() {}
+  KERNOPS_FN void adopt(int) {}
   KERNOPS_FN void merge(const KExtremeRow& o) {
     KERNOPS_UNROLL
     for (int k = 0; k < F; ++k)
@@ -173,31 +182,31 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   }
 };
 
-// The engines that reductions.def names: of numbers T, F entries reduced, W weights (0 for none), K kept.
+// The engines that reductions.def names: of numbers T, F entries reduced, W weights (0 for none), K kept, sums of type A.
 namespace engines {
-template <class T, int F, int W, int K> using Sum = EntrywiseRow<T, BlockSum, F, W>;
-template <class T, int F, int W, int K> using DirectSum = EntrywiseRow<T, kernops::DirectSum, F, W>;
-template <class T, int F, int W, int K> using KahanSum = EntrywiseRow<T, kernops::KahanSum, F, W>;
-template <class T, int F, int W, int K> using LogSumExp = ShiftedExpRow<T, W ? W : 1, false>;
-template <class T, int F, int W, int K> using SoftMax = ShiftedExpRow<T, W, true>;
-template <class T, int F, int W, int K> using Min = EntrywiseRow<T, Extreme<1>, F, 0>;
-template <class T, int F, int W, int K> using Max = EntrywiseRow<T, Extreme<-1>, F, 0>;
-template <class T, int F, int W, int K> using ArgMin = EntrywiseRow<T, ExtremeAt<1, 1, 1>, F, 0>;
-template <class T, int F, int W, int K> using ArgMax = EntrywiseRow<T, ExtremeAt<-1, 1, 1>, F, 0>;
-template <class T, int F, int W, int K> using MinArgMin = EntrywiseRow<T, ExtremeAt<1, 0, 1>, F, 0>;
-template <class T, int F, int W, int K> using MaxArgMax = EntrywiseRow<T, ExtremeAt<-1, 0, 1>, F, 0>;
-template <class T, int F, int W, int K> using KMin = KExtremeRow<T, F, K, 1, 0, 0>;
-template <class T, int F, int W, int K> using ArgKMin = KExtremeRow<T, F, K, 1, 1, 1>;
-template <class T, int F, int W, int K> using KMinArgKMin = KExtremeRow<T, F, K, 1, 0, 1>;
-template <class T, int F, int W, int K> using KMax = KExtremeRow<T, F, K, -1, 0, 0>;
-template <class T, int F, int W, int K> using ArgKMax = KExtremeRow<T, F, K, -1, 1, 1>;
-template <class T, int F, int W, int K> using KMaxArgKMax = KExtremeRow<T, F, K, -1, 0, 1>;
-template <class T, int F, int W, int K> using Prod = EntrywiseRow<T, Product, F, 0>;
-template <class T, int F, int W, int K> using Mean = EntrywiseRow<T, kernops::Mean, F, 0>;
-template <class T, int F, int W, int K> using Var = EntrywiseRow<T, Variance, F, 0>;
-template <class T, int F, int W, int K> using Any = EntrywiseRow<T, kernops::Any, F, 0>;
-template <class T, int F, int W, int K> using All = EntrywiseRow<T, kernops::All, F, 0>;
-template <class T, int F, int W, int K> using Count = EntrywiseRow<T, CountAll, F, 0>;
+template <class T, int F, int W, int K, class A = T> using Sum = EntrywiseRow<T, BlockSum, F, W, A>;
+template <class T, int F, int W, int K, class A = T> using DirectSum = EntrywiseRow<T, kernops::DirectSum, F, W, A>;
+template <class T, int F, int W, int K, class A = T> using KahanSum = EntrywiseRow<T, kernops::KahanSum, F, W, A>;
+template <class T, int F, int W, int K, class A = T> using LogSumExp = ShiftedExpRow<T, W ? W : 1, false, A>;
+template <class T, int F, int W, int K, class A = T> using SoftMax = ShiftedExpRow<T, W, true, A>;
+template <class T, int F, int W, int K, class A = T> using Min = EntrywiseRow<T, Extreme<1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Max = EntrywiseRow<T, Extreme<-1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using ArgMin = EntrywiseRow<T, ExtremeAt<1, 1, 1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using ArgMax = EntrywiseRow<T, ExtremeAt<-1, 1, 1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using MinArgMin = EntrywiseRow<T, ExtremeAt<1, 0, 1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using MaxArgMax = EntrywiseRow<T, ExtremeAt<-1, 0, 1>, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using KMin = KExtremeRow<T, F, K, 1, 0, 0>;
+template <class T, int F, int W, int K, class A = T> using ArgKMin = KExtremeRow<T, F, K, 1, 1, 1>;
+template <class T, int F, int W, int K, class A = T> using KMinArgKMin = KExtremeRow<T, F, K, 1, 0, 1>;
+template <class T, int F, int W, int K, class A = T> using KMax = KExtremeRow<T, F, K, -1, 0, 0>;
+template <class T, int F, int W, int K, class A = T> using ArgKMax = KExtremeRow<T, F, K, -1, 1, 1>;
+template <class T, int F, int W, int K, class A = T> using KMaxArgKMax = KExtremeRow<T, F, K, -1, 0, 1>;
+template <class T, int F, int W, int K, class A = T> using Prod = EntrywiseRow<T, Product, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Mean = EntrywiseRow<T, kernops::Mean, F, 0, A>;
+template <class T, int F, int W, int K, class A = T> using Var = EntrywiseRow<T, Variance, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Any = EntrywiseRow<T, kernops::Any, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using All = EntrywiseRow<T, kernops::All, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Count = EntrywiseRow<T, CountAll, F, 0, A>;
 }  // namespace engines
 
 }  // namespace KERNOPS_ISA

@@ -3,7 +3,7 @@
 //   ShiftedExp     sums of exp(f - max f) * w, the maximum taken a tile at a time: one exp per pair
 //   KExtreme       sorted lists of the K smallest, or largest
 // Each keeps a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes
-// the result.
+// the result. T is the type of the terms, A that of their sums.
 #pragma once
 #include <kernops/job.h>
 #include <kernops/reductions.h>
@@ -18,10 +18,11 @@ struct TileLanes {
   Count first, base;
 };
 
-template <class T, class R> struct Entrywise {
+template <class T, class R, class A = T> struct Entrywise {
   using V = Pack<T>;
-  using Lanes = State<R, V, IntPack<T>>;
-  using Partial = State<R, T, Count>;
+  using Sum = typename PackOf<T, A>::type;
+  using Lanes = State<R, Sum, IntPack<T>>;
+  using Partial = State<R, A, Count>;
 
   static int entries(const Job& job) { return job.f_size; }
   static std::size_t state_bytes(const Job& job) { return entries(job) * sizeof(Lanes); }
@@ -31,14 +32,16 @@ template <class T, class R> struct Entrywise {
     for (int k = 0; k < entries(job); ++k) R::start(reinterpret_cast<Lanes*>(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile,
-                  T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w,
+                  const TileLanes& tile, T*) {
     const auto plain = [&](int lane, int k) { return LaneView<T>(f, lane)[k]; };
     const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {
       Lanes& s = reinterpret_cast<Lanes*>(state)[k];
-      if (job.w == 0) add_entry(s, plain, k, tile);
-      else add_entry(s, weighted, k, tile);
+      if (job.w == 0)
+        add_entry(s, plain, k, tile);
+      else
+        add_entry(s, weighted, k, tile);
     }
   }
 
@@ -51,11 +54,11 @@ template <class T, class R> struct Entrywise {
     IntPack<T> j = IntPack<T>::iota() + IntPack<T>(tile.first);
     int lane = 0;
     for (; lane + ways * W <= tile.count; lane += ways * W)
-      for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W)) R::add(s[u], value(lane + u * W, k), j);
-    for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W)) R::add(s[0], value(lane, k), j);
+      for (int u = 0; u < ways; ++u, j = j + IntPack<T>(W)) R::add(s[u], Sum(value(lane + u * W, k)), j);
+    for (; lane + W <= tile.count; lane += W, j = j + IntPack<T>(W)) R::add(s[0], Sum(value(lane, k)), j);
     if (lane < tile.count) {
       const auto inside = IntPack<T>::iota() < IntPack<T>(tile.count - lane);
-      add_where<R>(inside, s[0], value(lane, k), j);
+      add_where<R>(inside, s[0], Sum(value(lane, k)), j);
     }
     for (int u = 1; u < ways; ++u) R::merge(s[0], s[u]);
     R::settle(s[0]);
@@ -84,33 +87,35 @@ template <class T, class R> struct Entrywise {
       R::merge(reinterpret_cast<Partial*>(into)[k], reinterpret_cast<const Partial*>(other)[k]);
   }
 
-  static void finish(const Job& job, const char* partial, double* out) {
+  static void finish(const Job& job, const char* partial, bool any, double* out) {
     for (int k = 0; k < entries(job); ++k) {
       Partial s = reinterpret_cast<const Partial*>(partial)[k];
-      if (R::indices > 0 && s.j[0] < 0 && job.lanes > 0) s.j[0] = 0;  // all are equally infinite: the first
+      if (R::indices > 0 && s.j[0] < 0 && any) s.j[0] = 0;  // all are equally infinite: the first
       for (int n = 0; n < R::outputs; ++n) out[(n * entries(job) + k) * job.out_entry] = R::finish(s, n);
     }
   }
 };
 
 // max f, the sum of exp(f - max f), and for each entry of w the sum of exp(f - max f) * w.
-template <class T, bool softmax> struct ShiftedExp {
+template <class T, bool softmax, class A = T> struct ShiftedExp {
   using V = Pack<T>;
-  using Sums = Entrywise<T, BlockSum>;
+  using Sums = Entrywise<T, BlockSum, A>;
+  using Sum = typename Sums::Sum;
   using Lanes = typename Sums::Lanes;
   struct Partial {
     T shift;
-    State<BlockSum, T, Count> sums[1];
+    State<BlockSum, A, Count> sums[1];
   };
 
   static int sums(const Job& job) { return job.w_size + 1; }
   static std::size_t state_bytes(const Job& job) { return sizeof(Lanes) * (sums(job) + 1); }
   static std::size_t partial_bytes(const Job& job) {
-    return sizeof(Partial) + job.w_size * sizeof(State<BlockSum, T, Count>);
+    return sizeof(Partial) + job.w_size * sizeof(State<BlockSum, A, Count>);
   }
   static T& shift(char* state) { return *reinterpret_cast<T*>(state); }
   static Lanes* lanes(char* state) { return reinterpret_cast<Lanes*>(state) + 1; }
   static T lowest() { return sizeof(T) == 8 ? T(-1.7976931348623157e308) : T(-3.4028234663852886e38); }
+  static A fading(T shift, T highest) { return shift == highest ? A(1) : exp(A(shift) - A(highest)); }
   template <class S, class X> static void scale(S& sum, X factor) {
     for (auto& value : sum.v) value = value * factor;
   }
@@ -141,7 +146,7 @@ template <class T, bool softmax> struct ShiftedExp {
         if (k > 0) term = term * LaneView<T>(w, lane)[k - 1];
         if (lane + W > tile.count)
           term = select(IntPack<T>::iota() < IntPack<T>(tile.count - lane), term, V(0));
-        BlockSum::add(s, term, 0);
+        BlockSum::add(s, Sum(term), 0);
       }
       BlockSum::settle(s);
       lanes(state)[k] = s;
@@ -150,7 +155,7 @@ template <class T, bool softmax> struct ShiftedExp {
 
   static void rescale(const Job& job, char* state, T highest) {
     if (highest == shift(state)) return;
-    const V factor = exp(V(shift(state)) - V(highest));
+    const Sum factor = fading(shift(state), highest);
     for (int k = 0; k < sums(job); ++k) scale(lanes(state)[k], factor);
     shift(state) = highest;
   }
@@ -168,8 +173,7 @@ template <class T, bool softmax> struct ShiftedExp {
     Partial &a = *reinterpret_cast<Partial*>(into), b = *reinterpret_cast<const Partial*>(other);
     const auto* b_sums = reinterpret_cast<const Partial*>(other)->sums;
     const T highest = max(a.shift, b.shift);
-    const T scale_a = a.shift == highest ? T(1) : T(exp(a.shift - highest)),
-            scale_b = b.shift == highest ? T(1) : T(exp(b.shift - highest));
+    const A scale_a = fading(a.shift, highest), scale_b = fading(b.shift, highest);
     for (int k = 0; k < sums(job); ++k) {
       auto term = b_sums[k];
       scale(a.sums[k], scale_a);
@@ -179,7 +183,7 @@ template <class T, bool softmax> struct ShiftedExp {
     a.shift = highest;
   }
 
-  static void finish(const Job& job, const char* partial, double* out) {
+  static void finish(const Job& job, const char* partial, bool, double* out) {
     const Partial& all = *reinterpret_cast<const Partial*>(partial);
     const double mass = BlockSum::finish(all.sums[0], 0);
     for (int k = 0; k < job.w_size; ++k) {
@@ -248,7 +252,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
     }
   }
 
-  static void finish(const Job& job, const char* partial, double* out) {
+  static void finish(const Job& job, const char* partial, bool, double* out) {
     const int block = job.k * job.f_size;
     for (int k = 0; k < job.f_size; ++k) {
       const List& from = list(job, partial, k);

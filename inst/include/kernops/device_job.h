@@ -1,6 +1,6 @@
 // What the host hands to the kernels of the .cuh files: plain structs, the same for both.
 #pragma once
-#include <kernops/portable.h>
+#include <kernops/blocks.h>
 
 namespace kernops {
 
@@ -54,6 +54,8 @@ struct PairJob {
   int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
   double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
   long long out_entry, out_row;
+  const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
+  const Interval* intervals;
 };
 
 // Rows and columns of a matrix, by positions from 1 (matrix.cuh).

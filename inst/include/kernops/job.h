@@ -1,14 +1,13 @@
 // One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different
 // instruction sets shares nothing but this.
 #pragma once
+#include <kernops/blocks.h>
 #include <kernops/tape.h>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace kernops {
-
-using Count = std::int64_t;
 
 // Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1
 // instead.
@@ -33,20 +32,26 @@ struct Job {
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
-  Count rows, lanes;
+  bool accumulate_double;  // sums of floats are doubles
+  Count rows, lanes;       // lanes: the most that a row meets
+  const RowBlock* blocks;  // of all rows, in order
+  Count block_count;
+  const Interval* intervals;
   int tile;        // lanes of a tile
   int row_block;   // rows that share the tile in the first-level cache
   Count chunk;     // lanes that are reduced in one go; a function of the sizes alone, so that results are too
   char* partials;  // where there are several chunks: the states to merge, row by row
   double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
+  int positions, size;  // which entries of the result are positions of lanes, from 1: positions .. size - 1
 
   Count chunks() const { return lanes == 0 ? 1 : (lanes + chunk - 1) / chunk; }
 };
 
-// A share of the work: some rows, one chunk of lanes.
+// A share of the work: some rows of a block, one chunk of its lanes.
 struct Unit {
   Count row_begin, row_end, chunk;
+  const RowBlock* block;
 };
 
 // Hands out the units, false when there are none left; keep_going is asked before each tile.

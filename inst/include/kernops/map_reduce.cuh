@@ -101,10 +101,59 @@ template <class Formula> __device__ typename Formula::T shared_factor(const Pair
   return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
 }
 
+// What a block of threads reduces: the first of its rows, the end of them, and one run of lanes after another. Here,
+// all pairs are there.
+struct AllPairs {
+  long long first, row_end, begin, end;
+
+  __device__ AllPairs(const PairJob& job, int rows) {
+    first = job.row_begin + blockIdx.x * (long long)rows, row_end = job.row_end;
+    begin = job.lane_begin + blockIdx.y * job.chunk;
+    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
+  }
+  __device__ bool any() const { return begin < end; }
+  __device__ bool last() const { return true; }
+  __device__ bool next() { return false; }
+  template <class Row> __device__ void complete(Row&) const {}
+};
+
+// Here, the lanes of some intervals; a chunk counts them as if they stood side by side.
+struct SomePairs {
+  long long first, row_end, begin, end;
+  const Interval* interval;
+  long long number, end_number;  // of the lanes to come
+  int first_lane;                // of the chunk, -1 where there is none
+
+  __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_lane(-1) {
+    const RowBlock& block = job.blocks[blockIdx.x];
+    first = block.begin, row_end = block.end;
+    number = blockIdx.y * job.chunk;
+    end_number = number + job.chunk < block.lanes ? number + job.chunk : block.lanes;
+    if (number >= end_number) return;
+    interval = find_interval(job.intervals, block, number);
+    next();
+    first_lane = int(begin);
+  }
+  __device__ bool next() {
+    if (number >= end_number) return false;
+    begin = interval->begin + number - interval->before;
+    end = interval->end - begin < end_number - number ? interval->end : begin + end_number - number;
+    number += end - begin;
+    ++interval;
+    return true;
+  }
+  __device__ bool any() const { return first_lane >= 0; }
+  __device__ bool last() const { return number >= end_number; }
+  template <class Row> __device__ void complete(Row& state) const {
+    if (any()) state.adopt(first_lane);
+  }
+};
+
 // What a block knows of a row: the result, or a part of it.
-template <class Formula, class Row> __device__ void hand_over(const PairJob& job, long long row, Row& state) {
+template <class Formula, class Row>
+__device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_lanes) {
   if constexpr (Formula::factor >= 0)
-    if (job.lane_begin + blockIdx.y * job.chunk < job.lane_end) state.scale(shared_factor<Formula>(job, row));
+    if (any_lanes) state.scale(shared_factor<Formula>(job, row));
   if (!job.partials) finish(job, row, state);
   else static_cast<Row*>(job.partials)[blockIdx.y * job.partial_rows + row] = state;
 }
@@ -162,17 +211,18 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
-template <class Formula, class Row, int R, int threads> __device__ void map_reduce(const PairJob& job) {
+template <class Formula, class Row, int R, int threads, class Share> __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane), tile = threads;
   __shared__ alignas(16) T lanes[tile * lane_stride];
 
   const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
-  const long long first = job.row_begin + blockIdx.x * (long long)(threads * R) + threadIdx.x;
+  Share share(job, threads * R);
+  const long long first = share.first + threadIdx.x;
   const auto row_item = [&](int r) {
     const long long row = first + r * threads;
-    return static_cast<const T*>(job.rows) + (row < job.row_end ? row : job.row_begin) * row_stride;
+    return static_cast<const T*>(job.rows) + (row < share.row_end ? row : share.first) * row_stride;
   };
   Vec<T, Near::row> x[R];
   Row state[R];
@@ -184,36 +234,37 @@ template <class Formula, class Row, int R, int threads> __device__ void map_redu
     state[r].start();
   }
 
-  const long long begin = job.lane_begin + blockIdx.y * job.chunk;
-  const long long end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
-  for (long long lane = begin; lane < end; lane += tile) {
-    const int count = end - lane < tile ? int(end - lane) : tile;
-    const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
-    bool near = rows_near;
-    __syncthreads();
-    for (int n = threadIdx.x; n < count * lane_stride; n += threads) {
-      lanes[n] = from[n];
-      if (Formula::expands && n % lane_stride == 0) near = near && is_near(lanes[n]);
-    }
-    if (__syncthreads_and(near || !Formula::expands)) {
-      meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
-    } else if constexpr (Formula::expands) {
-      Vec<T, Formula::row> exact[R];
+  do {
+    for (long long lane = share.begin; lane < share.end; lane += tile) {
+      const int count = share.end - lane < tile ? int(share.end - lane) : tile;
+      const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
+      bool near = rows_near;
+      __syncthreads();
+      for (int n = threadIdx.x; n < count * lane_stride; n += threads) {
+        lanes[n] = from[n];
+        if (Formula::expands && n % lane_stride == 0) near = near && is_near(lanes[n]);
+      }
+      if (__syncthreads_and(near || !Formula::expands)) {
+        meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
+      } else if constexpr (Formula::expands) {
+        Vec<T, Formula::row> exact[R];
+        KERNOPS_UNROLL
+        for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
+        meet<Formula>(once_values, exact, state, lanes, lane_stride, int(lane), count);
+      }
       KERNOPS_UNROLL
-      for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
-      meet<Formula>(once_values, exact, state, lanes, lane_stride, int(lane), count);
+      for (int r = 0; r < R; ++r) state[r].settle();
     }
-    KERNOPS_UNROLL
-    for (int r = 0; r < R; ++r) state[r].settle();
-  }
+  } while (share.next());
 
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    if (row < job.row_end) hand_over<Formula>(job, row, state[r]);
+    share.complete(state[r]);
+    if (row < share.row_end) hand_over<Formula>(job, row, state[r], share.any());
   }
-  const long long block_begin = first - threadIdx.x, block_end = block_begin + threads * R;
-  merge_if_last<Row>(job, block_begin, block_end < job.row_end ? block_end : job.row_end);
+  const long long block_end = share.first + threads * R;
+  merge_if_last<Row>(job, share.first, block_end < share.row_end ? block_end : share.row_end);
 }
 
 // Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
@@ -241,11 +292,11 @@ template <class Row> __device__ void merge_chunks(const PairJob& job) {
   extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
     kernops::fill_places<Formula>(job);                                                                            \
   }
-#define KERNOPS_KERNELS(Formula, Row, R, threads)                                                                  \
+#define KERNOPS_KERNELS(Formula, Row, R, threads, Share)                                                           \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
       kernops_pairs(kernops::PairJob job) {                                                                        \
-    kernops::map_reduce<Formula, Row, R, threads>(job);                                                            \
+    kernops::map_reduce<Formula, Row, R, threads, Share>(job);                                                     \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }     \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

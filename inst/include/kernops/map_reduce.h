@@ -22,6 +22,19 @@ template <class T> class Buffer {
   T* data_;
 };
 
+// The result of a row, its positions counted among all lanes.
+template <class Reduction>
+void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
+  double* out = job.out + row * job.out_row;
+  Reduction::finish(job, partial, block.lanes > 0, out);
+  for (int k = job.positions; k < job.size; ++k) {
+    double& position = out[k * job.out_entry];
+    if (position == 0) continue;
+    const Interval& interval = *find_interval(job.intervals, block, Count(position) - 1);
+    position += double(interval.begin - interval.before);
+  }
+}
+
 template <class T, class Reduction> class Worker {
   static constexpr int W = Pack<T>::width;
 
@@ -42,23 +55,21 @@ template <class T, class Reduction> class Worker {
     place_slots(Place::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
     fill_pack(slots_.data()[0].p, 1);
     load_packs(Place::once, 0);
-    run(Place::once, W);
+    run_steps(Place::once, W);
   }
 
   void work(const Unit& unit, Units& units) {
-    const Count begin = unit.chunk * job_.chunk,
-                end = begin + job_.chunk < job_.lanes ? begin + job_.chunk : job_.lanes;
-    for (Count row = unit.row_begin; row < unit.row_end; row += job_.row_block) {
-      const int rows = int(unit.row_end - row < job_.row_block ? unit.row_end - row : job_.row_block);
-      start_rows(row, rows);
-      for (Count lane = begin; lane < end; lane += job_.tile) {
-        if (!units.keep_going(&units)) return;
-        const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
-        load_tile(lane, count);
-        reduce_tile(rows, {count, lane - begin, begin});
-      }
-      finish_rows(row, rows, unit.chunk, {0, 0, begin});
+    const Count lanes = unit.block->lanes, begin = unit.chunk * job_.chunk,
+                end = begin + job_.chunk < lanes ? begin + job_.chunk : lanes;
+    const int rows = int(unit.row_end - unit.row_begin);
+    start_rows(unit.row_begin, rows);
+    for (Count lane = begin; lane < end; lane += job_.tile) {
+      if (!units.keep_going(&units)) return;
+      const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
+      load_tile(*unit.block, lane, count);
+      reduce_tile(rows, {count, lane - begin, begin});
     }
+    finish_rows(unit, rows, {0, 0, begin});
   }
 
  private:
@@ -70,7 +81,7 @@ template <class T, class Reduction> class Worker {
     }
   }
 
-  void run(Place place, int lanes) {
+  void run_steps(Place place, int lanes) {
     const Span<Step>& steps = job_.steps[int(place)];
     for (int n = 0; n < steps.count; ++n)
       step_function<T>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
@@ -90,8 +101,7 @@ template <class T, class Reduction> class Worker {
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
       T* to = slots_.data()[from.load.slot].p;
-      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k)
-        fill_pack(to + k * W, value_at(from, k, n));
+      for (int k = 0; k < source_size(from); ++k) fill_pack(to + k * W, value_at(from, k, n));
     }
   }
 
@@ -103,42 +113,62 @@ template <class T, class Reduction> class Worker {
     for (int r = 0; r < rows; ++r) {
       point_to_row(r);
       load_packs(Place::row, row + r);
-      run(Place::row, W);
+      run_steps(Place::row, W);
       Reduction::start(job_, state(r));
     }
   }
 
   // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
-  void load_tile(Count first, int count) {
+  void load_tile(const RowBlock& block, Count first, int count) {
     const int padded = (count + W - 1) / W * W;
+    const Interval* run = find_interval(job_.intervals, block, first);
+    for (int at = 0; at < count; ++run) {
+      const Count lane = run->begin + first + at - run->before;
+      const int length = int(run->end - lane < count - at ? run->end - lane : count - at);
+      load_lanes(lane, length, at);
+      at += length;
+    }
+    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    for (int s = 0; s < sources.count; ++s)
+      for (int k = 0; k < source_size(sources.items[s]); ++k) {
+        T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
+        for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
+      }
+    run_steps(Place::lane, padded);
+  }
+
+  // Lanes that stand side by side, to place `at` of the tile.
+  void load_lanes(Count lane, int count, int at) {
     const Span<Source>& sources = job_.sources[int(Place::lane)];
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
-      for (int k = 0; k < job_.slots.items[from.load.slot].size; ++k) {
-        T* to = slots_.data()[from.load.slot].p + k * job_.tile;
-        for (int lane = 0; lane < count; ++lane) to[lane] = T(value_at(from, k, first + lane));
-        for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
+      for (int k = 0; k < source_size(from); ++k) {
+        T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
+        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, lane + n));
       }
     }
-    run(Place::lane, padded);
   }
+
+  int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
 
   void reduce_tile(int rows, const TileLanes& tile) {
     const int padded = (tile.count + W - 1) / W * W;
     for (int r = 0; r < rows; ++r) {
       point_to_row(r);
-      run(Place::pair, padded);
+      run_steps(Place::pair, padded);
       Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
     }
   }
 
-  void finish_rows(Count row, int rows, Count chunk, const TileLanes& lanes) {
+  void finish_rows(const Unit& unit, int rows, const TileLanes& lanes) {
     for (int r = 0; r < rows; ++r) {
-      char* partial = job_.chunks() == 1 ? partial_.data()
-                                         : job_.partials + ((row + r) * job_.chunks() + chunk) *
-                                                               Reduction::partial_bytes(job_);
+      const Count row = unit.row_begin + r;
+      const bool whole = job_.chunks() == 1;
+      char* partial =
+          whole ? partial_.data()
+                : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
       Reduction::collapse(job_, state(r), lanes, partial);
-      if (job_.chunks() == 1) Reduction::finish(job_, partial, job_.out + (row + r) * job_.out_row);
+      if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
     }
   }
 
@@ -159,20 +189,21 @@ template <class T, class Reduction> struct Run {
 
   static void merge(const Job& job) {
     const std::size_t bytes = Reduction::partial_bytes(job);
-    for (Count row = 0; row < job.rows; ++row) {
-      char* first = job.partials + row * job.chunks() * bytes;
-      for (Count chunk = 1; chunk < job.chunks(); ++chunk)
-        Reduction::merge(job, first, first + chunk * bytes);
-      Reduction::finish(job, first, job.out + row * job.out_row);
-    }
+    for (Count b = 0; b < job.block_count; ++b)
+      for (Count row = job.blocks[b].begin; row < job.blocks[b].end; ++row) {
+        char* first = job.partials + row * job.chunks() * bytes;
+        for (Count chunk = 1; chunk < job.chunks(); ++chunk)
+          Reduction::merge(job, first, first + chunk * bytes);
+        finish_row<Reduction>(job, first, job.blocks[b], row);
+      }
   }
 };
 
-// The engines that reductions.def names.
-template <class T> struct Reductions {
-  using Sum = Entrywise<T, BlockSum>;
-  using LogSumExp = ShiftedExp<T, false>;
-  using SoftMax = ShiftedExp<T, true>;
+// The engines that reductions.def names, of terms T and sums A.
+template <class T, class A> struct Reductions {
+  using Sum = Entrywise<T, BlockSum, A>;
+  using LogSumExp = ShiftedExp<T, false, A>;
+  using SoftMax = ShiftedExp<T, true, A>;
   using Min = Entrywise<T, Extreme<1>>;
   using Max = Entrywise<T, Extreme<-1>>;
   using ArgMin = Entrywise<T, ExtremeAt<1, 1, 1>>;
@@ -186,11 +217,11 @@ template <class T> struct Reductions {
   using ArgKMax = KExtreme<T, -1, 1, 1>;
   using KMaxArgKMax = KExtreme<T, -1, 0, 1>;
   using Prod = Entrywise<T, Product>;
-  using Mean = Entrywise<T, kernops::Mean>;
+  using Mean = Entrywise<T, kernops::Mean, A>;
   using Var = Entrywise<T, Variance>;
   using Any = Entrywise<T, kernops::Any>;
   using All = Entrywise<T, kernops::All>;
-  using Count = Entrywise<T, CountAll>;
+  using Count = Entrywise<T, CountAll, A>;
 };
 
 struct Entry {
@@ -204,8 +235,8 @@ template <class T, class Reduction> constexpr Entry entry(bool is_sum = false) {
   return {Reduction::partial_bytes, Run<T, Reduction>::work, Run<T, Reduction>::merge, is_sum};
 }
 
-template <class T> Entry find_entry(const Job& job) {
-  using R = Reductions<T>;
+template <class T, class A> Entry find_entry(const Job& job) {
+  using R = Reductions<T, A>;
   static const Entry table[] = {
 #define REDUCTION(name, arguments, size, engine, ...) \
   entry<T, typename R::engine>(std::is_same<typename R::engine, typename R::Sum>::value),
@@ -213,13 +244,14 @@ template <class T> Entry find_entry(const Job& job) {
 #undef REDUCTION
   };
   const Entry& found = table[job.reduction];
-  if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, Entrywise<T, DirectSum>>();
-  if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, Entrywise<T, KahanSum>>();
+  if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, Entrywise<T, DirectSum, A>>();
+  if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, Entrywise<T, KahanSum, A>>();
   return found;
 }
 
 inline Entry find_entry(const Job& job, bool single) {
-  return single ? find_entry<float>(job) : find_entry<double>(job);
+  if (!single) return find_entry<double, double>(job);
+  return job.accumulate_double ? find_entry<float, double>(job) : find_entry<float, float>(job);
 }
 
 }  // namespace KERNOPS_ISA

@@ -14,19 +14,16 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The part of the pairs that a block reduces.
-template <class Formula, int C> struct Block {
+template <class Formula, class Share, int C> struct Block : Share {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   static constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane);
+  using Share::first, Share::begin, Share::end;
   const PairJob& job;
-  long long first, begin, end;
   int row_count;
 
-  explicit __device__ Block(const PairJob& job) : job(job) {
-    first = job.row_begin + blockIdx.x * (long long)Tile::rows;
-    begin = job.lane_begin + blockIdx.y * job.chunk;
-    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
-    row_count = job.row_end - first < Tile::rows ? int(job.row_end - first) : Tile::rows;
+  explicit __device__ Block(const PairJob& job) : Share(job, Tile::rows), job(job) {
+    row_count = Share::row_end - first < Tile::rows ? int(Share::row_end - first) : Tile::rows;
   }
   __device__ const T* once() const { return static_cast<const T*>(job.once); }
   __device__ TilePlace<T> place(long long lane) const {
@@ -61,9 +58,9 @@ __device__ __forceinline__ void pass(const TilePlace<T>& at, const O& o, const X
   }
 }
 
-// Takes the tiles of a block one after another: done(at, lane) after each, at least once where there are no lanes.
-template <class Formula, int C, int group, class Take, class Done>
-__device__ __forceinline__ void for_tiles(const PairJob& job, Take take, Done done) {
+// Takes the tiles of a block one after another: done(at, first, last) after each, and once where there are no lanes.
+template <class Formula, class Share, int C, int group, class Take, class Done>
+__device__ __forceinline__ Block<Formula, Share, C> for_tiles(const PairJob& job, Take take, Done done) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
@@ -71,36 +68,42 @@ __device__ __forceinline__ void for_tiles(const PairJob& job, Take take, Done do
                 of_near = TileValues<T, C, typename Near::Contractions>::room();
   __shared__ alignas(16) T shared[of_pairs > of_near ? of_pairs : of_near];
 
-  const Block<Formula, C> block(job);
+  Block<Formula, Share, C> block(job);
   const auto o = load<Formula::kept_once>(block.once());
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
-  for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
-    const TilePlace<T> at = block.place(lane);
-    const auto take_here = [&](const auto& f, const auto& w, int n, int count) { take(shared, lane, f, w, n, count); };
-    const bool own_lane = int(threadIdx.x) < at.lane_count;
-    const bool near = is_near(x.v[0]) && (!own_lane || is_near(at.lanes[threadIdx.x * (long long)at.lane_stride]));
-    if (at.lane_count > 0) {
-      if (Formula::expands && __syncthreads_and(near))
-        pass<Near, C, group>(at, o, x, shared, take_here);
-      else
-        pass<Formula, C, group>(at, o, x, shared, take_here);
+  bool first_tile = true;
+  do {
+    for (long long lane = block.begin; lane == block.begin || lane < block.end; lane += Tile::lanes) {
+      const TilePlace<T> at = block.place(lane);
+      const auto take_here = [&](const auto& f, const auto& w, int n, int count) { take(shared, lane, f, w, n, count); };
+      const bool own_lane = int(threadIdx.x) < at.lane_count;
+      const bool near = is_near(x.v[0]) && (!own_lane || is_near(at.lanes[threadIdx.x * (long long)at.lane_stride]));
+      if (at.lane_count > 0) {
+        if (Formula::expands && __syncthreads_and(near))
+          pass<Near, C, group>(at, o, x, shared, take_here);
+        else
+          pass<Formula, C, group>(at, o, x, shared, take_here);
+      }
+      __syncthreads();
+      done(block, at, o, shared, first_tile, lane + Tile::lanes >= block.end && block.last());
+      first_tile = false;
     }
-    __syncthreads();
-    done(block, at, o, shared, lane);
-  }
+  } while (block.next());
+  return block;
 }
 
-template <class Formula, class Row, int C> __device__ void map_reduce_wide(const PairJob& job) {
+template <class Formula, class Row, class Share, int C> __device__ void map_reduce_wide(const PairJob& job) {
   Row state;
   state.start();
-  for_tiles<Formula, C, Row::group>(
+  const auto block = for_tiles<Formula, Share, C, Row::group>(
       job,
       [&](auto, long long lane, const auto& f, const auto& w, int n, int count) {
         state.add(f, w, int(lane) + n, count);
       },
-      [&](const auto&, const auto&, const auto&, auto, long long) { state.settle(); });
-  const Block<Formula, C> block(job);
-  if (int(threadIdx.x) < block.row_count) hand_over<Formula>(job, block.first + threadIdx.x, state);
+      [&](const auto&, const auto&, const auto&, auto, bool, bool) { state.settle(); });
+  block.complete(state);
+  if (int(threadIdx.x) < block.row_count)
+    hand_over<Formula>(job, block.first + threadIdx.x, state, block.any());
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
@@ -189,18 +192,16 @@ __device__ void spread(const TilePlace<typename Formula::T>& at, const O& o,
   }
 }
 
-template <class Formula, class Row, int C> __device__ void map_reduce_spread(const PairJob& job) {
-  using T = typename Formula::T;
+template <class Formula, class Row, class Share, int C> __device__ void map_reduce_spread(const PairJob& job) {
   const long long rows = job.partial_rows;
-  for_tiles<Formula, C, 1>(
+  for_tiles<Formula, Share, C, 1>(
       job,
-      [](T* shared, long long, const auto& f, const auto&, int n, int) {
-        shared[n * PairTile<T, C>::stride + threadIdx.x] = f[0][0];
+      [](auto* shared, long long, const auto& f, const auto&, int n, int) {
+        shared[n * PairTile<typename Formula::T, C>::stride + threadIdx.x] = f[0][0];
       },
-      [&](const auto& block, const auto& at, const auto& o, T* shared, long long lane) {
+      [&](const auto& block, const auto& at, const auto& o, auto* shared, bool first_tile, bool last_tile) {
         Row* totals = static_cast<Row*>(job.partials) + blockIdx.y * Formula::Spread::size * rows + block.first;
-        spread<Formula, Row, C>(at, o, shared, totals, rows, lane == block.begin,
-                                lane + PairTile<T, C>::lanes >= block.end);
+        spread<Formula, Row, C>(at, o, shared, totals, rows, first_tile, last_tile);
         __syncthreads();
       });
 }
@@ -220,18 +221,18 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   }
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C)                                                                  \
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C, Share)                                                                  \
   KERNOPS_PLACES(Formula)                                                                                      \
   extern "C" __global__ void __launch_bounds__(128, sizeof(T) == 8 ? 3 : 0)                                    \
       kernops_pairs(kernops::PairJob job) {                                                                    \
-    kernops::map_reduce_wide<Formula, Row, C>(job);                                                            \
+    kernops::map_reduce_wide<Formula, Row, Share, C>(job);                                                            \
   }                                                                                                            \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
-#define KERNOPS_SPREAD_KERNELS(Formula, Row, C)                                           \
+#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                           \
   KERNOPS_PLACES(Formula)                                                                 \
   extern "C" __global__ void __launch_bounds__(128) kernops_pairs(kernops::PairJob job) { \
-    kernops::map_reduce_spread<Formula, Row, C>(job);                                     \
+    kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                     \
   }                                                                                       \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) {                        \
     kernops::merge_spread<Formula, Row>(job);                                             \

@@ -118,7 +118,7 @@ template <int sign, int first, int last> struct ExtremeAt {
   }
   template <class S> static KERNOPS_FN void settle(S&) {}
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
-    const auto tie = (!beats(s.v[0], o.v[0])) & (o.j[0] < s.j[0]);
+    const auto tie = (!beats(s.v[0], o.v[0])) & (!(o.j[0] < 0)) & ((o.j[0] < s.j[0]) | (s.j[0] < 0));
     const auto better = beats(o.v[0], s.v[0]) | tie;
     s.v[0] = select(better, o.v[0], s.v[0]);
     s.j[0] = select(better, o.j[0], s.j[0]);

@@ -1,0 +1,41 @@
+// Which pairs there are, as every backend reads it: a block of rows meets the lanes of its intervals, counted
+// as if they stood side by side. Where all pairs are there, that is one block with one interval.
+#pragma once
+#include <kernops/portable.h>
+
+#ifndef __CUDACC_RTC__
+#include <cstdint>
+#endif
+
+namespace kernops {
+
+#ifdef __CUDACC_RTC__
+using Count = long long;
+#else
+using Count = std::int64_t;
+#endif
+
+struct Interval {
+  Count begin, end;
+  Count before;  // lanes of the block that come before it
+};
+struct RowBlock {
+  Count begin, end;
+  Count first, last;  // its intervals
+  Count lanes;
+};
+
+inline namespace KERNOPS_ISA {
+
+// The interval that holds lane `number` of a block that has some.
+KERNOPS_FN const Interval* find_interval(const Interval* intervals, const RowBlock& block, Count number) {
+  Count low = block.first, high = block.last;
+  while (high - low > 1) {
+    const Count middle = (low + high) / 2;
+    (intervals[middle].before <= number ? low : high) = middle;
+  }
+  return intervals + low;
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

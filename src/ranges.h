@@ -1,0 +1,9 @@
+// kernops_ranges as C++ sees them.
+#pragma once
+#include "border.h"
+
+// The pairs of six arrays, seen from i and from j; m and n are the numbers of points. Throws InputError.
+struct Ranges {
+  Ranges(const Rcpp::List& arrays, kernops::Count m, kernops::Count n);
+  kernops::Blocks by_i, by_j;
+};

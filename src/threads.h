@@ -1,0 +1,34 @@
+// A few threads that share a work.
+#pragma once
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace kernops {
+
+// work(first) on so many threads, or on as many as the system grants: this one, with first = true, and
+// others. What one of them throws is thrown on, once all have ended.
+template <class Work> void on_threads(std::ptrdiff_t count, Work work) {
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto guarded = [&](bool first) {
+    try {
+      work(first);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  try {
+    for (std::ptrdiff_t n = 1; n < count; ++n) others.emplace_back(guarded, false);
+  } catch (const std::system_error&) {
+  }
+  guarded(true);
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace kernops
