@@ -45,6 +45,18 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
+dense_factor <- function(x, isa, threads) {
+    .Call(`_kernops_dense_factor`, x, isa, threads)
+}
+
+dense_inverse <- function(factor, isa, threads) {
+    .Call(`_kernops_dense_inverse`, factor, isa, threads)
+}
+
+dense_solve <- function(factor, transposed, b, isa, threads) {
+    .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
+}
+
 gpu_upload <- function(x, single) {
     .Call(`_kernops_gpu_upload`, x, single)
 }

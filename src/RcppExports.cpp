@@ -138,6 +138,47 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_factor
+double dense_factor(Rcpp::NumericMatrix x, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_factor(SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_factor(x, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_inverse
+Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_inverse(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_inverse(factor, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_solve
+Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_solve(factor, transposed, b, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP) {
@@ -332,6 +373,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
+    {"_kernops_dense_inverse", (DL_FUNC) &_kernops_dense_inverse, 3},
+    {"_kernops_dense_solve", (DL_FUNC) &_kernops_dense_solve, 5},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
