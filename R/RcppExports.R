@@ -57,6 +57,22 @@ dense_solve <- function(factor, transposed, b, isa, threads) {
     .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
 }
 
+dense_put <- function(x, block, row, column, columns) {
+    invisible(.Call(`_kernops_dense_put`, x, block, row, column, columns))
+}
+
+dense_diagonal <- function(x) {
+    .Call(`_kernops_dense_diagonal`, x)
+}
+
+dense_add_diagonal <- function(x, values) {
+    invisible(.Call(`_kernops_dense_add_diagonal`, x, values))
+}
+
+dense_weights <- function(x, left, right, first, last, width) {
+    .Call(`_kernops_dense_weights`, x, left, right, first, last, width)
+}
+
 gpu_upload <- function(x, single) {
     .Call(`_kernops_gpu_upload`, x, single)
 }
