@@ -73,6 +73,10 @@ dense_weights <- function(x, left, right, first, last, width) {
     .Call(`_kernops_dense_weights`, x, left, right, first, last, width)
 }
 
+dense_lower_product <- function(x, z) {
+    .Call(`_kernops_dense_lower_product`, x, z)
+}
+
 gpu_upload <- function(x, single) {
     .Call(`_kernops_gpu_upload`, x, single)
 }

@@ -168,7 +168,7 @@ finish_fit <- function(problem, search, how, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
     factor = likelihood$factor, solver = likelihood$solver, data = data, model = model, center = problem$center,
-    df = length(state$beta) + if (identical(search$value, NULL)) 0 else sum(!model$parameters$fixed)
+    df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
   )
 }
 

@@ -231,6 +231,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_lower_product
+Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z);
+RcppExport SEXP _kernops_dense_lower_product(SEXP xSEXP, SEXP zSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type z(zSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_lower_product(x, z));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP) {
@@ -432,6 +444,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},
     {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
     {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
+    {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

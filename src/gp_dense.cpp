@@ -85,3 +85,14 @@ Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix lef
   }
   return weights;
 }
+
+// L z, with the lower triangle of x as L.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z) {
+  const int n = x.nrow();
+  Rcpp::NumericMatrix product(n, z.ncol());
+  for (int c = 0; c < z.ncol(); ++c)
+    for (int j = 0; j < n; ++j)
+      for (int i = j; i < n; ++i) product(i, c) += x(i, j) * z(j, c);
+  return product;
+}
