@@ -64,19 +64,20 @@ leave_one_out <- function(object) {
   data.frame(fit = object$parts$y - residual, se.fit = sqrt(1 / precision))
 }
 
-inverse_diagonal <- function(object, width = 256L) {
+inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
     inverse <- object$factor + 0 # a copy: the inverse takes its place
     return(dense_diagonal(dense_inverse(inverse, kernops_option("isa", ""), threads())))
   }
   diagonal <- numeric(n)
+  solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   for_blocks(n, function(first, last) {
     at <- first:last
     unit <- matrix(0, n, length(at))
     unit[cbind(at, seq_along(at))] <- 1
-    diagonal[at] <<- object$solver(unit)[cbind(at, seq_along(at))]
-  }, width)
+    diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
+  }, solve_width(n))
   diagonal
 }
 

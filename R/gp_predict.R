@@ -102,27 +102,26 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included. Solves come in blocks of `width` points.
-field_variance <- function(object, points, width = 512L) {
+# The variance of the field given the data, trend included, by solves in blocks of points. The error of k' K^-1 k is
+# quadratic in the residual, so that the iterative method may stop early.
+field_variance <- function(object, points) {
   m <- nrow(points$u)
+  exact <- object$method == "exact"
+  solver <- if (!exact) solver_for(object, max(1e-5, object$how$control$cg_tol))
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
   product <- covariance_product(object$model, block_width)
   for_blocks(m, function(first, last) {
     at <- first:last
     k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
-    prior[at] <<- prior[at] - explained_variance(object, k)
+    explained <- if (exact) colSums(factor_solve(object$factor, k)^2) else colSums(k * solver(k))
+    prior[at] <<- prior[at] - explained
     if (ncol(x)) {
       gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
       prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
-  }, width)
+  }, if (exact) 512L else solve_width(nrow(object$data$u)))
   pmax(prior, 0)
-}
-
-# k' K^-1 k of each column of k.
-explained_variance <- function(object, k) {
-  if (object$method == "exact") colSums(factor_solve(object$factor, k)^2) else colSums(k * object$solver(k))
 }
 
 # Back to the rows and the class of newdata.

@@ -75,7 +75,7 @@ estimate_covariance <- function(problem, how, estimate, call) {
   data <- problem$data
   profile <- length(problem$model$scale) > 0 && all(data$noise == 0)
   n <- length(data$y)
-  some <- round(seq(1, n, length.out = min(n, how$control$subset)))
+  some <- round(seq(1, n, length.out = min(n, if (how$method == "exact") how$control$subset else 4 * how$control$subset)))
   starts <- starting_values(problem$model, data$u, problem$residual)
   if (nrow(starts) > 1 || n > length(some)) {
     starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
@@ -163,11 +163,12 @@ finish_fit <- function(problem, search, how, call) {
   likelihood <- likelihood_for(data, model, how, profile = FALSE)
   state <- likelihood$evaluate(search$theta)
   if (!is.finite(state$value)) stop_singular(problem, state$bad %||% 1L, call)
+  if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)
   names(state$beta) <- colnames(data$x)
   list(
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$factor, solver = likelihood$solver, data = data, model = model, center = problem$center,
+    factor = likelihood$factor, data = data, model = model, center = problem$center,
     df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
   )
 }

@@ -29,29 +29,19 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   check_flag(conditional, "conditional")
   check_flag(noise, "noise")
   points <- new_points(object, newdata, coords)
-  draws <- with_seed(seed, {
+  draw <- function() {
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {
       predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
     }
     field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
-  })
+  }
+  draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
   table <- as.data.frame(draws)
   names(table) <- paste0("sim", seq_len(nsim))
   if (inherits(newdata, c("sf", "sfc", "Spatial"))) return(give_back_points(table, points, newdata, object))
   result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
   result[points$complete, ] <- draws
   result
-}
-
-with_seed <- function(seed, code) {
-  if (!is.null(seed)) {
-    before <- get0(".Random.seed", globalenv(), inherits = FALSE)
-    on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else {
-      assign(".Random.seed", before, globalenv())
-    })
-    set.seed(seed)
-  }
-  force(code)
 }
 
 conditional_draws <- function(object, points, nsim, features) {
@@ -69,9 +59,7 @@ conditional_draws <- function(object, points, nsim, features) {
 
 # For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
 kriging_weights <- function(object, values) {
-  solved <- if (object$method == "exact") {
-    factor_solve(object$factor, factor_solve(object$factor, values), transposed = TRUE)
-  } else object$solver(values)
+  solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
   # z = K^-1 X R^-1 with R' R = X' K^-1 X
   rotated <- crossprod(object$state$z, values)

@@ -1,0 +1,98 @@
+# The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and random
+# probes at once, from which stochastic Lanczos quadrature has the log-determinant (lanczos.R). The same probes serve all
+# parameters, so that the search sees a smooth function.
+
+iterative_likelihood <- function(data, model, how, profile) {
+  product <- covariance_product(model, 1L, how$precision, how$backend)
+  p <- ncol(data$x)
+  columns <- 1L + p + how$control$probes
+  gradient_of <- covariance_gradient(model, if (how$reml) columns else columns - p, how$precision, how$backend)
+  list(evaluate = function(theta) {
+    system <- iterative_system(product, data, model, theta)
+    precond <- iterative_preconditioner(system, how$control)
+    probes <- probe_vectors(system, precond, how$control$probes, how$control$seed)
+    known <- cbind(data$y, unname(data$x))
+    b <- system$space$new(system$n, columns)
+    b <- system$space$put(b, seq_len(1 + p), system$space$copy(known))
+    b <- system$space$put(b, 1 + p + seq_len(how$control$probes), probes$probes)
+    fit <- tryCatch(solve_system(system, b, precond, how$control$cg_tol), kernops_input_error = identity)
+    if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
+    solution <- as.matrix(fit$solution)
+    logdet <- lanczos_logdet(system, fit, probes, precond, 1 + p + seq_len(how$control$probes))
+    state <- iterative_state(solution[, seq_len(1 + p), drop = FALSE], data, logdet$logdet, how$reml, profile)
+    state$logdet_error <- logdet$std_error
+    state$converged <- fit$converged
+    state$residual <- max(fit$residual)
+    state$iterations <- fit$iterations
+    state$gradient <- function() {
+      solved <- solution[, 1 + p + seq_len(how$control$probes), drop = FALSE]
+      iterative_gradient(state, solved, as.matrix(probes$weights), data, model, theta, gradient_of, how$reml)
+    }
+    state
+  })
+}
+
+iterative_system <- function(product, data, model, theta) {
+  noise <- noise_variance(data, model, theta)
+  if (all(noise == noise[[1]])) noise <- noise[[1]]
+  kernel_system(product, "b", list(theta = theta, x = data$u, y = data$u), noise)
+}
+
+iterative_preconditioner <- function(system, control) {
+  if (control$rank > 0) system_preconditioner(system, "pivoted_cholesky", control$rank)
+}
+
+# Generalised least squares from K^-1 (y, X).
+iterative_state <- function(solved, data, logdet, reml, profile) {
+  p <- ncol(data$x)
+  alpha <- solved[, 1]
+  beta <- numeric()
+  root <- matrix(0, 0, 0)
+  z <- matrix(0, length(alpha), 0)
+  if (p) {
+    inverse_x <- solved[, -1, drop = FALSE]
+    information <- crossprod(data$x, inverse_x)
+    root <- chol((information + t(information)) / 2)
+    beta <- as.vector(backsolve(root, backsolve(root, crossprod(inverse_x, data$y), transpose = TRUE)))
+    alpha <- alpha - as.vector(inverse_x %*% beta)
+    z <- t(backsolve(root, t(inverse_x), transpose = TRUE))
+  }
+  quadratic <- sum(alpha * (data$y - if (p) as.vector(data$x %*% beta) else 0))
+  likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)
+}
+
+# The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK (P^-1 z); the rest is as in exact_gradient().
+iterative_gradient <- function(state, solved, weights, data, model, theta, gradient_of, reml) {
+  left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
+  right <- cbind(weights, state$alpha, if (reml) state$z)
+  n <- nrow(data$u)
+  total <- as.vector(gradient_of(list(theta = theta, x = data$u, y = data$u, w = left, e = right, eta = rep(1, n))))
+  if (length(model$nugget)) total[[model$nugget]] <- sum(left * right / data$weights)
+  total
+}
+
+# b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
+solver_for <- function(object, tol = object$how$control$cg_tol) {
+  if (object$method == "exact") {
+    return(function(b) factor_solve(object$factor, factor_solve(object$factor, b), transposed = TRUE))
+  }
+  product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
+  system <- iterative_system(product, object$data, object$model, object$theta)
+  precond <- iterative_preconditioner(system, object$how$control)
+  function(b) {
+    fit <- solve_system(system, system$space$copy(b), precond, tol)
+    warn_unless_solved(fit, tol)
+    as.matrix(fit$solution)
+  }
+}
+
+warn_unless_solved <- function(fit, tol) {
+  if (all(fit$converged)) return(invisible())
+  cli::cli_warn(c("Conjugate gradients did not converge in {fit$iterations} iteration{?s}.",
+                  x = "Relative residual {signif(max(fit$residual), 3)}, wanted {tol}.",
+                  i = "A nugget, a larger {.arg rank} or {.arg cg_tol} of {.fn gp_control} may help."),
+                class = "kernops_not_converged")
+}
+
+# Columns solved together: what fits some 32 MB, and no more than the engine is fastest with.
+solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))
