@@ -72,7 +72,7 @@ exact_gradient <- function(k, state, data, model, theta, gradient_of, reml) {
   for_blocks(n, function(first, last) {
     weights <- dense_weights(k, left, right, first, last, block_width)
     total <<- total + as.vector(gradient_of(list(
-      theta = theta, x = data$u[first:n, , drop = FALSE], y = data$u[first:last, , drop = FALSE], w = weights,
+      theta = unname(theta), x = data$u[first:n, , drop = FALSE], y = data$u[first:last, , drop = FALSE], w = weights,
       e = identity_block[seq_len(last - first + 1), , drop = FALSE], eta = rep(1, n - first + 1)
     )))
   })

@@ -28,6 +28,13 @@ iterative_likelihood <- function(data, model, how, profile) {
       solved <- solution[, 1 + p + seq_len(how$control$probes), drop = FALSE]
       iterative_gradient(state, solved, as.matrix(probes$weights), data, model, theta, gradient_of, how$reml)
     }
+    state$information <- function() {
+      slopes <- covariance_slopes(model, how$precision, how$backend)(
+        list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
+      if (length(model$nugget)) slopes[, model$nugget] <- state$alpha / data$weights
+      solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, how$control$cg_tol)$solution)
+      average_information(slopes, state, solve, profile, if (how$reml) p else 0)
+    }
     state
   })
 }
@@ -66,9 +73,22 @@ iterative_gradient <- function(state, solved, weights, data, model, theta, gradi
   left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
   right <- cbind(weights, state$alpha, if (reml) state$z)
   n <- nrow(data$u)
-  total <- as.vector(gradient_of(list(theta = theta, x = data$u, y = data$u, w = left, e = right, eta = rep(1, n))))
+  total <- as.vector(gradient_of(list(theta = unname(theta), x = data$u, y = data$u, w = left, e = right, eta = rep(1, n))))
   if (length(model$nugget)) total[[model$nugget]] <- sum(left * right / data$weights)
   total
+}
+
+# Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
+# the columns dK alpha; where the scale is profiled out, what is left of them.
+average_information <- function(slopes, state, solve, profile, lost) {
+  solved <- solve(slopes)
+  across <- crossprod(state$z, slopes)
+  information <- (crossprod(slopes, solved) - crossprod(across)) / state$scale
+  if (profile) {
+    along <- crossprod(slopes, state$alpha) / state$scale
+    information <- information - tcrossprod(along) / (nrow(slopes) - lost)
+  }
+  (information + t(information)) / 2
 }
 
 # b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.

@@ -15,6 +15,12 @@ covariance_gradient <- function(model, columns, precision = "float64", backend =
   keops_grad(weighted, "theta")
 }
 
+# Sums over j of dk(x_i, y_j) / dtheta b_j, a column for each parameter.
+covariance_slopes <- function(model, precision = "float64", backend = "cpu") {
+  kernel_operator(paste0("Sum_Reduction(Grad(", model$formula, ", theta, 1) * b, 1)"),
+                  c(point_declarations(model), "b = Vj(1)"), "auto", precision, backend)
+}
+
 # k(x_i, x_i) for each i.
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
   kernel_operator(paste0("Sum_Reduction(", replace_names(model$formula, c(y = "x")), ", 1)"),

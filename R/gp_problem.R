@@ -75,14 +75,15 @@ estimate_covariance <- function(problem, how, estimate, call) {
   data <- problem$data
   profile <- length(problem$model$scale) > 0 && all(data$noise == 0)
   n <- length(data$y)
-  some <- round(seq(1, n, length.out = min(n, if (how$method == "exact") how$control$subset else 4 * how$control$subset)))
+  some <- round(seq(1, n, length.out = min(n, how$control$subset * if (n > 4000) 4 else 1)))
   starts <- starting_values(problem$model, data$u, problem$residual)
   if (nrow(starts) > 1 || n > length(some)) {
     starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
   }
   likelihood <- likelihood_for(data, problem$model, how, profile)
+  search <- if (how$method == "exact") search_from else information_search
   runs <- lapply(seq_len(nrow(starts)), function(k) {
-    search_from(starts[k, ], step_reporter(likelihood$evaluate, problem$model, how$control), problem$model, profile, how$control)
+    search(starts[k, ], step_reporter(likelihood$evaluate, problem$model, how$control), problem$model, profile, how$control)
   })
   best <- runs[[which.min(vapply(runs, function(run) run$value, 0))]]
   if (!is.finite(best$value)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
