@@ -71,10 +71,11 @@ is_covariance <- function(x) inherits(x, "kernops_covariance")
 
 #' @export
 Ops.kernops_covariance <- function(e1, e2) {
-  if (missing(e2) || !.Generic %in% c("+", "*")) {
-    stop_kernops("input", "Covariances are joined by {.code +} and {.code *}, not {.code {.Generic}}.")
+  operation <- .Generic
+  if (missing(e2) || !operation %in% c("+", "*")) {
+    stop_kernops("input", "Covariances are joined by {.code +} and {.code *}, not {.code {operation}}.")
   }
-  join(.Generic, as_covariance(e1), as_covariance(e2))
+  join(operation, as_covariance(e1), as_covariance(e2))
 }
 
 as_covariance <- function(x) {

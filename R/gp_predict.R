@@ -82,7 +82,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
   list(u = sweep(unname_rows(u), 2, object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
-       names = if (is.data.frame(source$data) && nrow(source$data)) rownames(source$data))
+       names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
 }
 
 # The trend with known coefficients is part of the mean only.
@@ -129,7 +129,7 @@ give_back_points <- function(table, points, newdata, object) {
   if (!all(points$complete)) table <- table[replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table))), , drop = FALSE]
   rownames(table) <- points$names
   if (points$fitted) {
-    table <- stats::napredict(object$na.action, table)
+    table <- as.data.frame(stats::napredict(object$na.action, as.matrix(table)))
   } else if (inherits(newdata, "sf") || inherits(newdata, "sfc")) {
     return(sf::st_sf(table, geometry = sf::st_geometry(newdata)))
   } else if (inherits(newdata, "Spatial")) {

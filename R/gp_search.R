@@ -51,7 +51,9 @@ nth_leaf <- function(x, n) {
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value)
-  grid <- list(range = c(0.03, 0.1, 0.3), nugget = c(0.05, 0.5), period = c(0.05, 0.1, 0.2, 0.4, 0.8))
+  grid <- list(range = c(0.03, 0.1, 0.3), nugget = c(0.05, 0.5))
+  # peaks of the likelihood are half a cycle wide
+  if (any(open & parameters$kind == "period")) grid <- list(range = c(0.1, 0.3), nugget = 0.1, period = 2 / (1:30))
   used <- c(range = any(open & parameters$kind == "range"), nugget = any(open & parameters$label == "nugget"),
             period = any(open & parameters$kind == "period"))
   choices <- if (any(used)) expand.grid(grid[used]) else data.frame(none = 1)
