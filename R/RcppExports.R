@@ -137,3 +137,31 @@ gpu_dots <- function(x, y) {
     .Call(`_kernops_gpu_dots`, x, y)
 }
 
+gpu_new <- function(rows, columns) {
+    .Call(`_kernops_gpu_new`, rows, columns)
+}
+
+gpu_put <- function(x, columns, y) {
+    .Call(`_kernops_gpu_put`, x, columns, y)
+}
+
+host_put <- function(x, columns, y) {
+    .Call(`_kernops_host_put`, x, columns, y)
+}
+
+gpu_add_rows <- function(d, x, y) {
+    .Call(`_kernops_gpu_add_rows`, d, x, y)
+}
+
+gpu_inner <- function(x, y) {
+    .Call(`_kernops_gpu_inner`, x, y)
+}
+
+gpu_combine <- function(x, C) {
+    .Call(`_kernops_gpu_combine`, x, C)
+}
+
+lanczos_quadrature <- function(diagonal, below) {
+    .Call(`_kernops_lanczos_quadrature`, diagonal, below)
+}
+

@@ -424,6 +424,93 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_new
+SEXP gpu_new(int rows, int columns);
+RcppExport SEXP _kernops_gpu_new(SEXP rowsSEXP, SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_new(rows, columns));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_put
+SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
+RcppExport SEXP _kernops_gpu_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// host_put
+Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y);
+RcppExport SEXP _kernops_host_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(host_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_add_rows
+SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_add_rows(d, x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_inner
+Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_inner(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_inner(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_combine
+SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C);
+RcppExport SEXP _kernops_gpu_combine(SEXP xSEXP, SEXP CSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_combine(x, C));
+    return rcpp_result_gen;
+END_RCPP
+}
+// lanczos_quadrature
+Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below);
+RcppExport SEXP _kernops_lanczos_quadrature(SEXP diagonalSEXP, SEXP belowSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type below(belowSEXP);
+    rcpp_result_gen = Rcpp::wrap(lanczos_quadrature(diagonal, below));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
@@ -460,6 +547,13 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 1},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
     {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
+    {"_kernops_gpu_new", (DL_FUNC) &_kernops_gpu_new, 2},
+    {"_kernops_gpu_put", (DL_FUNC) &_kernops_gpu_put, 3},
+    {"_kernops_host_put", (DL_FUNC) &_kernops_host_put, 3},
+    {"_kernops_gpu_add_rows", (DL_FUNC) &_kernops_gpu_add_rows, 3},
+    {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
+    {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
+    {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {NULL, NULL, 0}
 };
 

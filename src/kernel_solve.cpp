@@ -1,4 +1,5 @@
-// The vector operations of kernel_solve() on the GPU: solve.cuh launched on matrices of doubles.
+// The vector operations of the solvers, of R/vector_space.R, on the GPU: solve.cuh launched on matrices of
+// doubles.
 #include <kernops/device_job.h>
 
 #include <algorithm>
@@ -11,18 +12,24 @@ using cuda::Matrix;
 namespace {
 
 constexpr int threads = 256, most_parts = 512;
+constexpr int inner_tile = 4, most_inner_parts = 256;
 
 unsigned blocks_for(Count n, Count most) { return unsigned(std::max<Count>(1, std::min(n, most))); }
 
 void run(const char* name, unsigned grid_x, Count columns, VectorJob& job) {
-  static const std::string text =
-      "#include <kernops/solve.cuh>\nKERNOPS_SOLVE(" + std::to_string(threads) + ")\n";
+  static const std::string text = "#include <kernops/solve.cuh>\nKERNOPS_SOLVE(" + std::to_string(threads) +
+                                  ", " + std::to_string(inner_tile) + ")\n";
   cuda::launch(cuda::function(text, name), grid_x, blocks_for(columns, 65535), threads, &job);
 }
 
+void check_block(const Matrix& x, Count rows, Count columns) {
+  if (x.single || x.rows != rows || x.columns != columns)
+    throw InputError("dim", "blocks of vectors must be float64 matrices of fitting shapes");
+}
+
 VectorJob job_for(const Matrix& x, const Matrix& y) {
-  if (x.single || y.single || x.rows != y.rows || x.columns != y.columns)
-    throw InputError("dim", "blocks of vectors must be float64 matrices of one shape");
+  check_block(x, y.rows, y.columns);
+  check_block(y, x.rows, x.columns);
   VectorJob job{};
   job.x = x.doubles(), job.y = y.doubles();
   job.rows = x.rows, job.columns = int(x.columns);
@@ -73,5 +80,100 @@ Rcpp::NumericVector gpu_dots(SEXP x, SEXP y) {
     run("kernops_dot_sums", blocks_for(job.columns, 65535), 1, job);
     cuda::copy_out(sums.begin(), memory.pointer(), size_t(job.columns) * sizeof(double));
     return sums;
+  });
+}
+
+// A matrix with nothing in it yet.
+// [[Rcpp::export]]
+SEXP gpu_new(int rows, int columns) {
+  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(rows, columns, false)); });
+}
+
+// Columns of x, by positions from 1, become those of y; x is returned.
+// [[Rcpp::export]]
+SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
+  return guard([&]() -> SEXP {
+    Matrix &to = gpu_matrix(x), &from = gpu_matrix(y);
+    check_block(to, from.rows, to.columns);
+    check_block(from, to.rows, columns.size());
+    const size_t bytes = size_t(to.rows) * sizeof(double);
+    for (Count n = 0; n < columns.size() && bytes > 0; ++n)
+      cuda::driver().check(
+          cuda::driver().cuMemcpyDtoD_v2(to.memory.pointer() + size_t(columns[n] - 1) * bytes,
+                                         from.memory.pointer() + size_t(n) * bytes, bytes),
+          "copying on the GPU");
+    return x;
+  });
+}
+
+// The same on the host: x is written into, so it must have no other owner.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y) {
+  return guard([&] {
+    if (y.nrow() != x.nrow() || y.ncol() != columns.size())
+      throw InputError("dim", "blocks of vectors must be matrices of fitting shapes");
+    for (Count n = 0; n < columns.size(); ++n) {
+      const auto column = y.begin() + n * y.nrow();
+      std::copy(column, column + y.nrow(), x.begin() + Count(columns[n] - 1) * x.nrow());
+    }
+    return x;
+  });
+}
+
+// y becomes y + d x, with a number d for each row, and is returned.
+// [[Rcpp::export]]
+SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y) {
+  return guard([&]() -> SEXP {
+    VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));
+    check_block(gpu_matrix(d), job.rows, 1);
+    job.a = gpu_matrix(d).doubles();
+    if (job.rows > 0) run("kernops_add_rows", unsigned((job.rows + threads - 1) / threads), job.columns, job);
+    return y;
+  });
+}
+
+// t(x) y, on the host.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y) {
+  return guard([&] {
+    const Matrix &left = gpu_matrix(x), &right = gpu_matrix(y);
+    check_block(left, right.rows, left.columns);
+    check_block(right, left.rows, right.columns);
+    Rcpp::NumericMatrix products(int(left.columns), int(right.columns));
+    if (products.size() == 0) return products;
+    VectorJob job{};
+    job.x = left.doubles(), job.y = right.doubles();
+    job.rows = left.rows, job.inner = int(left.columns), job.columns = int(right.columns);
+    job.parts = int(blocks_for((job.rows + 8 * threads - 1) / (8 * threads), most_inner_parts));
+    const Count count = products.size();
+    const cuda::Buffer memory(size_t(count) * (job.parts + 1) * sizeof(double));
+    job.sums = static_cast<double*>(memory.address()), job.partials = job.sums + count;
+    const Count tiles =
+        Count((job.inner + inner_tile - 1) / inner_tile) * ((job.columns + inner_tile - 1) / inner_tile);
+    run("kernops_inner_parts", unsigned(job.parts), tiles, job);
+    job.columns = int(count);
+    run("kernops_dot_sums", blocks_for(count, 65535), 1, job);
+    cuda::copy_out(products.begin(), memory.pointer(), size_t(count) * sizeof(double));
+    return products;
+  });
+}
+
+// x C, for as many of the first columns of x as C has rows.
+// [[Rcpp::export]]
+SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C) {
+  return guard([&]() -> SEXP {
+    const Matrix& from = gpu_matrix(x);
+    if (C.nrow() > from.columns)
+      throw InputError("dim", "there are fewer columns to combine than weights for them");
+    check_block(from, from.rows, from.columns);
+    auto out = std::make_unique<Matrix>(from.rows, C.ncol(), false);
+    const cuda::Buffer there(size_t(C.size()) * sizeof(double));
+    cuda::copy_in(there.pointer(), C.begin(), size_t(C.size()) * sizeof(double));
+    VectorJob job{};
+    job.x = from.doubles(), job.y = out->doubles(), job.a = static_cast<const double*>(there.address());
+    job.rows = from.rows, job.inner = C.nrow(), job.columns = C.ncol();
+    const Count tiles = (job.columns + inner_tile - 1) / inner_tile;
+    if (out->length() > 0) run("kernops_combine", unsigned((job.rows + threads - 1) / threads), tiles, job);
+    return wrap_gpu_matrix(std::move(out));
   });
 }

@@ -1,29 +1,14 @@
-# Conjugate gradients for (K + lambda I) a = b, against the dense solution.
-
-gaussian <- function(p = 1, ...) {
-  args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", sprintf("b = Vj(%d)", p))
-  keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", args, ...)
-}
-problem <- function(n, p = 1) {
-  x <- uniform(n, 2)
-  b <- uniform(n, p)
-  list(input = list(s = 8, x = x, y = x, b = b), K = exp(-8 * as.matrix(dist(x))^2), b = b)
-}
-dense <- \(case, lambda) unname(solve(case$K + lambda * diag(nrow(case$K)), case$b))
-residuals_of <- function(case, solution, lambda) {
-  off <- case$b - case$K %*% solution - lambda * solution
-  unname(sqrt(colSums(off^2) / colSums(case$b^2)))
-}
+# (K + lambda I) a = b by iterations, against the dense solution.
 
 test_that("the solution is the dense one", {
   withr::local_seed(1)
   case <- problem(120)
-  for (lambda in c(0.1, 10)) {
-    fit <- kernel_solve(gaussian(), "b", case$input, lambda, tol = 1e-12)
+  for_each_space(\(backend) for (lambda in list(0.1, 10, runif(120))) {
+    fit <- kernel_solve(gaussian(backend = backend), "b", case$input, lambda, tol = 1e-12)
     expect_s3_class(fit, "kernel_solve")
     expect_close(fit$solution, dense(case, lambda), tolerance = 1e-8)
     expect_true(all(fit$converged))
-  }
+  })
 })
 
 test_that("without lambda K itself is solved", {
@@ -48,16 +33,48 @@ test_that("the residuals are true, below tol, and recorded from the start", {
 
 test_that("columns stop one by one, each as if it were alone", {
   withr::local_seed(4)
-  case <- problem(80, 3)
-  leading <- eigen(case$K, symmetric = TRUE)$vectors[, 1]
-  case$input$b[, 2] <- case$b[, 2] <- leading
-  together <- kernel_solve(gaussian(3), "b", case$input, 0.3, tol = 1e-9)
-  steps <- colSums(together$history > 1e-9)
-  expect_lt(steps[2], min(steps[-2]))
-  for (column in 1:3) {
-    alone <- kernel_solve(gaussian(), "b", replace(case$input, "b", list(case$b[, column])), 0.3, tol = 1e-9)
-    expect_close(together$solution[, column, drop = FALSE], alone$solution, tolerance = 1e-7, info = column)
+  case <- problem(80, 4)
+  case$input$b[, 2:3] <- case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors[, 1:2]
+  for_each_space(\(backend) for (method in c("cg", "minres")) {
+    solve_it <- \(op, b) kernel_solve(op, "b", replace(case$input, "b", list(b)), 0.3, tol = 1e-9, method = method)
+    together <- solve_it(gaussian(4, backend = backend), case$b)
+    steps <- colSums(together$history > 1e-9)
+    expect_lt(max(steps[2:3]), min(steps[-(2:3)]))
+    for (column in 1:4) {
+      alone <- solve_it(gaussian(backend = backend), case$b[, column])
+      expect_close(together$solution[, column, drop = FALSE], alone$solution, tolerance = 1e-7)
+      expect_lte(abs(steps[column] - alone$iterations), 1)
+    }
+  })
+})
+
+test_that("the product gets narrower as columns stop", {
+  withr::local_seed(12)
+  case <- problem(60, 3)
+  case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors %*% cbind(1:60 == 1, 1:60 < 6)
+  system <- system_of(case, 0.3)
+  widths <- NULL
+  counted <- function(a, ...) {
+    widths <<- c(widths, ncol(a))
+    system$product(a, ...)
   }
+  fit <- solve_system(replace(system, "product", list(counted)), case$b, tol = 1e-9)
+  expect_true(all(c(3, 2, 1) %in% widths))
+  expect_false(is.unsorted(rev(widths[-length(widths)])))
+  expect_close(fit$solution, dense(case, 0.3), tolerance = 1e-7)
+})
+
+test_that("b may have other columns than declared, unless the formula needs those", {
+  withr::local_seed(13)
+  case <- problem(30, 3)
+  expect_close(kernel_solve(gaussian(), "b", case$input, 0.5, tol = 1e-12)$solution, dense(case, 0.5), tolerance = 1e-8)
+  weights <- "Concat(Elem(b, 0) * Exp(-s * SqDist(x, y)), Elem(b, 1) * Exp(-3 * s * SqDist(x, y)))"
+  op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", weights), c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(2)"))
+  case$input$b <- case$b[, 1:2]
+  fit <- kernel_solve(op, "b", case$input, 0.5, tol = 1e-12)
+  expect_close(fit$solution[, 1, drop = FALSE], dense(case, 0.5)[, 1], tolerance = 1e-8)
+  expect_close(fit$solution[, 2, drop = FALSE], solve(case$K^3 + 0.5 * diag(30), case$b[, 2]), tolerance = 1e-8)
+  expect_error(kernel_solve(op, "b", replace(case$input, "b", list(case$b)), 0.5), class = "kernops_input_error")
 })
 
 test_that("a right-hand side of zeros has the solution zero", {
@@ -93,11 +110,33 @@ test_that("a warm start shortens the way", {
   expect_close(near$solution, cold$solution, tolerance = 1e-6)
 })
 
-test_that("float32 solves to the accuracy of float32", {
+test_that("float32 solves to the tolerance, in float64", {
   withr::local_seed(8)
   case <- problem(100)
-  fit <- kernel_solve(gaussian(precision = "float32"), "b", case$input, 1, tol = 1e-5)
-  expect_close(fit$solution, dense(case, 1), tolerance = 1e-3)
+  for_each_space(\(backend) for (tol in c(1e-5, 1e-12)) {
+    fit <- kernel_solve(gaussian(precision = "float32", backend = backend), "b", case$input, 1, tol = tol)
+    expect_lt(residuals_of(case, fit$solution, 1), 2 * tol)
+    expect_equal(fit$residual, residuals_of(case, fit$solution, 1), tolerance = 0.01)
+  })
+})
+
+test_that("what float32 cannot reach is said", {
+  withr::local_seed(14)
+  case <- problem(100)
+  hopeless <- \() kernel_solve(gaussian(precision = "float32"), "b", case$input, 1e-5, tol = 1e-10, maxit = 400)
+  expect_warning(fit <- hopeless(), class = "kernops_not_converged")
+  expect_equal(fit$residual, residuals_of(case, fit$solution, 1e-5), tolerance = 1e-4)
+})
+
+test_that("names are those of the right-hand side", {
+  withr::local_seed(15)
+  case <- problem(10, 2)
+  dimnames(case$input$b) <- list(letters[1:10], c("u", "v"))
+  rownames(case$input$x) <- LETTERS[1:10]
+  fit <- kernel_solve(gaussian(), "b", case$input, 1)
+  expect_identical(dimnames(fit$solution), dimnames(case$input$b))
+  expect_named(fit$residual, c("u", "v"))
+  expect_identical(colnames(fit$history), c("u", "v"))
 })
 
 test_that("the product may run over the other axis", {
@@ -134,10 +173,19 @@ test_mistakes("kernops_input_error", alist(
   `missing variable` = solve_tiny(input = tiny[-2]),
   `missing right-hand side` = solve_tiny(input = replace(tiny, "b", list(c(1, NA)))),
   `matrix that is not positive definite` = kernel_solve(negative, "b", tiny[-1]),
-  `no operator` = kernel_solve(sum, "b", tiny)
+  `no operator` = kernel_solve(sum, "b", tiny),
+  `lambda of the wrong length` = solve_tiny(1:3),
+  `negative lambda of a point` = solve_tiny(c(1, -1)),
+  `infinite lambda, for MINRES` = solve_tiny(Inf, method = "minres"),
+  `unknown method` = solve_tiny(method = "gmres"),
+  `unknown preconditioner` = solve_tiny(precond = "ilu"),
+  `preconditioner for MINRES` = solve_tiny(precond = "jacobi", method = "minres"),
+  `rank of 0` = solve_tiny(precond = "nystrom", rank = 0),
+  `start that is not finite` = solve_tiny(x0 = c(1, Inf))
 ))
 test_mistakes("kernops_dim_error", alist(
   `start of the wrong size` = solve_tiny(x0 = 1:3),
+  `right-hand side of other points` = solve_tiny(input = replace(tiny, "b", list(1:3))),
   `start in words` = solve_tiny(x0 = c("a", "b")),
   `points that are not those of b` = solve_tiny(input = replace(tiny, "x", list(diag(3)[, 1:2])))
 ))

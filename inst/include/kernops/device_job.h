@@ -45,14 +45,15 @@ struct GatherJob {
   int column_count;
 };
 
-// Blocks of vectors, rows x columns, column by column (solve.cuh).
+// Blocks of vectors, rows x columns, column by column (solve.cuh). Where x is multiplied by a matrix, it has `inner`
+// columns.
 struct VectorJob {
   const double* x;
   double* y;
-  const double *a, *b;  // a number for each column
+  const double *a, *b;  // a number for each column, or row, or a matrix
   double *partials, *sums;
   long long rows;
-  int columns, parts;  // of a column's sum
+  int inner, columns, parts;  // of a column's sum
 };
 
 }  // namespace kernops

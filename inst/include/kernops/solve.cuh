@@ -1,5 +1,5 @@
-// The vector operations of conjugate gradients on the GPU, read by NVRTC: for all columns of a block of vectors at
-// once, in doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
+// What iterative solvers do to blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once, in
+// doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
 // bits on every run.
 #pragma once
 #include <kernops/device_job.h>
@@ -28,6 +28,16 @@ __device__ inline void axpby(const VectorJob& job) {
   }
 }
 
+// y = y + d x, with d of the row.
+__device__ inline void add_rows(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const long long at = column * job.rows + n;
+    job.y[at] += job.a[n] * job.x[at];
+  }
+}
+
 // The scalar product of each column of x with that of y, in parts: block m sums every so many rows.
 template <int threads> __device__ void dot_parts(const VectorJob& job) {
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
@@ -51,8 +61,49 @@ template <int threads> __device__ void dot_sums(const VectorJob& job) {
   }
 }
 
-// The entry points, for so many threads a block.
-#define KERNOPS_SOLVE(threads)                                                                                    \
+// The scalar products of all columns of x with all of y, tile x tile of them a block, in parts as above.
+template <int threads, int tile> __device__ void inner_parts(const VectorJob& job) {
+  const int across = (job.inner + tile - 1) / tile, tiles = across * ((job.columns + tile - 1) / tile);
+  for (int which = blockIdx.y; which < tiles; which += gridDim.y) {
+    const int left = which % across * tile, right = which / across * tile;
+    double mine[tile][tile] = {};
+    for (long long n = blockIdx.x * (long long)threads + threadIdx.x; n < job.rows;
+         n += (long long)threads * job.parts) {
+      double x[tile], y[tile];
+      for (int k = 0; k < tile; ++k) {
+        x[k] = left + k < job.inner ? job.x[(left + k) * job.rows + n] : 0;
+        y[k] = right + k < job.columns ? job.y[(right + k) * job.rows + n] : 0;
+      }
+      for (int k = 0; k < tile; ++k)
+        for (int l = 0; l < tile; ++l) mine[k][l] += x[k] * y[l];
+    }
+    for (int k = 0; k < tile; ++k)
+      for (int l = 0; l < tile; ++l) {
+        const double part = sum_of_block<threads>(mine[k][l]);
+        if (threadIdx.x > 0 || left + k >= job.inner || right + l >= job.columns) continue;
+        job.partials[((right + l) * (long long)job.inner + left + k) * job.parts + blockIdx.x] = part;
+      }
+  }
+}
+
+// y = x A for a matrix A of inner x columns. Thread n has row n, `tile` columns of it at a time.
+template <int tile> __device__ void combine(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int first = blockIdx.y * tile; first < job.columns; first += gridDim.y * tile) {
+    double mine[tile] = {};
+    for (int k = 0; k < job.inner; ++k) {
+      const double x = job.x[k * job.rows + n];
+      for (int l = 0; l < tile; ++l)
+        if (first + l < job.columns) mine[l] += x * job.a[(first + l) * (long long)job.inner + k];
+    }
+    for (int l = 0; l < tile; ++l)
+      if (first + l < job.columns) job.y[(first + l) * job.rows + n] = mine[l];
+  }
+}
+
+// The entry points, for so many threads a block and tiles of so many columns.
+#define KERNOPS_SOLVE(threads, tile)                                                                              \
   extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) {                   \
     kernops::axpby(job);                                                                                          \
   }                                                                                                               \
@@ -61,6 +112,15 @@ template <int threads> __device__ void dot_sums(const VectorJob& job) {
   }                                                                                                               \
   extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                \
     kernops::dot_sums<threads>(job);                                                                              \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_add_rows(kernops::VectorJob job) {                \
+    kernops::add_rows(job);                                                                                       \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_inner_parts(kernops::VectorJob job) {             \
+    kernops::inner_parts<threads, tile>(job);                                                                     \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_combine(kernops::VectorJob job) {                 \
+    kernops::combine<tile>(job);                                                                                  \
   }
 
 }  // namespace kernops

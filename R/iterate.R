@@ -1,0 +1,78 @@
+# An iterative method for A x = b from x = 0, all columns together. A method is a list:
+#   start(space, precondition, b)                      its state, which uses b up: a list of `blocks`, n x p each,
+#                                                      among them x, and of `numbers`, one for each column
+#   step(space, product, precondition, state, active)  the next state; columns that are not active stand still
+#   recorded                                           names of numbers to be kept from each step
+# The numbers `column` (its place in b) and `residual` are for the loop below. It stops each column once its residual
+# is at most its target; where that saves work, columns that have stopped leave the blocks.
+iterate <- function(method, system, product, precondition, b, target, maxit, report = NULL) {
+  space <- system$space
+  solution <- zeros_like(space, b)
+  residual <- norms(space, b)
+  far <- \(residual) log(max(residual / target, 1))
+  from <- far(residual)
+  state <- method$start(space, precondition, b)
+  history <- list(list(residual = residual))
+  while (length(history) <= maxit && any(active <- (residual > target)[state$numbers$column])) {
+    if (system$any_width && space$worth_leaving(sum(active), length(active))) {
+      stopped <- columns_of(state, !active)
+      solution <- space$put(solution, stopped$numbers$column, stopped$blocks$x)
+      state <- columns_of(state, active)
+      active <- active[active]
+    }
+    state <- method$step(space, product, precondition, state, active)
+    on <- state$numbers$column[active]
+    residual[on] <- state$numbers$residual[active]
+    kept <- lapply(state$numbers[method$recorded], \(x) replace(NA * residual, on, x[active]))
+    history <- c(history, list(c(list(residual = residual), kept)))
+    if (!is.null(report)) report(1 - far(residual) / from)
+  }
+  rows <- \(name) do.call(rbind, lapply(history, `[[`, name))
+  list(solution = space$put(solution, state$numbers$column, state$blocks$x), steps = length(history) - 1L,
+       history = rows("residual"), recorded = lapply(stats::setNames(nm = method$recorded), rows))
+}
+
+columns_of <- function(state, chosen) {
+  chosen <- which(chosen)
+  list(blocks = lapply(state$blocks, \(x) x[, chosen, drop = FALSE]), numbers = lapply(state$numbers, `[`, chosen))
+}
+
+# Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
+# true one, the next pass solves for the correction. True residuals come from products in float64, whatever the
+# precision of `op`; so does the whole accuracy, since float32 needs to be right to some digits only in each pass.
+solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
+                         method = "cg") {
+  space <- system$space
+  method <- switch(method, cg = conjugate_gradients, minres = minres)
+  precondition <- preconditioning(precond, space)
+  report <- progress_bar("Solving")
+  norm_b <- norms(space, b)
+  scale <- ifelse(norm_b > 0, norm_b, 1)
+  a <- if (is.null(x0)) zeros_like(space, b) else space$axpby(0, b, as.numeric(norm_b > 0), space$copy(x0))
+  true_residual <- function() space$axpby(1, b, -1, system$product(a, "float64"))
+  r <- if (is.null(x0)) space$copy(b) else true_residual()
+  residual <- norms(space, r)
+  histories <- recorded <- NULL
+  left <- maxit
+  repeat {
+    before <- residual
+    target <- pmax(tol * scale, reach[[system$precision]] * before)
+    pass <- iterate(method, system, system$product, precondition, r, target, left, report)
+    recorded <- recorded %||% pass$recorded
+    histories <- rbind(histories[-NROW(histories), , drop = FALSE], pass$history)
+    left <- left - pass$steps
+    if (pass$steps == 0) break
+    a <- space$axpby(1, pass$solution, 1, a)
+    r <- true_residual()
+    residual <- norms(space, r)
+    off <- residual > 2 * tol * scale
+    if (left == 0 || !any(off & residual < before / 2)) break
+  }
+  list(solution = a, iterations = nrow(histories) - 1L, converged = residual <= 2 * tol * scale,
+       residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
+}
+
+most_iterations <- function(n) min(10 * n, 1e4)
+
+# By how much a pass may reduce the residual.
+reach <- c(float64 = 0, float32 = 1e-6)

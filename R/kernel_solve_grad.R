@@ -1,0 +1,51 @@
+#' The gradient of a solution
+#'
+#' For the solution `a` of [kernel_solve()] and weights `eta` of its shape, `kernel_solve_grad()` gives the gradient of
+#' `sum(eta * a)`: with respect to the right-hand side, to lambda, and to the data and parameters of the operator. It
+#' takes one more solve, for \eqn{u = (K + \lambda I)^{-1} \eta}, and one reduction for each variable.
+#'
+#' The gradients are \eqn{u} for the right-hand side, \eqn{-u' dK\, a} for a variable of K, by [keops_grad()], and
+#' \eqn{-u' a} for lambda. Points stand on both axes of K: where `x` and `y` are the same points, their gradient is
+#' that of `x` plus that of `y`.
+#'
+#' @param fit the result of [kernel_solve()].
+#' @param eta the gradient that comes in, n x p; any of it may be a [gpu_matrix()].
+#' @param wrt the names of the variables wanted, `"lambda"` among them; default: all.
+#'
+#' @return A list of matrices, one for each name in `wrt`, in the shape of the variable: n x size for points, 1 x size
+#'   for a parameter, n x p for the right-hand side, and one number or n of them for `lambda`.
+#'
+#' @inheritSection kernel_solve Warnings
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error` for unfit arguments.
+#'
+#' @examples
+#' op <- keops_kernel(
+#'   "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
+#'   c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
+#' )
+#' x <- matrix(runif(200), 100)
+#' b <- sin(6 * x[, 1])
+#' fit <- kernel_solve(op, "b", list(s = 3, x = x, y = x, b = b), lambda = 0.1, tol = 1e-10)
+#' g <- kernel_solve_grad(fit, eta = b) # of sum(b * (K + lambda I)^-1 b)
+#' g$s
+#' dx <- g$x + g$y
+#' @export
+kernel_solve_grad <- function(fit, eta, wrt = NULL) {
+  if (!inherits(fit, "kernel_solve")) stop_kernops("input", "{.arg fit} must be a result of {.fn kernel_solve}.")
+  of <- fit$problem
+  all <- c(environment(of$op)$about$variables$name, "lambda")
+  wrt <- wrt %||% all
+  for (name in wrt) check_choice(name, "wrt", all)
+  system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf)
+  u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), of$precond, of$tol, of$maxit,
+                    method = of$method)
+  warn_unless_converged(c(u, list(problem = of)), environment())
+  a <- system$space$copy(fit$solution)
+  gradient <- function(name) {
+    if (name == of$b_name) return(as.matrix(u$solution))
+    if (name %in% names(of$input)) return(-system$gradient(name, a, u$solution))
+    if (length(of$lambda) == 1) -sum(system$space$dots(u$solution, a)) else
+      -rowSums(as.matrix(u$solution) * as.matrix(a))
+  }
+  lapply(stats::setNames(nm = wrt), gradient)
+}

@@ -1,0 +1,149 @@
+# The system (K + lambda I) a = b behind the solvers: what they need to know of K, all from the formula of `op`, which
+# computes K a for its variable `b_name`. A list of
+#   space, n, lambda          where the vectors live, how many entries they have, what is added to the diagonal
+#   precision                 that of `op`
+#   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
+#   any_width                 whether it takes all
+#   column(j), diagonal()     of K, in float64
+#   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
+# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
+kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = caller_env()) {
+  input <- match_points(op, b_name, input)
+  from <- environment(op)
+  on_gpu <- solved_on_gpu(op, input)
+  space <- if (on_gpu) gpu_space() else host_space()
+  points <- setdiff(on_axis(op, b_name), b_name)
+  n <- NROW(input[[c(points, b_name)[1]]])
+  check_lambda(lambda, n, least, call)
+  input[[b_name]] <- NULL
+  input <- lapply(input, if (on_gpu) numbers_to_gpu else unname)
+  shift <- if (length(lambda) == 1) lambda else space$copy(lambda)
+
+  declared <- with(from$about$variables, size[name == b_name])
+  of_width <- remembered(function(width, precision) {
+    if (width == declared && precision == from$precision) return(op)
+    variant(op, b_name, width, precision) %||% stop_fixed_width(b_name, width, call)
+  })
+  slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
+  pairs_of <- remembered(function(together) {
+    variant(op, b_name, 1, "float64", numbered = TRUE, together) %||% stop_fixed_width(b_name, 1, call)
+  })
+  with_b <- function(b) c(input, stats::setNames(list(b), b_name))
+  ones <- function(count) space$copy(matrix(1, count))
+  list(
+    space = space, n = n, lambda = lambda, precision = from$precision,
+    any_width = !is.null(variant(op, b_name, 1, "float64")),
+    product = function(a, precision = from$precision) {
+      result <- of_width(ncol(a), precision)(with_b(a), output = space$output)
+      if (!identical(dim(result), dim(a))) stop_not_square(b_name, a, result, call)
+      space$add_rows(shift, a, result)
+    },
+    column = function(j) {
+      chosen <- replace(with_b(ones(1)), points, lapply(input[points], chosen_point, j))
+      numbered <- pairs_of(FALSE)
+      numbered(c(chosen, point_numbers(numbered, b_name, seq_len(n), j)), output = space$output)
+    },
+    diagonal = function() {
+      numbered <- pairs_of(TRUE)
+      as.vector(numbered(c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))))
+    },
+    gradient = function(var, a, eta) {
+      slope <- slope_of(var, ncol(a))
+      last <- utils::tail(environment(slope)$about$variables$name, 1)
+      slope(c(with_b(a), stats::setNames(list(eta), last)))
+    }
+  )
+}
+
+# `op` for vectors b of another size and in another precision; NULL where its formula does not take them. With
+# `numbered`, IndexI() and IndexJ() become variables, so that points taken out keep their numbers. With `together`,
+# points come in pairs, all on the axis of the result: what was a sum is its diagonal term.
+variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE) {
+  from <- environment(op)
+  variables <- from$about$variables
+  variables$size[variables$name == b_name] <- width
+  formula <- from$formula
+  if (numbered) {
+    formula <- gsub("\\bIndex([IJ])\\s*\\(\\s*\\)", "point_\\1", formula)
+    indices <- data.frame(name = c("point_I", "point_J"), category = c("Vi", "Vj"), size = 1)
+    variables <- rbind(variables, indices[vapply(indices$name, grepl, NA, formula, fixed = TRUE), ])
+  }
+  if (together) variables$category[variables$category != "Pm"] <- from$about$axis
+  made <- tryCatch(
+    kernel_operator(formula, declarations(variables), from$sum_scheme, precision, from$backend),
+    kernops_formula_error = function(e) NULL
+  )
+  if (!is.null(made) && environment(made)$about$size == width) made
+}
+
+declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
+
+# The numbers of the points of K's rows and columns, where a `numbered` variant asks for them.
+point_numbers <- function(numbered, b_name, rows, columns) {
+  of_axes <- if ("point_J" %in% on_axis(numbered, b_name)) list(rows, columns) else list(columns, rows)
+  names(of_axes) <- c("point_I", "point_J")
+  lapply(of_axes[intersect(names(of_axes), environment(numbered)$about$variables$name)], as.numeric)
+}
+
+# The names of the variables on the axis that is summed over, that of b.
+on_axis <- function(op, b_name) {
+  with(environment(op)$about$variables, name[category == category[name == b_name]])
+}
+
+chosen_point <- function(x, j) if (is.null(dim(x))) x[j] else x[j, , drop = FALSE]
+
+remembered <- function(make) {
+  made <- list()
+  function(...) {
+    key <- paste(...)
+    if (is.null(made[[key]])) made[[key]] <<- make(...)
+    made[[key]]
+  }
+}
+
+# The values by name; that of b may be missing.
+match_points <- function(op, b_name, input) {
+  from <- environment(op)
+  names <- from$about$variables$name
+  if (is.list(input) && !b_name %in% names(input) && length(input) < length(names)) names <- setdiff(names, b_name)
+  stats::setNames(match_input(input, names, from$backend), names)
+}
+
+# Where data are on the GPU already, or the operator would take each product there.
+solved_on_gpu <- function(op, input) {
+  from <- environment(op)
+  if (from$backend != "auto") return(from$backend == "cuda")
+  size <- function(category) {
+    points <- input[intersect(from$about$variables$name[from$about$variables$category == category], names(input))]
+    if (length(points)) NROW(points[[1]]) else 1
+  }
+  any(vapply(input, is_gpu_matrix, NA)) || kernel_worth_gpu(from$live_kernel(), size("Vi"), size("Vj"))
+}
+
+# What is no matrix of numbers is left for the operator to explain.
+numbers_to_gpu <- function(x) {
+  if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64") else x
+}
+
+check_lambda <- function(lambda, n, least, call) {
+  if (length(lambda) == 1) return(check_number(lambda, "lambda", least, call = call))
+  fits <- is.numeric(lambda) && length(lambda) == n && all(is.finite(lambda)) && all(lambda >= least)
+  if (fits) return(invisible())
+  bound <- if (is.finite(least)) paste(" of at least", least)
+  stop_kernops("input", c("{.arg lambda} must be one finite number{bound}, or one for each of the {n} point{?s}.",
+                          x = "It has {length(lambda)} value{?s}."), call = call)
+}
+
+stop_fixed_width <- function(b_name, width, call) {
+  stop_kernops("input", call = call, c(
+    "The formula does not take {.code {b_name}} of {width} column{?s}, which is needed here.",
+    i = "One such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, takes any number."
+  ))
+}
+
+stop_not_square <- function(b_name, a, result, call) {
+  stop_kernops("dim", call = call, c(
+    "{.arg op} must map {.code {b_name}} to its own shape, {nrow(a)} x {ncol(a)}.",
+    x = "It maps it to {nrow(result)} x {ncol(result)}."
+  ))
+}

@@ -1,0 +1,57 @@
+# log det(K + lambda I) and traces from the solves of random probes, by stochastic Lanczos quadrature (Ubaru, Chen and
+# Saad 2017; with a preconditioner P: Gardner et al. 2018). Conjugate gradients for a probe z with covariance P find,
+# on their way, the tridiagonal matrix T of Lanczos, and z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about
+# z' P^-1 z times entry (1, 1) of log(T). Its mean is log det(K + lambda I) - log det P.
+
+# n x count probes z with independent columns of covariance P (I for NULL), and `weights` P^-1 z: the trace of
+# (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
+probe_vectors <- function(system, precond = NULL, count = 16, seed = 1) {
+  space <- system$space
+  rank <- if (is.null(precond)) 0 else precond$rank
+  signs <- with_seed(seed, matrix(sample(c(-1, 1), (system$n + rank) * count, replace = TRUE), ncol = count))
+  probes <- space$copy(signs[seq_len(system$n), , drop = FALSE])
+  if (is.null(precond)) return(list(probes = probes, weights = space$copy(probes)))
+  rows_times <- \(d, x) space$add_rows(on_space(d, space), x, zeros_like(space, x))
+  probes <- rows_times(sqrt(precond$shift), probes)
+  if (rank > 0) {
+    mixed <- space$combine(on_space(precond$Q, space), precond$R %*% signs[system$n + seq_len(rank), , drop = FALSE])
+    probes <- space$add_rows(on_space(precond$shift, space), mixed, probes)
+  }
+  list(probes = probes, weights = preconditioning(precond, space)(probes))
+}
+
+# `fit` is that of solve_system() for a right-hand side that has the probes in `columns`, started from 0 there.
+lanczos_logdet <- function(system, fit, probes, precond = NULL, columns = seq_len(ncol(probes$probes))) {
+  scale <- system$space$dots(probes$probes, probes$weights)
+  quadrature <- vapply(columns, \(k) log_corner(fit$recorded$step[, k], fit$recorded$ratio[, k]), 0)
+  estimates <- quadrature * scale + if (is.null(precond)) 0 else precond$logdet
+  list(logdet = mean(estimates), std_error = stats::sd(estimates) / sqrt(length(estimates)), estimates = estimates)
+}
+
+# Entry (1, 1) of log(T), where T is known by the steps and ratios of conjugate gradients: T is L D L' with
+# D = diag(1 / step) and the roots of the ratios below the diagonal of L.
+log_corner <- function(step, ratio) {
+  done <- !is.na(step)
+  step <- step[done]
+  m <- length(step)
+  ratio <- ratio[done][-m]
+  quadrature <- lanczos_quadrature(1 / step + c(0, ratio / step[-m])[seq_len(m)], sqrt(ratio) / step[-m])
+  sum(quadrature$weights * log(quadrature$nodes))
+}
+
+# Solves for probes alone.
+system_logdet <- function(system, precond = NULL, count = 16, seed = 1, tol = 1e-6,
+                          maxit = most_iterations(system$n)) {
+  probes <- probe_vectors(system, precond, count, seed)
+  fit <- solve_system(system, probes$probes, precond, tol, maxit)
+  c(lanczos_logdet(system, fit, probes, precond), list(fit = fit, probes = probes))
+}
+
+# Evaluates code with random numbers of its own; R's go on as if it had not been.
+with_seed <- function(seed, code) {
+  before <- globalenv()$.Random.seed
+  on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else
+    assign(".Random.seed", before, envir = globalenv()))
+  set.seed(seed, kind = "Mersenne-Twister", normal.kind = "Inversion", sample.kind = "Rejection")
+  code
+}

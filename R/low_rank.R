@@ -1,0 +1,52 @@
+# Approximations C C' of K from few of its columns, and what follows from one. Each is a list: `columns`, the n x k
+# block C, and `left`, the trace of K - C C'.
+
+# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest.
+pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10) {
+  space <- system$space
+  columns <- space$new(system$n, rank)
+  left <- diagonal
+  for (step in seq_len(rank)) {
+    if (sum(left) <= tol * sum(diagonal)) break
+    pivot <- which.max(left)
+    column <- system$column(pivot)
+    if (step > 1) {
+      at_pivot <- as.matrix(columns[pivot, , drop = FALSE])[seq_len(step - 1)]
+      column <- space$axpby(-1, space$combine(columns, matrix(at_pivot)), 1, column)
+    }
+    column <- space$axpby(0, column, 1 / sqrt(left[pivot]), column)
+    columns <- space$put(columns, step, column)
+    left <- replace(pmax(left - as.vector(as.matrix(column))^2, 0), pivot, 0)
+    taken <- step
+  }
+  list(columns = columns[, seq_len(taken), drop = FALSE], left = sum(left))
+}
+
+# The columns of the chosen points, times the inverse of the Cholesky factor of their own block. A shift of the size of
+# rounding keeps that block positive definite.
+nystrom <- function(system, diagonal, chosen) {
+  space <- system$space
+  columns <- space$new(system$n, length(chosen))
+  for (k in seq_along(chosen)) columns <- space$put(columns, k, system$column(chosen[k]))
+  core <- as.matrix(columns[chosen, , drop = FALSE])
+  jitter <- 4 * .Machine$double.eps * length(chosen) * sum(diag(core))
+  columns <- space$combine(columns, inverse_of_chol(chol((core + t(core)) / 2 + diag(jitter, nrow(core)))))
+  list(columns = columns, left = max(sum(diagonal) - sum(space$dots(columns, columns)), 0))
+}
+
+# For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. They are
+# the Q (but for a scaling of rows) and R of the decomposition of (D^-1/2 C; I), whose second pass makes it accurate.
+woodbury_factor <- function(space, columns, shift) {
+  scaled <- \(x) space$add_rows(on_space(1 / sqrt(shift), space), x, zeros_like(space, x))
+  Q <- scaled(columns)
+  below <- R <- diag(ncol(Q))
+  for (pass in 1:2) {
+    factor <- chol(space$inner(Q, Q) + crossprod(below))
+    Q <- space$combine(Q, inverse_of_chol(factor))
+    below <- below %*% inverse_of_chol(factor)
+    R <- factor %*% R
+  }
+  list(Q = scaled(Q), R = R)
+}
+
+inverse_of_chol <- function(R) backsolve(R, diag(nrow(R)))

@@ -1,0 +1,40 @@
+# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: Lanczos' vectors v, and a QR
+# decomposition of their tridiagonal matrix by rotations (cosine, sine), applied as it grows. What is to come of row k
+# of R starts as `diagonal` and `above`; the residual is known without forming it.
+minres <- list(
+  recorded = character(),
+  start = function(space, precondition, b) {
+    zeros <- zeros_like(space, b)
+    beta <- norms(space, b)
+    zero <- numeric(ncol(b))
+    list(
+      blocks = list(x = space$copy(zeros), v = space$axpby(0, zeros, or_zero(1 / beta), b), v_old = space$copy(zeros),
+                    w = space$copy(zeros), w_old = zeros),
+      numbers = list(column = seq_len(ncol(b)), beta = zero, cosine = zero - 1, sine = zero, diagonal = zero,
+                     above = zero, residual = beta)
+    )
+  },
+  step = function(space, product, precondition, state, active) {
+    is <- c(state$blocks, state$numbers)
+    q <- space$axpby(-is$beta, is$v_old, 1, product(is$v))
+    alpha <- space$dots(is$v, q)
+    q <- space$axpby(-alpha, is$v, 1, q)
+    beta <- norms(space, q)
+    # the previous rotations meet the new column (beta_old, alpha, beta); one more clears what is below its diagonal
+    over <- is$cosine * is$diagonal + is$sine * alpha
+    corner <- is$sine * is$diagonal - is$cosine * alpha
+    rho <- sqrt(corner^2 + beta^2)
+    cosine <- or_zero(corner / rho)
+    sine <- or_zero(beta / rho)
+    w <- space$axpby(or_zero(1 / rho), is$v, or_zero(-is$above / rho), is$w_old)
+    w <- space$axpby(or_zero(-over / rho), is$w, 1, w)
+    list(
+      blocks = list(x = space$axpby(ifelse(active, cosine * is$residual, 0), w, 1, is$x),
+                    v = space$axpby(0, is$v, or_zero(1 / beta), q), v_old = is$v, w = w, w_old = is$w),
+      numbers = list(column = is$column, beta = beta, cosine = cosine, sine = sine, diagonal = -is$cosine * beta,
+                     above = is$sine * beta, residual = sine * is$residual)
+    )
+  }
+)
+
+or_zero <- function(x) ifelse(is.finite(x), x, 0)

@@ -1,0 +1,55 @@
+# What iterative solvers do to blocks of vectors, n x p matrices, on the host and on the GPU. Both have dim(),
+# as.matrix() and x[, j, drop = FALSE]; a block said to be used up may be written into, so only its owner hands it over.
+#   copy(x)              a block of doubles of its own, of what may have been anywhere
+#   new(n, p)            a block to be filled by put()
+#   put(x, j, y)         x with y for its columns j; x is used up
+#   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
+#   add_rows(d, x, y)    y + d x, with one number or, as an n x 1 block, one for each row; y is used up
+#   dots(x, y)           the scalar products of their columns
+#   inner(x, y)          t(x) y, a small matrix of the host
+#   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
+#   worth_leaving        whether a block is made narrower when so many of its columns are still active. Each width is a
+#                        kernel of its own: compiled in no time for the CPU, in half a second for the GPU
+host_space <- function() {
+  times <- function(a, x) if (length(a) == 1) a * x else x * rep(a, each = nrow(x))
+  list(
+    output = "host",
+    copy = function(x) `storage.mode<-`(unname(as.matrix(x)), "double"),
+    new = function(n, p) matrix(0, n, p),
+    put = host_put,
+    axpby = function(a, x, b, y) times(a, x) + times(b, y),
+    add_rows = function(d, x, y) y + as.vector(d) * x,
+    dots = function(x, y) colSums(x * y),
+    inner = crossprod,
+    combine = function(x, C) x %*% rbind(C, matrix(0, ncol(x) - nrow(C), ncol(C))),
+    worth_leaving = function(active, width) active < width,
+    finite = function(x) all(is.finite(x))
+  )
+}
+
+gpu_space <- function() {
+  list(
+    output = "gpu",
+    copy = gpu_doubles,
+    new = gpu_new,
+    put = gpu_put,
+    axpby = gpu_axpby,
+    add_rows = function(d, x, y) if (is_gpu_matrix(d)) gpu_add_rows(d, x, y) else gpu_axpby(d, x, 1, y),
+    dots = gpu_dots,
+    inner = gpu_inner,
+    combine = gpu_combine,
+    worth_leaving = function(active, width) 2 * active <= width,
+    finite = function(x) all(is.finite(gpu_dots(x, x)))
+  )
+}
+
+space_of <- function(on_gpu) if (on_gpu) gpu_space() else host_space()
+
+zeros_like <- function(space, x) space$axpby(0, x, 0, space$copy(x))
+
+norms <- function(space, x) sqrt(space$dots(x, x))
+
+# A float64 gpu_matrix that shares nothing with x.
+gpu_doubles <- function(x) {
+  if (is_gpu_matrix(x) && gpu_describe(x)$precision == "float64") gpu_copy(x) else gpu_matrix(x, "float64")
+}

@@ -1,0 +1,25 @@
+# Kernel systems and what plain R makes of them.
+
+gaussian <- function(p = 1, ..., declared = sprintf("b = Vj(%d)", p)) {
+  args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", declared)
+  keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", args, ...)
+}
+problem <- function(n, p = 1) {
+  x <- uniform(n, 2)
+  b <- uniform(n, p)
+  list(input = list(s = 8, x = x, y = x, b = b), K = unname(exp(-8 * as.matrix(dist(x))^2)), b = b)
+}
+shifted <- \(case, lambda) case$K + diag(rep_len(lambda, nrow(case$K)))
+dense <- \(case, lambda) solve(shifted(case, lambda), case$b)
+residuals_of <- function(case, solution, lambda) {
+  unname(sqrt(colSums((case$b - shifted(case, lambda) %*% solution)^2) / colSums(case$b^2)))
+}
+system_of <- \(case, lambda, ...) kernel_system(gaussian(...), "b", case$input, lambda)
+
+# body(backend) where systems are solved: the host and, where there is one, the GPU.
+for_each_space <- function(body) for (backend in backends()) body(backend)
+
+# The inverse of P, column by column.
+inverse_of <- function(precond, system) {
+  as.matrix(preconditioning(precond, system$space)(system$space$copy(diag(system$n))))
+}

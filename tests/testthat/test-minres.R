@@ -1,0 +1,43 @@
+# MINRES, for systems that are symmetric but not positive definite.
+
+test_that("an indefinite system is solved", {
+  withr::local_seed(1)
+  case <- problem(80, 2)
+  shift <- -mean(sort(eigen(case$K, TRUE, only.values = TRUE)$values, decreasing = TRUE)[3:4])
+  for_each_space(function(backend) {
+    solve_it <- \(method) kernel_solve(gaussian(2, backend = backend), "b", case$input, shift, tol = 1e-11, method = method)
+    fit <- solve_it("minres")
+    expect_true(all(fit$converged))
+    expect_close(fit$solution, dense(case, shift), tolerance = 1e-7)
+    expect_error(solve_it("cg"), class = "kernops_input_error")
+  })
+})
+
+test_that("its residual never grows, and is the smallest of the Krylov space", {
+  withr::local_seed(2)
+  case <- problem(60)
+  history <- kernel_solve(gaussian(), "b", case$input, -0.7, tol = 1e-8, method = "minres")$history
+  expect_true(all(diff(history[, 1]) <= 1e-12))
+  A <- shifted(case, -0.7)
+  krylov <- Reduce(\(v, n) A %*% v, 1:4, case$b, accumulate = TRUE)[1:4]
+  smallest <- \(k) sqrt(sum(qr.resid(qr(A %*% do.call(cbind, krylov[1:k])), case$b)^2) / sum(case$b^2))
+  expect_equal(history[2:5, 1], vapply(1:4, smallest, 0), tolerance = 1e-8)
+})
+
+test_that("it agrees with conjugate gradients where both apply", {
+  withr::local_seed(3)
+  case <- problem(70, 2)
+  by <- \(method) kernel_solve(gaussian(2), "b", case$input, 0.5, tol = 1e-12, method = method)$solution
+  expect_close(by("minres"), by("cg"), tolerance = 1e-9)
+})
+
+test_that("an eigenvector takes one step, zeros none, and a start is used", {
+  withr::local_seed(4)
+  case <- problem(30)
+  case$input$b <- cbind(eigen(case$K, TRUE)$vectors[, 3], 0)
+  fit <- kernel_solve(gaussian(2), "b", case$input, -0.3, tol = 1e-9, method = "minres")
+  expect_identical(fit$iterations, 1L)
+  expect_identical(fit$solution[, 2], numeric(30))
+  again <- kernel_solve(gaussian(2), "b", case$input, -0.3, tol = 1e-8, method = "minres", x0 = fit$solution)
+  expect_identical(again$iterations, 0L)
+})

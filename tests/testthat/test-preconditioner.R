@@ -1,0 +1,158 @@
+# Preconditioners: what they are, in dense matrices, and what they do to the number of iterations.
+
+types <- c("jacobi", "pivoted_cholesky", "nystrom")
+
+test_that("rows, columns and diagonal of K come from the formula", {
+  withr::local_seed(1)
+  case <- problem(20)
+  formulas <- list(
+    gaussian(),
+    gaussian(precision = "float32"),
+    gaussian(3),
+    keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 0)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vi(1)"))
+  )
+  for (op in formulas) {
+    system <- kernel_system(op, "b", case$input, 0.5)
+    expect_close(system$column(7), case$K[, 7])
+    expect_close(matrix(system$diagonal()), diag(case$K))
+  }
+  numbered <- "Sum_Reduction((Exp(-s * SqDist(x, y)) + IndexI ( ) * IndexJ() + 3 * (IndexI() == IndexJ())) * b, 1)"
+  K <- case$K + 1:20 %o% 1:20 + 3 * diag(20)
+  args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
+  for_each_space(function(backend) {
+    system <- kernel_system(keops_kernel(numbered, args, backend = backend), "b", case$input)
+    expect_close(as.matrix(system$column(7)), K[, 7])
+    expect_close(matrix(system$diagonal()), diag(K))
+  })
+})
+
+test_that("the inverse, the determinant and the covariance of probes are those of the dense matrix", {
+  withr::local_seed(2)
+  case <- problem(50)
+  for_each_space(\(backend) for (type in types) for (lambda in list(0.01, runif(50, 0.01, 1))) {
+    system <- system_of(case, lambda, backend = backend)
+    precond <- system_preconditioner(system, type, 12)
+    P <- solve(inverse_of(precond, system))
+    expect_close(P, t(P), tolerance = 1e-8)
+    expect_equal(precond$logdet, as.vector(determinant(P)$modulus), tolerance = 1e-8)
+    if (type == "jacobi") expect_close(P, diag(diag(shifted(case, lambda))), tolerance = 1e-8)
+    z <- probe_vectors(system, precond, 5)
+    expect_close(as.matrix(z$weights), solve(P, as.matrix(z$probes)), tolerance = 1e-8, info = type)
+    sample <- as.matrix(probe_vectors(system, precond, 1e5)$probes)
+    expect_close(tcrossprod(sample) / 1e5, P, tolerance = 0.05, info = type)
+  })
+})
+
+test_that("pivoted Cholesky is that of the dense matrix, and ends with its rank", {
+  withr::local_seed(3)
+  case <- problem(40)
+  reference <- suppressWarnings(chol(case$K, pivot = TRUE))
+  reference <- t(reference[1:10, order(attr(reference, "pivot"))])
+  for_each_space(function(backend) {
+    system <- system_of(case, 0.1, backend = backend)
+    low <- pivoted_cholesky(system, system$diagonal(), 10)
+    expect_close(tcrossprod(as.matrix(low$columns)), tcrossprod(reference), tolerance = 1e-8)
+    expect_equal(low$left, sum(diag(case$K)) - sum(reference^2), tolerance = 1e-8)
+  })
+  few <- case
+  few$input$x <- few$input$y <- case$input$x[rep(1:5, 8), ]
+  expect_identical(system_preconditioner(system_of(few, 0.1), "pivoted_cholesky", 30)$rank, 5L)
+})
+
+test_that("Nystrom projects on the columns drawn", {
+  withr::local_seed(4)
+  case <- problem(40)
+  chosen <- c(3, 9, 20, 31)
+  expected <- case$K[, chosen] %*% solve(case$K[chosen, chosen], case$K[chosen, ])
+  for_each_space(function(backend) {
+    low <- nystrom(system_of(case, 0.1, backend = backend), diag(case$K), chosen)
+    expect_close(tcrossprod(as.matrix(low$columns)), expected, tolerance = 1e-8)
+    expect_equal(low$left, sum(diag(case$K - expected)), tolerance = 1e-8)
+  })
+})
+
+test_that("few columns spare most iterations of an ill-conditioned system, and change no solution", {
+  withr::local_seed(5)
+  case <- problem(300, 2)
+  for_each_space(function(backend) {
+    solve_by <- function(...) kernel_solve(gaussian(2, backend = backend), "b", case$input, 1e-4, tol = 1e-9, ...)
+    plain <- solve_by()
+    for (type in c("pivoted_cholesky", "nystrom")) {
+      few <- solve_by(precond = type, rank = 20)
+      more <- solve_by(precond = type, rank = 120)
+      expect_lt(few$iterations, plain$iterations)
+      expect_lt(more$iterations, plain$iterations / 5)
+      expect_lt(max(residuals_of(case, more$solution, 1e-4)), 2e-9)
+    }
+  })
+})
+
+test_that("Jacobi helps where the diagonal varies", {
+  withr::local_seed(6)
+  case <- problem(100)
+  lambda <- 10^runif(100, 0, 6)
+  steps <- \(...) kernel_solve(gaussian(), "b", case$input, lambda, tol = 1e-10, ...)$iterations
+  expect_lt(steps(precond = "jacobi"), steps() / 2)
+})
+
+test_that("one that was made before serves other systems nearby", {
+  withr::local_seed(7)
+  case <- problem(200)
+  precond <- kernel_preconditioner(gaussian(), "b", case$input[-4], 1e-3, rank = 60)
+  expect_s3_class(precond, "kernel_preconditioner")
+  for_each_space(\(backend) for (lambda in c(1e-3, 2e-3)) {
+    solve_by <- \(precond) kernel_solve(gaussian(backend = backend), "b", case$input, lambda, tol = 1e-9, precond = precond)
+    expect_lt(solve_by(precond)$iterations, solve_by("none")$iterations / 4)
+    expect_lt(residuals_of(case, solve_by(precond)$solution, lambda), 2e-9)
+  })
+})
+
+test_that("K without lambda, of full rank, and of one point", {
+  withr::local_seed(8)
+  x <- as.matrix(expand.grid(1:6, 1:5))
+  case <- list(input = list(s = 1, x = x, y = x, b = uniform(30)), K = unname(exp(-as.matrix(dist(x))^2)))
+  case$b <- case$input$b
+  fit <- kernel_solve(gaussian(), "b", case$input, precond = "pivoted_cholesky", tol = 1e-12)
+  expect_close(fit$solution, dense(case, 0), tolerance = 1e-8)
+  expect_lte(fit$iterations, 5)
+  one <- list(s = 1, x = t(1:2), y = t(1:2), b = 3)
+  for (type in types) expect_close(kernel_solve(gaussian(), "b", one, 0.5, precond = type)$solution, matrix(2))
+})
+
+test_that("random columns depend on the seed alone, and R's random numbers go on undisturbed", {
+  withr::local_seed(9)
+  case <- problem(50)
+  made <- \(seed) kernel_preconditioner(gaussian(), "b", case$input, 0.1, "nystrom", rank = 5, seed = seed)
+  set.seed(1)
+  first <- made(1)
+  after <- runif(1)
+  set.seed(1)
+  expect_identical(runif(1), after)
+  expect_identical(made(1), first)
+  expect_false(identical(made(2)$Q, first$Q))
+})
+
+test_that("a preconditioner prints as a summary", {
+  x <- as.matrix(expand.grid(1:6, 1:5))
+  print_it <- \(type) print(kernel_preconditioner(gaussian(), "b", list(s = 1, x = x, y = x), 1, type, rank = 10))
+  expect_snapshot(for (type in c("jacobi", "pivoted_cholesky")) print_it(type))
+})
+
+tiny <- list(s = 8, x = diag(2), y = diag(2))
+make_tiny <- \(..., op = gaussian(), input = tiny) kernel_preconditioner(op, "b", input, ...)
+per_column <- keops_kernel("Sum_Reduction(Concat(Elem(b, 0), 2 * Elem(b, 1)) * Exp(-s * SqDist(x, y)), 1)",
+                           c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(2)"))
+linear <- keops_kernel("Sum_Reduction(((x|y) + 0 * s) * b, 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+test_mistakes("kernops_input_error", alist(
+  `unknown type` = make_tiny(type = "ilu"),
+  `rank in words` = make_tiny(rank = "all"),
+  `fractional seed` = make_tiny(seed = 0.5),
+  `formula for vectors of one size only` = make_tiny(op = per_column),
+  `diagonal with a zero` = make_tiny(op = linear, input = list(s = 1, x = diag(2)[, c(1, 1)], y = diag(2)[, c(1, 1)])),
+  `missing points` = make_tiny(input = tiny[-2])
+))
+test_mistakes("kernops_dim_error", alist(
+  `preconditioner of other points` =
+    kernel_solve(gaussian(), "b", c(tiny, b = list(1:2)),
+                 precond = kernel_preconditioner(gaussian(), "b", list(s = 1, x = diag(3)[, 1:2], y = diag(3)[, 1:2])))
+))
