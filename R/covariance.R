@@ -151,7 +151,12 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
     stop_kernops("input", "Each of the {.arg parameters} of an own formula needs a starting value.")
   }
   check_subset(positive, "positive", words)
-  leaf <- new_leaf("covariance", paste0("(", formula, ")"), parameters, fixed = fixed, movable = FALSE, own = TRUE)
+  if (!length(words)) {
+    formula <- paste0("one * (", formula, ")")
+    parameters <- list(one = 1)
+    fixed <- "one"
+  }
+  leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, movable = FALSE, own = TRUE)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
   leaf

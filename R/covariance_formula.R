@@ -98,7 +98,7 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
 
 # The formula of a leaf in x, y and its own parameters.
 expand_geometry <- function(leaf, dims, d) {
-  if (leaf$own) return(leaf$formula)
+  if (leaf$own) return(paste0("(", leaf$formula, ")"))
   point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
   text <- gsub("{q}", scaled_sq_distance(leaf, point), leaf$formula, fixed = TRUE)
   for (name in names(point)) text <- gsub(paste0("{", name, "}"), point[[name]], text, fixed = TRUE)

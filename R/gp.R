@@ -61,7 +61,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   backend <- check_backend(backend)
   here <- environment()
   if (!is_covariance(covariance)) {
-    stop_kernops("input", "{.arg covariance} must be one of {.help kernops::covariance_functions}.")
+    stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
   check_known(known)
   data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)

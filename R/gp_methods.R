@@ -153,7 +153,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   }
   cli::cat_line("\nResiduals of the fitted field:")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
-  cli::cat_line("\n", fit$estimate, " log-likelihood ", format(fit$loglik, digits = digits + 3),
+  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", format(fit$loglik, digits = digits + 3),
                 " on ", fit$df, " parameters, AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
   invisible(x)

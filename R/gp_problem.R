@@ -52,8 +52,8 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  pairs <- paste(data$rows[first], "and", data$rows[second])
-  stop_kernops("input", c("Observations at the same point need a noise: rows {utils::head(pairs, 5)}{if (length(pairs) > 5) ', ...'}.",
+  pairs <- paste0("(", data$rows[first], ", ", data$rows[second], ")")
+  stop_kernops("input", c("Observations at the same point need a noise: rows {toString(utils::head(pairs, 5))}{if (length(pairs) > 5) ', ...'}.",
                           i = "Add {.fn nugget} to the covariance, or average them."), call = call)
 }
 
@@ -101,7 +101,8 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   evaluate <- exact_likelihood(data, model, how$reml, profile)$evaluate
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)
-    starts <- starts[utils::head(order(values), control$starts), , drop = FALSE]
+    able <- max(1, min(control$starts, sum(is.finite(values))))
+    starts <- starts[utils::head(order(values), able), , drop = FALSE]
   }
   if (!smaller) return(starts)
   control$tol <- max(control$tol, 1e-7)

@@ -102,7 +102,9 @@ search_from <- function(theta, likelihood, model, profile, control) {
     visit(s)
     if (is.null(seen$gradient)) {
       at <- theta_of(s)
-      seen$gradient <- (seen$state$gradient() * search_slope(parameters, at))[free]
+      # where the value is infinite there is no slope, and the search goes back
+      slope <- if (is.finite(seen$value)) seen$state$gradient() else 0 * at
+      seen$gradient <- (slope * search_slope(parameters, at))[free]
     }
     seen$gradient
   }
