@@ -6,7 +6,8 @@ iterative_likelihood <- function(data, model, how, profile) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   p <- ncol(data$x)
   columns <- 1L + p + how$control$probes
-  gradient_of <- covariance_gradient(model, if (how$reml) columns else columns - p, how$precision, how$backend)
+  gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
+  diagonal_slope <- keops_grad(covariance_diagonal(model), "theta")
   list(evaluate = function(theta) {
     system <- iterative_system(product, data, model, theta)
     precond <- iterative_preconditioner(system, how$control)
@@ -26,7 +27,8 @@ iterative_likelihood <- function(data, model, how, profile) {
     state$iterations <- fit$iterations
     state$gradient <- function() {
       solved <- solution[, 1 + p + seq_len(how$control$probes), drop = FALSE]
-      iterative_gradient(state, solved, as.matrix(probes$weights), data, model, theta, gradient_of, how$reml)
+      parts <- gradient_parts(state, solved, as.matrix(probes$weights), precond, how$reml)
+      iterative_gradient(parts, data, model, unname(theta), gradient_of, diagonal_slope)
     }
     state$information <- function() {
       slopes <- covariance_slopes(model, how$precision, how$backend)(
@@ -68,13 +70,23 @@ iterative_state <- function(solved, data, logdet, reml, profile) {
   likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
-# The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK (P^-1 z); the rest is as in exact_gradient().
-iterative_gradient <- function(state, solved, weights, data, model, theta, gradient_of, reml) {
-  left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
-  right <- cbind(weights, state$alpha, if (reml) state$z)
+# The gradient is the sum of left' dK right over columns, and of dK_ii times `diagonal`. With a preconditioner P, whose
+# inverse is diagonal - Q Q', the trace of K^-1 dK is that of P^-1 dK, which is exact, and the mean over probes of
+# ((K^-1 - P^-1) z)' dK (P^-1 z), which is small.
+gradient_parts <- function(state, solved, weights, precond, reml) {
+  known <- if (is.null(precond)) 0 else weights
+  q <- if (!is.null(precond)) as.matrix(precond$Q)
+  list(left = cbind((solved - known) / ncol(solved), if (!is.null(q)) -q, -state$alpha / state$scale, if (reml) -state$z),
+       right = cbind(weights, q, state$alpha, if (reml) state$z), diagonal = if (is.null(precond)) 0 else 1 / precond$shift)
+}
+
+iterative_gradient <- function(parts, data, model, theta, gradient_of, diagonal_slope) {
   n <- nrow(data$u)
-  total <- as.vector(gradient_of(list(theta = unname(theta), x = data$u, y = data$u, w = left, e = right, eta = rep(1, n))))
-  if (length(model$nugget)) total[[model$nugget]] <- sum(left * right / data$weights)
+  input <- list(theta = theta, x = data$u, y = data$u, w = parts$left, e = parts$right, eta = rep(1, n))
+  diagonal <- rep_len(parts$diagonal, n)
+  total <- as.vector(gradient_of(ncol(parts$left))(input)) +
+    as.vector(diagonal_slope(list(theta = theta, x = data$u, eta = diagonal)))
+  if (length(model$nugget)) total[[model$nugget]] <- sum((rowSums(parts$left * parts$right) + diagonal) / data$weights)
   total
 }
 
