@@ -77,6 +77,10 @@ dense_lower_product <- function(x, z) {
     .Call(`_kernops_dense_lower_product`, x, z)
 }
 
+dense_symmetric_product <- function(x, b) {
+    .Call(`_kernops_dense_symmetric_product`, x, b)
+}
+
 gpu_upload <- function(x, single) {
     .Call(`_kernops_gpu_upload`, x, single)
 }

@@ -73,8 +73,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (method == "auto") method <- if (length(data_parts$y) <= control$exact_limit) "exact" else "iterative"
   problem <- prepare_problem(data_parts, model, known, estimate, here)
   how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
-  search <- estimate_covariance(problem, how, estimate, here)
-  fit <- finish_fit(problem, search, how, here)
+  likelihood <- likelihood_for(problem$data, problem$model, how)
+  search <- estimate_covariance(problem, likelihood, how, estimate, here)
+  fit <- finish_fit(problem, likelihood, search, how, here)
   structure(c(fit, list(
     call = match.call(), formula = formula, coords = coords, method = method, estimate = estimate, known = known,
     search = search, how = how, parts = data_parts, na.action = data_parts$na.action

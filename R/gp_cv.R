@@ -88,7 +88,9 @@ predict_fold <- function(object, out, refit) {
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d, colnames(parts$u))
   estimate <- if (refit) object$estimate else "none"
   problem <- prepare_problem(parts, model, object$known, estimate, NULL)
-  fit <- finish_fit(problem, estimate_covariance(problem, object$how, estimate, NULL), object$how, NULL)
+  likelihood <- likelihood_for(problem$data, problem$model, object$how)
+  search <- estimate_covariance(problem, likelihood, object$how, estimate, NULL)
+  fit <- finish_fit(problem, likelihood, search, object$how, NULL)
   fit <- c(fit, list(parts = parts, known = object$known, how = object$how, method = object$method))
   points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = object$parts$x[out, , drop = FALSE],
                  offset = object$parts$offset[out])

@@ -2,21 +2,34 @@
 
 # evaluate(theta) gives, for the covariance at theta plus the noise,
 #   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
-#   gradient  a function without arguments: the gradient of the value wrt theta, once, before the next evaluate()
+#   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the gradient
+#             of the value wrt theta, and its average information (gp_iterative.R)
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
-exact_likelihood <- function(data, model, reml, profile) {
+exact_likelihood <- function(data, model, reml) {
   n <- length(data$y)
   product <- covariance_product(model, block_width)
   gradient_of <- covariance_gradient(model, block_width)
   k <- matrix(0, n, n)
-  list(factor = k, evaluate = function(theta) {
+  slopes_of <- covariance_slopes(model)
+  list(factor = k, evaluate = function(theta, profile = FALSE) {
     if (!fill_covariance(k, product, data, model, theta)) return(list(value = Inf, bad = 1L))
     bad <- dense_factor(k, kernops_option("isa", ""), threads())
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(k, data, reml, profile)
     state$gradient <- function() exact_gradient(k, state, data, model, theta, gradient_of, reml)
+    state$information <- function() {
+      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
+      average_information(slopes, state, function(b) dense_symmetric_product(k, b), profile, if (reml) ncol(data$x) else 0)
+    }
     state
   })
+}
+
+# dK alpha, a column for each parameter.
+noisy_slopes <- function(slopes_of, state, data, model, theta) {
+  slopes <- slopes_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
+  if (length(model$nugget)) slopes[, model$nugget] <- state$alpha / data$weights
+  slopes
 }
 
 # The lower triangle of the covariance of the observations.

@@ -2,13 +2,14 @@
 # probes at once, from which stochastic Lanczos quadrature has the log-determinant (lanczos.R). The same probes serve all
 # parameters, so that the search sees a smooth function.
 
-iterative_likelihood <- function(data, model, how, profile) {
+iterative_likelihood <- function(data, model, how) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   p <- ncol(data$x)
   columns <- 1L + p + how$control$probes
   gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
   diagonal_slope <- keops_grad(covariance_diagonal(model), "theta")
-  list(evaluate = function(theta) {
+  slopes_of <- covariance_slopes(model, how$precision, how$backend)
+  list(evaluate = function(theta, profile = FALSE) {
     system <- iterative_system(product, data, model, theta)
     precond <- iterative_preconditioner(system, how$control)
     probes <- probe_vectors(system, precond, how$control$probes, how$control$seed)
@@ -31,9 +32,7 @@ iterative_likelihood <- function(data, model, how, profile) {
       iterative_gradient(parts, data, model, unname(theta), gradient_of, diagonal_slope)
     }
     state$information <- function() {
-      slopes <- covariance_slopes(model, how$precision, how$backend)(
-        list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
-      if (length(model$nugget)) slopes[, model$nugget] <- state$alpha / data$weights
+      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
       solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, how$control$cg_tol)$solution)
       average_information(slopes, state, solve, profile, if (how$reml) p else 0)
     }

@@ -88,7 +88,7 @@ covariance_vcov <- function(object, step = 1e-3) {
   parameters <- object$model$parameters
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
-  likelihood <- likelihood_for(object$data, object$model, object$how, profile = FALSE)
+  likelihood <- likelihood_for(object$data, object$model, object$how)
   at <- to_search(parameters, object$theta)
   slope <- function(s) {
     theta <- from_search(parameters, s)

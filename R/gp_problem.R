@@ -57,14 +57,12 @@ check_duplicates <- function(data, model, call) {
                           i = "Add {.fn nugget} to the covariance, or average them."), call = call)
 }
 
-likelihood_for <- function(data, model, how, profile) {
-  if (how$method == "exact") exact_likelihood(data, model, how$reml, profile) else {
-    iterative_likelihood(data, model, how, profile)
-  }
+likelihood_for <- function(data, model, how) {
+  if (how$method == "exact") exact_likelihood(data, model, how$reml) else iterative_likelihood(data, model, how)
 }
 
 # The parameters of the covariance: a list of theta, value, and how they were found.
-estimate_covariance <- function(problem, how, estimate, call) {
+estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   parameters <- problem$model$parameters
   if (estimate == "none") {
     if (length(lacking <- parameters$name[is.na(parameters$value)])) {
@@ -80,11 +78,11 @@ estimate_covariance <- function(problem, how, estimate, call) {
   if (nrow(starts) > 1 || n > length(some)) {
     starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
   }
-  likelihood <- likelihood_for(data, problem$model, how, profile)
-  search <- if (how$method == "exact") search_from else information_search
-  runs <- lapply(seq_len(nrow(starts)), function(k) {
-    search(starts[k, ], step_reporter(likelihood$evaluate, problem$model, how$control), problem$model, profile, how$control)
-  })
+  # near the optimum, as after a search in a subset, few steps of Newton's kind are enough
+  search <- if (how$method == "exact" && n == length(some)) search_from else information_search
+  if (how$method == "exact") how$control$gain <- 1e-6
+  evaluate <- step_reporter(function(theta) likelihood$evaluate(theta, profile), problem$model, how$control)
+  runs <- lapply(seq_len(nrow(starts)), function(k) search(starts[k, ], evaluate, problem$model, profile, how$control))
   best <- runs[[which.min(vapply(runs, function(run) run$value, 0))]]
   if (!is.finite(best$value)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
   best$starts <- nrow(starts)
@@ -98,7 +96,8 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   p <- ncol(data$x)
   if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
   control <- how$control
-  evaluate <- exact_likelihood(data, model, how$reml, profile)$evaluate
+  likelihood <- exact_likelihood(data, model, how$reml)
+  evaluate <- function(theta) likelihood$evaluate(theta, profile)
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)
     able <- max(1, min(control$starts, sum(is.finite(values))))
@@ -159,10 +158,9 @@ stop_singular <- function(problem, bad, call) {
 }
 
 # The state at the parameters found, which is all that prediction needs.
-finish_fit <- function(problem, search, how, call) {
+finish_fit <- function(problem, likelihood, search, how, call) {
   data <- problem$data
   model <- problem$model
-  likelihood <- likelihood_for(data, model, how, profile = FALSE)
   state <- likelihood$evaluate(search$theta)
   if (!is.finite(state$value)) stop_singular(problem, state$bad %||% 1L, call)
   if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)

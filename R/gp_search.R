@@ -124,9 +124,9 @@ search_from <- function(theta, likelihood, model, profile, control) {
   c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# The same where value and gradient are estimated: by Newton steps with the average information towards a gradient of
-# zero, since estimates of value and gradient agree up to their errors only. Stops once a step would gain less than
-# control$gain of log-likelihood.
+# The same by Newton steps with the average information. Where the likelihood is estimated, a step towards a gradient of
+# zero is good too, since estimates of value and gradient agree up to their errors only. Stops once a step would
+# gain less than control$gain of log-likelihood.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- !parameters$fixed
@@ -159,13 +159,15 @@ information_search <- function(theta, likelihood, model, profile, control) {
     for (half in 0:4) {
       trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
       if (is.null(trial)) next
-      if (abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move)) || trial$state$value < at$state$value) {
+      estimated <- !is.null(trial$state$logdet_error)
+      flatter <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
+      if (trial$state$value < at$state$value || (estimated && flatter)) {
         found <- trial
         break
       }
     }
     if (is.null(found)) {
-      message <- "no better step within the Monte-Carlo error"
+      message <- "no better step found"
       break
     }
     at <- found

@@ -243,6 +243,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_symmetric_product
+Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b);
+RcppExport SEXP _kernops_dense_symmetric_product(SEXP xSEXP, SEXP bSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_symmetric_product(x, b));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP) {
@@ -532,6 +544,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
     {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
     {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
+    {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

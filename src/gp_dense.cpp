@@ -96,3 +96,24 @@ Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatr
       for (int i = j; i < n; ++i) product(i, c) += x(i, j) * z(j, c);
   return product;
 }
+
+// A b for a symmetric A whose lower triangle is that of x.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b) {
+  const int n = x.nrow();
+  Rcpp::NumericMatrix product(n, b.ncol());
+  for (int c = 0; c < b.ncol(); ++c) {
+    const double* in = b.column(c).begin();
+    double* out = product.column(c).begin();
+    for (int j = 0; j < n; ++j) {
+      const double* column = x.column(j).begin();
+      double sum = column[j] * in[j];
+      for (int i = j + 1; i < n; ++i) {
+        out[i] += column[i] * in[j];
+        sum += column[i] * in[i];
+      }
+      out[j] += sum;
+    }
+  }
+  return product;
+}

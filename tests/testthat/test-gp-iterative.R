@@ -35,8 +35,8 @@ test_that("with a preconditioner of full rank there is no Monte-Carlo error: lik
   for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     fit <- fitted_by("exact", data = some, known = list(noise = noise * !profile))
     how <- list(method = "iterative", reml = reml, precision = "float64", backend = "cpu", control = control)
-    exact <- kernops:::exact_likelihood(fit$data, fit$model, reml, profile)$evaluate(fit$theta)
-    state <- kernops:::iterative_likelihood(fit$data, fit$model, how, profile)$evaluate(fit$theta)
+    exact <- kernops:::exact_likelihood(fit$data, fit$model, reml)$evaluate(fit$theta, profile)
+    state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, profile)
     expect_equal(state$value, exact$value, tolerance = 1e-6)
     expect_equal(state$gradient(), exact$gradient(), tolerance = 1e-5)
   }
@@ -46,7 +46,9 @@ test_that("the information is that of Gilmour, Thompson and Cullis", {
   some <- case[1:100, ]
   fit <- fitted_by("exact", data = some)
   how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu", control = gp_control(cg_tol = 1e-10))
-  state <- kernops:::iterative_likelihood(fit$data, fit$model, how, FALSE)$evaluate(fit$theta)
+  state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta)
+  exact <- kernops:::exact_likelihood(fit$data, fit$model, TRUE)$evaluate(fit$theta)
+  exact$gradient()
   h <- as.matrix(dist(some[c("a", "b")]))
   K <- \(t) t[1] * (1 + sqrt(3) * h / t[2]) * exp(-sqrt(3) * h / t[2]) + diag(t[3], 100)
   theta <- unname(fit$theta)
@@ -57,6 +59,7 @@ test_that("the information is that of Gilmour, Thompson and Cullis", {
   y <- some$z
   expected <- outer(1:3, 1:3, Vectorize(\(i, j) sum(y * (P %*% slopes[[i]] %*% P %*% slopes[[j]] %*% P %*% y))))
   expect_equal(unname(state$information()), expected, tolerance = 1e-5)
+  expect_equal(unname(exact$information()), expected, tolerance = 1e-5)
 })
 
 test_that("estimates are the exact ones where there is no Monte-Carlo error", {

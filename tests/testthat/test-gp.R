@@ -15,7 +15,7 @@ test_that("likelihood and trend are those of dense algebra, by ML and REML", {
     fit <- gp(formula, d, ~ a + b, given(), estimate = "none")
     expected <- oracle_likelihood(K, d$z, model.matrix(formula, d), reml)
     how <- list(method = "exact", reml = reml)
-    value <- kernops:::likelihood_for(fit$data, fit$model, how, FALSE)$evaluate(unname(fit$theta))$value
+    value <- kernops:::likelihood_for(fit$data, fit$model, how)$evaluate(unname(fit$theta))$value
     expect_equal(value, expected$value, tolerance = 1e-10)
     expect_equal(unname(coef(fit)), expected$beta, tolerance = 1e-9)
     if (!reml) expect_equal(as.numeric(logLik(fit)), -expected$value / 2, tolerance = 1e-10)
@@ -31,10 +31,10 @@ test_that("the gradient is that of finite differences, for every covariance", {
                   joined = matern(1/2, 1, 0.3) * periodic(1, 1, 2) + constant(0.5)))
   for (name in names(cases)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     fit <- gp(z ~ w, d, ~ a + b, cases[[name]] + nugget(0.1), estimate = "none")
-    likelihood <- kernops:::exact_likelihood(fit$data, fit$model, reml, profile)
+    likelihood <- kernops:::exact_likelihood(fit$data, fit$model, reml)
     theta <- unname(fit$theta)
-    gradient <- likelihood$evaluate(theta)$gradient()
-    expected <- central_difference(\(t) likelihood$evaluate(t)$value, theta, h = 2^-8 * 0.05)
+    gradient <- likelihood$evaluate(theta, profile)$gradient()
+    expected <- central_difference(\(t) likelihood$evaluate(t, profile)$value, theta, h = 2^-8 * 0.05)
     expect_close(matrix(gradient, 1), expected, tolerance = 1e-5, info = name)
   }
 })
