@@ -80,7 +80,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   }
   # near the optimum, as after a search in a subset, few steps of Newton's kind are enough
   search <- if (how$method == "exact" && n == length(some)) search_from else information_search
-  if (how$method == "exact") how$control$gain <- 1e-6
+  if (how$method == "exact") how$control$gain <- 1e-5
   evaluate <- step_reporter(function(theta) likelihood$evaluate(theta, profile), problem$model, how$control)
   runs <- lapply(seq_len(nrow(starts)), function(k) search(starts[k, ], evaluate, problem$model, profile, how$control))
   best <- runs[[which.min(vapply(runs, function(run) run$value, 0))]]

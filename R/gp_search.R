@@ -124,7 +124,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
   c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# The same by Newton steps with the average information. Where the likelihood is estimated, a step towards a gradient of
+# The same by quasi-Newton steps (BFGS) that begin with the average information. Where the likelihood is estimated, a step towards a gradient of
 # zero is good too, since estimates of value and gradient agree up to their errors only. Stops once a step would
 # gain less than control$gain of log-likelihood.
 information_search <- function(theta, likelihood, model, profile, control) {
@@ -148,8 +148,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
   at <- visit(to_search(some, theta[free]))
   if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start", iterations = 0L, evaluations = 1L))
   message <- "as many steps as allowed"
+  curvature <- at$information()
   for (iteration in seq_len(min(control$maxit, 30))) {
-    move <- newton_step(at$gradient, at$information(), at$s, low, high)
+    move <- newton_step(at$gradient, curvature, at$s, low, high)
     gain <- -sum(at$gradient * move) / 4
     if (gain < control$gain) {
       message <- paste("a step would gain less than", control$gain)
@@ -170,12 +171,20 @@ information_search <- function(theta, likelihood, model, profile, control) {
       message <- "no better step found"
       break
     }
+    curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
     at <- found
   }
   result <- at$theta
   if (profile) result[model$scale] <- result[model$scale] * at$state$scale
   list(theta = result, value = at$state$value, convergence = as.integer(message == "as many steps as allowed"),
        message = message, iterations = iteration, evaluations = evaluations)
+}
+
+# What a step `s` that changed the gradient by `y` says of the second derivatives.
+bfgs <- function(h, s, y) {
+  hs <- h %*% s
+  if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
+  h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
 }
 
 # At most a factor e in any parameter; those at a bound that would leave it stay.
