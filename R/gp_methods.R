@@ -43,7 +43,7 @@ logLik.gp <- function(object, ...) {
   structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
 }
 
-#' @importFrom stats nobs
+#' @importFrom stats nobs coef confint fitted formula logLik model.frame predict residuals vcov
 #' @export
 nobs.gp <- function(object, ...) length(object$data$y)
 
