@@ -14,7 +14,7 @@ iterate <- function(method, system, product, precondition, b, target, maxit, rep
   state <- method$start(space, precondition, b)
   history <- list(list(residual = residual))
   while (length(history) <= maxit && any(active <- (residual > target)[state$numbers$column])) {
-    if (system$any_width && space$worth_leaving(sum(active), length(active))) {
+    if (system$any_width && space$worth_leaving(sum(active), length(active), system$n)) {
       stopped <- columns_of(state, !active)
       solution <- space$put(solution, stopped$numbers$column, stopped$blocks$x)
       state <- columns_of(state, active)
@@ -38,8 +38,8 @@ columns_of <- function(state, chosen) {
 }
 
 # Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
-# true one, the next pass solves for the correction. True residuals come from products in float64, whatever the
-# precision of `op`; so does the whole accuracy, since float32 needs to be right to some digits only in each pass.
+# true one, the next pass solves for the correction. True residuals come from products in float64, so that an operator
+# in float32 may be iterated to any tolerance, some digits in each pass. What is `recorded` is of the first pass.
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg") {
   space <- system$space
@@ -72,7 +72,7 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 
-most_iterations <- function(n) min(10 * n, 1e4)
+most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 # By how much a pass may reduce the residual.
 reach <- c(float64 = 0, float32 = 1e-6)

@@ -30,9 +30,9 @@ keops_grad <- function(op, var) {
   var <- variable_name(var, names)
   eta <- setdiff(c("eta", paste0("eta", seq_along(names) + 1)), names)[[1]]
   formula <- paste0("Grad(", from$formula, ", ", var, ", ", eta, ")")
-  kernel_operator(formula, c(with(from$about$variables, paste0(name, " = ", category, "(", size, ")")),
-                             paste0(eta, " = ", from$about$axis, "(", from$about$size, ")")),
-                  from$sum_scheme, from$precision, from$backend)
+  incoming <- data.frame(name = eta, category = from$about$axis, size = from$about$size)
+  kernel_operator(formula, declarations(rbind(from$about$variables, incoming)), from$sum_scheme, from$precision,
+                  from$backend)
 }
 
 check_operator <- function(op, call = caller_env()) {

@@ -17,10 +17,9 @@
 #'
 #' @details
 #' Columns and diagonal of K come from the formula of `op` itself, in float64: one column is `op` on a single point.
-#' So the formula must take `b` of one column, as products with a kernel of size 1 do. \eqn{\sigma} is `lambda`, or, where
-#' that is 0, what the columns leave of the mean of the diagonal. The inverse of \eqn{L L' + \sigma I} is formed by
-#' Woodbury's identity, from an orthogonal factor (two passes of QR by Cholesky), which stays accurate for small
-#' \eqn{\sigma}.
+#' So the formula must take `b` of one column, as products with a kernel of size 1 do. \eqn{\sigma} is `lambda`, or,
+#' where that is 0, what the columns leave of the mean of the diagonal. The inverse of P is formed by Woodbury's
+#' identity, from an orthogonal factor (two passes of QR by Cholesky), which stays accurate for small \eqn{\sigma}.
 #'
 #' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
 #'   `rank` and `logdet` are the number of columns and log det P.
@@ -52,7 +51,7 @@
 kernel_preconditioner <- function(op, b_name, input, lambda = 0,
                                   type = c("pivoted_cholesky", "nystrom", "jacobi"), rank = 100, seed = 1) {
   check_linear(op, b_name)
-  type <- check_choice(type[[1]], "type", preconditioner_types)
+  type <- check_choice(first_choice(type), "type", preconditioner_types)
   system_preconditioner(kernel_system(op, b_name, input, lambda), type, rank, seed)
 }
 

@@ -1,15 +1,15 @@
 # What iterative solvers do to blocks of vectors, n x p matrices, on the host and on the GPU. Both have dim(),
-# as.matrix() and x[, j, drop = FALSE]; a block said to be used up may be written into, so only its owner hands it over.
+# as.matrix() and x[, j, drop = FALSE]. A block that is used up may be written into, so only its owner hands it over.
 #   copy(x)              a block of doubles of its own, of what may have been anywhere
 #   new(n, p)            a block to be filled by put()
 #   put(x, j, y)         x with y for its columns j; x is used up
 #   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
-#   add_rows(d, x, y)    y + d x, with one number or, as an n x 1 block, one for each row; y is used up
+#   add_rows(d, x, y)    y + d x, with one number or one for each row (an n x 1 block); y is used up
 #   dots(x, y)           the scalar products of their columns
 #   inner(x, y)          t(x) y, a small matrix of the host
 #   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
-#   worth_leaving        whether a block is made narrower when so many of its columns are still active. Each width is a
-#                        kernel of its own: compiled in no time for the CPU, in half a second for the GPU
+#   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
+#                        kernel of its own: compiled in no time for the CPU, for the GPU in half a second
 host_space <- function() {
   times <- function(a, x) if (length(a) == 1) a * x else x * rep(a, each = nrow(x))
   list(
@@ -22,7 +22,7 @@ host_space <- function() {
     dots = function(x, y) colSums(x * y),
     inner = crossprod,
     combine = function(x, C) x %*% rbind(C, matrix(0, ncol(x) - nrow(C), ncol(C))),
-    worth_leaving = function(active, width) active < width,
+    worth_leaving = function(active, width, n) active < width,
     finite = function(x) all(is.finite(x))
   )
 }
@@ -38,12 +38,10 @@ gpu_space <- function() {
     dots = gpu_dots,
     inner = gpu_inner,
     combine = gpu_combine,
-    worth_leaving = function(active, width) 2 * active <= width,
+    worth_leaving = function(active, width, n) 2 * active <= width && n >= 1e5,
     finite = function(x) all(is.finite(gpu_dots(x, x)))
   )
 }
-
-space_of <- function(on_gpu) if (on_gpu) gpu_space() else host_space()
 
 zeros_like <- function(space, x) space$axpby(0, x, 0, space$copy(x))
 

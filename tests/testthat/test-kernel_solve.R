@@ -52,16 +52,20 @@ test_that("the product gets narrower as columns stop", {
   withr::local_seed(12)
   case <- problem(60, 3)
   case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors %*% cbind(1:60 == 1, 1:60 < 6)
-  system <- system_of(case, 0.3)
-  widths <- NULL
-  counted <- function(a, ...) {
-    widths <<- c(widths, ncol(a))
-    system$product(a, ...)
-  }
-  fit <- solve_system(replace(system, "product", list(counted)), case$b, tol = 1e-9)
-  expect_true(all(c(3, 2, 1) %in% widths))
-  expect_false(is.unsorted(rev(widths[-length(widths)])))
-  expect_close(fit$solution, dense(case, 0.3), tolerance = 1e-7)
+  for_each_space(function(backend) {
+    system <- system_of(case, 0.3, backend = backend)
+    product <- system$product
+    widths <- NULL
+    system$product <- function(a, ...) {
+      widths <<- c(widths, ncol(a))
+      product(a, ...)
+    }
+    system$space$worth_leaving <- host_space()$worth_leaving
+    fit <- solve_system(system, system$space$copy(case$b), tol = 1e-9)
+    expect_true(all(c(3, 2, 1) %in% widths))
+    expect_false(is.unsorted(rev(widths[-length(widths)])))
+    expect_close(as.matrix(fit$solution), dense(case, 0.3), tolerance = 1e-7)
+  })
 })
 
 test_that("b may have other columns than declared, unless the formula needs those", {
@@ -85,6 +89,12 @@ test_that("a right-hand side of zeros has the solution zero", {
   expect_identical(fit$solution[, 1], numeric(40))
   expect_true(all(fit$converged))
   expect_false(anyNA(fit$residual))
+})
+
+test_that("no points have no solution to look for", {
+  none <- kernel_solve(gaussian(), "b", list(s = 1, x = diag(2)[0, ], y = diag(2)[0, ], b = numeric()), 1)
+  expect_identical(dim(none$solution), 0:1)
+  expect_true(none$converged)
 })
 
 test_that("too few iterations warn, and give the best so far", {
@@ -180,12 +190,15 @@ test_mistakes("kernops_input_error", alist(
   `unknown method` = solve_tiny(method = "gmres"),
   `unknown preconditioner` = solve_tiny(precond = "ilu"),
   `preconditioner for MINRES` = solve_tiny(precond = "jacobi", method = "minres"),
+  `preconditioner that is a function` = solve_tiny(precond = solve),
+  `no method` = solve_tiny(method = character()),
   `rank of 0` = solve_tiny(precond = "nystrom", rank = 0),
   `start that is not finite` = solve_tiny(x0 = c(1, Inf))
 ))
 test_mistakes("kernops_dim_error", alist(
   `start of the wrong size` = solve_tiny(x0 = 1:3),
   `right-hand side of other points` = solve_tiny(input = replace(tiny, "b", list(1:3))),
+  `no right-hand side` = solve_tiny(input = replace(tiny, "b", list(NULL))),
   `start in words` = solve_tiny(x0 = c("a", "b")),
   `points that are not those of b` = solve_tiny(input = replace(tiny, "x", list(diag(3)[, 1:2])))
 ))

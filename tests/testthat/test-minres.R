@@ -5,7 +5,8 @@ test_that("an indefinite system is solved", {
   case <- problem(80, 2)
   shift <- -mean(sort(eigen(case$K, TRUE, only.values = TRUE)$values, decreasing = TRUE)[3:4])
   for_each_space(function(backend) {
-    solve_it <- \(method) kernel_solve(gaussian(2, backend = backend), "b", case$input, shift, tol = 1e-11, method = method)
+    op <- gaussian(2, backend = backend)
+    solve_it <- \(method) kernel_solve(op, "b", case$input, shift, tol = 1e-11, method = method)
     fit <- solve_it("minres")
     expect_true(all(fit$converged))
     expect_close(fit$solution, dense(case, shift), tolerance = 1e-7)
