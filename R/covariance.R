@@ -50,7 +50,8 @@
 #' @references
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
-#' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal degree.
+#' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal
+#' degree.
 #' *Advances in Computational Mathematics* 4, 389-396.
 #'
 #' @examples
@@ -145,7 +146,8 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   parameters <- as.list(parameters)
   words <- names(parameters) %||% rep("", length(parameters))
   if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% c("x", "y"))) {
-    stop_kernops("input", "{.arg parameters} must be a list with one name for each, other than {.code x} and {.code y}.")
+    stop_kernops("input",
+                 "{.arg parameters} must be a list with one name for each, other than {.code x} and {.code y}.")
   }
   if (any(vapply(parameters, is.null, NA))) {
     stop_kernops("input", "Each of the {.arg parameters} of an own formula needs a starting value.")

@@ -65,10 +65,12 @@ replace_names <- function(text, values) {
 
 check_leaf_dims <- function(leaf, dims, d, call) {
   if (max(dims) > d) {
-    stop_kernops("dim", "{.fn {leaf$label}} has {.arg dims} {.val {dims}}, but there are {d} coordinate{?s}.", call = call)
+    stop_kernops("dim", "{.fn {leaf$label}} has {.arg dims} {.val {dims}}, but there are {d} coordinate{?s}.",
+                 call = call)
   }
   if (length(dims) > leaf$most_dims) {
-    stop_kernops("dim", "{.fn {leaf$label}} is a covariance for up to {leaf$most_dims} coordinates, not {length(dims)}.",
+    stop_kernops("dim",
+                 "{.fn {leaf$label}} is a covariance for up to {leaf$most_dims} coordinates, not {length(dims)}.",
                  call = call)
   }
   if (leaf$geometry %in% c("turned", "great_circle") && length(dims) != 2) {
@@ -119,7 +121,8 @@ scaled_sq_distance <- function(leaf, point) {
             u, s, u, c, u, c, u, s)
   }
   if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
-  distance <- switch(leaf$geometry, turned = turned(), great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
+  distance <- switch(leaf$geometry, turned = turned(),
+                     great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
                      sprintf("SqDist(%s, %s)", point$x, point$y))
   paste0("(", distance, " / Square(range))")
 }

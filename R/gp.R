@@ -30,8 +30,9 @@
 #' @param control what [gp_control()] returns.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
-#'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`, [plot()][plot.gp]; and
-#'   [gp_cv()]. Its list elements `covariance` (with the values found), `beta`, `loglik` and `search` may be read.
+#'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
+#'   [plot()][plot.gp]; and [gp_cv()]. Its list elements `covariance` (with the values found), `beta`, `loglik` and
+#'   `search` may be read.
 #'
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for unfit arguments: among them points that occur twice without a nugget, a
@@ -40,7 +41,8 @@
 #' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a range that ended at a bound.
 #'
 #' @references
-#' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61, 383-385.
+#' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
+#' 383-385.
 #'
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
@@ -85,7 +87,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' Settings of gp()
 #'
 #' @param starts from how many of the starting values that are tried the search begins.
-#' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many for large data).
+#' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many
+#'   for large data).
 #' @param exact_limit up to how many observations `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which the search stops (exact).
 #' @param maxit the largest number of steps of the search.

@@ -11,9 +11,11 @@
 #' @details Folds are independent fits: under a `future::plan()` that package future.apply runs them in parallel.
 #'   Leave-one-out of an iterative fit solves for each observation, in blocks.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
-#'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the mean error, the
-#'   root mean square error, the mean log score and the share of observations within their 95 % intervals.
-#' @references Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
+#'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
+#'   mean error, the root mean square error, the mean log score and the share of observations within their 95 %
+#'   intervals.
+#' @references Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15,
+#' 687-699.
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
@@ -52,11 +54,12 @@ fold_labels <- function(folds, n, seed, call = caller_env()) {
 }
 
 lapply_future <- function(x, f) {
-  if (requireNamespace("future.apply", quietly = TRUE)) future.apply::future_lapply(x, f, future.seed = TRUE) else lapply(x, f)
+  if (!requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
+  future.apply::future_lapply(x, f, future.seed = TRUE)
 }
 
-# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and its
-# variance 1 / P_ii (Dubrule 1983).
+# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
+# its variance 1 / P_ii (Dubrule 1983).
 leave_one_out <- function(object) {
   precision <- inverse_diagonal(object) - rowSums(object$state$z^2)
   residual <- object$state$alpha / precision
@@ -85,7 +88,8 @@ predict_fold <- function(object, out, refit) {
   parts <- object$parts
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
   for (name in c("y", "x", "u", "offset", "noise", "weights", "rows")) parts[[name]] <- keep(parts[[name]])
-  model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d, colnames(parts$u))
+  model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
+                            colnames(parts$u))
   estimate <- if (refit) object$estimate else "none"
   problem <- prepare_problem(parts, model, object$known, estimate, NULL)
   likelihood <- likelihood_for(problem$data, problem$model, object$how)

@@ -79,8 +79,8 @@ spatial_parts <- function(data) {
   }
   if (inherits(data, "Spatial")) {
     need_package("sp", "data of class Spatial")
-    values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(sp::coordinates(data))))
     u <- sp::coordinates(data)
+    values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
     return(list(data = cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))]), u = u,
                 long_lat = isFALSE(sp::is.projected(data))))
   }
@@ -96,21 +96,27 @@ need_package <- function(name, why, call = caller_env()) {
 coordinates_of <- function(coords, source, env, call) {
   if (is.null(coords)) {
     if (!is.null(source$u)) return(source$u)
-    stop_kernops("input", "{.arg coords} must say where the points are, as in {.code ~ x + y} or a matrix.", call = call)
+    stop_kernops("input", "{.arg coords} must say where the points are, as in {.code ~ x + y} or a matrix.",
+                 call = call)
   }
   if (inherits(coords, "formula")) coords <- coordinate_columns(coords, source$data, call)
   if (is.data.frame(coords)) coords <- as.matrix(coords)
-  if (!is.numeric(coords)) stop_kernops("input", "{.arg coords} must be numeric: a formula, or a matrix of points.", call = call)
+  if (!is.numeric(coords)) {
+    stop_kernops("input", "{.arg coords} must be numeric: a formula, or a matrix of points.", call = call)
+  }
   coords <- as.matrix(coords)
   if (is.null(colnames(coords))) colnames(coords) <- paste0("x", seq_len(ncol(coords)))
   if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
-    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points for {nrow(source$data)} rows of {.arg data}.", call = call)
+    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points for {nrow(source$data)} rows of {.arg data}.",
+                 call = call)
   }
   coords
 }
 
 coordinate_columns <- function(formula, data, call) {
-  if (length(formula) != 2) stop_kernops("input", "{.arg coords} must be one-sided, as in {.code ~ x + y}.", call = call)
+  if (length(formula) != 2) {
+    stop_kernops("input", "{.arg coords} must be one-sided, as in {.code ~ x + y}.", call = call)
+  }
   names <- attr(stats::terms(formula), "term.labels")
   columns <- lapply(names, function(name) {
     value <- tryCatch(eval(parse(text = name)[[1]], data, environment(formula)), error = function(e) {

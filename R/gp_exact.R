@@ -2,8 +2,8 @@
 
 # evaluate(theta) gives, for the covariance at theta plus the noise,
 #   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
-#   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the gradient
-#             of the value wrt theta, and its average information (gp_iterative.R)
+#   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the
+#   gradient of the value wrt theta, and its average information (gp_iterative.R)
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml) {
   n <- length(data$y)
@@ -19,7 +19,8 @@ exact_likelihood <- function(data, model, reml) {
     state$gradient <- function() exact_gradient(k, state, data, model, theta, gradient_of, reml)
     state$information <- function() {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      average_information(slopes, state, function(b) dense_symmetric_product(k, b), profile, if (reml) ncol(data$x) else 0)
+      average_information(slopes, state, function(b) dense_symmetric_product(k, b), profile,
+                          if (reml) ncol(data$x) else 0)
     }
     state
   })

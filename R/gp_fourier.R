@@ -29,7 +29,8 @@ spectral_terms <- function(x, d, call) {
     }))
   }
   if (x$label == "nugget") return(list())
-  if (x$label == "constant") return(list(list(variance = x$parameters$variance, frequencies = function(n) matrix(0, n, d))))
+  if (x$label == "constant") return(list(list(variance = x$parameters$variance,
+                                              frequencies = function(n) matrix(0, n, d))))
   list(spectral_leaf(x, d, call))
 }
 
@@ -48,7 +49,7 @@ spectral_leaf <- function(x, d, call) {
   )
   if (is.null(mix) || x$geometry == "great_circle") {
     stop_kernops("input", c("{.fn {x$label}} has no Fourier features here.",
-                            i = "Draws at fewer points, with a larger {.arg exact_limit} of {.fn gp_control}, are exact."),
+                            i = "With a larger {.arg exact_limit} of {.fn gp_control}, draws are exact."),
                  call = call)
   }
   dims <- x$dims %||% seq_len(d)

@@ -1,12 +1,13 @@
 #' Interpolation by kernels
 #'
 #' The function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}: radial basis
-#' functions, or kernel ridge regression for `lambda > 0`. Solved by [kernel_solve()]: the kernel matrix is never stored.
+#' functions, or kernel ridge regression for `lambda > 0`. Solved by [kernel_solve()]: the kernel matrix is never
+#' stored.
 #'
 #' @param x the points, n x d, or a vector.
 #' @param y the values at the points, a vector or a matrix with a column for each function.
-#' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; a string in
-#'   the language of [keops_kernel()] of the points `x` and `y` will do.
+#' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; a
+#'   string in the language of [keops_kernel()] of the points `x` and `y` will do.
 #' @param lambda at least 0; 0 interpolates.
 #' @param ... handed to [kernel_solve()], such as `tol`.
 #' @inheritParams gp
@@ -37,7 +38,9 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precision = c("f
   fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, ...)
   structure(function(u) {
     u <- as.matrix(u)
-    if (ncol(u) != ncol(x)) stop_kernops("dim", "The points must have {ncol(x)} coordinate{?s}, not {ncol(u)}.", call = NULL)
+    if (ncol(u) != ncol(x)) {
+      stop_kernops("dim", "The points must have {ncol(x)} coordinate{?s}, not {ncol(u)}.", call = NULL)
+    }
     result <- op(list(theta = theta, x = unname(sweep(u, 2, center)), y = x, b = fit$solution))
     if (is.null(dim(y))) as.vector(result) else result
   }, solve = fit)

@@ -1,6 +1,6 @@
-# The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and random
-# probes at once, from which stochastic Lanczos quadrature has the log-determinant (lanczos.R). The same probes serve all
-# parameters, so that the search sees a smooth function.
+# The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
+# random probes at once, from which stochastic Lanczos quadrature has the log-determinant (lanczos.R). The same
+# probes serve all parameters, so that the search sees a smooth function.
 
 iterative_likelihood <- function(data, model, how) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
@@ -75,8 +75,10 @@ iterative_state <- function(solved, data, logdet, reml, profile) {
 gradient_parts <- function(state, solved, weights, precond, reml) {
   known <- if (is.null(precond)) 0 else weights
   q <- if (!is.null(precond)) as.matrix(precond$Q)
-  list(left = cbind((solved - known) / ncol(solved), if (!is.null(q)) -q, -state$alpha / state$scale, if (reml) -state$z),
-       right = cbind(weights, q, state$alpha, if (reml) state$z), diagonal = if (is.null(precond)) 0 else 1 / precond$shift)
+  list(left = cbind((solved - known) / ncol(solved), if (!is.null(q)) -q, -state$alpha / state$scale,
+                    if (reml) -state$z),
+       right = cbind(weights, q, state$alpha, if (reml) state$z),
+       diagonal = if (is.null(precond)) 0 else 1 / precond$shift)
 }
 
 iterative_gradient <- function(parts, data, model, theta, gradient_of, diagonal_slope) {

@@ -25,7 +25,8 @@ print.gp <- function(x, ...) {
   cli::cat_line("<gp> ", deparse1(x$formula), ", ", length(x$data$y), " observations at points of ", x$model$d,
                 if (x$model$d == 1) " coordinate" else " coordinates")
   cli::cat_line("  covariance      ", format(x$covariance))
-  if (length(x$beta)) cli::cat_line("  trend           ", paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
+  if (length(x$beta)) cli::cat_line("  trend           ",
+                                    paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
   invisible(x)
 }
@@ -122,7 +123,8 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
-  out <- matrix(out, length(all), dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
+  out <- matrix(out, length(all),
+                dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
   if (is.null(parm)) out else out[parm, , drop = FALSE]
 }
 
@@ -145,7 +147,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " rows with missing values left out"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
-  print(data.frame(value = signif(fit$theta, digits), ` ` = ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", "")),
+  print(data.frame(value = signif(fit$theta, digits),
+                   ` ` = ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", "")),
                    row.names = p$name, check.names = FALSE))
   cli::cat_line("\nTrend:")
   if (nrow(x$trend)) stats::printCoefmat(x$trend, digits = digits) else {
@@ -153,7 +156,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   }
   cli::cat_line("\nResiduals of the fitted field:")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
-  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", format(fit$loglik, digits = digits + 3),
+  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
+                format(fit$loglik, digits = digits + 3),
                 " on ", fit$df, " parameters, AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
   invisible(x)
@@ -161,7 +165,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
 
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
-  paste0(", ", search$iterations, " steps (", search$evaluations[[1]], " likelihoods) after a search of starts: ", search$message)
+  paste0(", ", search$iterations, " steps (", search$evaluations[[1]], " likelihoods) after a search of starts: ",
+         search$message)
 }
 
 likelihood_words <- function(fit) {

@@ -36,9 +36,12 @@ block_width <- 32L
 
 identity_block <- diag(block_width)
 
-# f(first, last) for blocks of `width` of 1..n.
+# f(first, last) for blocks of `width` of 1..n. Beside a matrix of a GB, R's collector would let blocks pile up.
 for_blocks <- function(n, f, width = block_width) {
-  for (first in seq(1, by = width, length.out = ceiling(n / width))) f(first, min(n, first + width - 1))
+  for (block in seq_len(ceiling(n / width))) {
+    f((block - 1) * width + 1, min(n, block * width))
+    if (n > 5000 && block %% 32 == 0) gc(full = FALSE)
+  }
 }
 
 # k(x, y) as a matrix; `product` is a covariance_product() of block_width columns.

@@ -9,8 +9,8 @@
 #' @param level of the band around a curve.
 #' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
 #' @return `x`, invisibly.
-#' @details A trend with covariates, or more than two coordinates, leaves no field to draw between the observations: these are drawn
-#'   alone, coloured by their fitted values, over the first two coordinates.
+#' @details A trend with covariates, or more than two coordinates, leaves no field to draw between the observations:
+#'   these are drawn alone, coloured by their fitted values, over the first two coordinates.
 #' @examples
 #' u <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
@@ -41,10 +41,12 @@ plot_field <- function(x, n, level, ...) {
 plot_curve <- function(x, n, level, ...) {
   u <- x$parts$u[, 1]
   at <- seq(min(u), max(u), length.out = n)
-  band <- predict.gp(x, coords = matrix(at), newdata = data.frame(row.names = seq_along(at)), interval = "confidence", level = level)
+  band <- predict.gp(x, coords = matrix(at), newdata = data.frame(row.names = seq_along(at)), interval = "confidence",
+                     level = level)
   graphics::plot(u, x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x), las = 1,
                  ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"), ...)
-  graphics::polygon(c(at, rev(at)), c(band$lwr, rev(band$upr)), col = grDevices::adjustcolor(viridis(3)[[2]], 0.35), border = NA)
+  graphics::polygon(c(at, rev(at)), c(band$lwr, rev(band$upr)), col = grDevices::adjustcolor(viridis(3)[[2]], 0.35),
+                    border = NA)
   graphics::lines(at, band$fit, col = viridis(3)[[1]], lwd = 2)
   graphics::points(u, x$parts$y, pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
 }
@@ -57,9 +59,11 @@ plot_map <- function(x, n, ...) {
   grid <- as.matrix(expand.grid(at))
   z <- predict.gp(x, coords = grid, newdata = data.frame(row.names = seq_len(nrow(grid))))
   levels <- pretty(z, 12)
-  graphics::image(at[[1]], at[[2]], matrix(z, steps[[1]]), col = viridis(length(levels) - 1), breaks = levels, asp = map_aspect(x),
-                  las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]], main = paste("Field of", response_name(x)), ...)
-  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE, col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
+  graphics::image(at[[1]], at[[2]], matrix(z, steps[[1]]), col = viridis(length(levels) - 1), breaks = levels,
+                  asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]],
+                  main = paste("Field of", response_name(x)), ...)
+  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE,
+                    col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
 }
 
@@ -74,7 +78,8 @@ plot_observations <- function(x, ...) {
   classes <- cut(values, breaks, include.lowest = TRUE)
   colours <- viridis(nlevels(classes))
   second <- if (ncol(u) > 1) u[, 2] else values
-  graphics::plot(u[, 1], second, pch = 16, col = colours[classes], las = 1, asp = if (x$model$d == 2) map_aspect(x) else NA,
+  graphics::plot(u[, 1], second, pch = 16, col = colours[classes], las = 1,
+                 asp = if (x$model$d == 2) map_aspect(x) else NA,
                  xlab = colnames(u)[[1]], ylab = if (ncol(u) > 1) colnames(u)[[2]] else response_name(x),
                  main = paste("Fitted", response_name(x)), ...)
   graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
@@ -106,11 +111,13 @@ plot_covariance <- function(x, n, level, ...) {
   }, NA)
   shown <- if (all(same)) longest else seq_len(d)
   colours <- viridis(d + 1)
-  graphics::plot(range(0, reach), range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), type = "n", las = 1,
+  graphics::plot(range(0, reach), range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), type = "n",
+                 las = 1,
                  xlab = "distance", ylab = "covariance", main = "Covariance", ...)
   for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
   if (nugget_of(x) > 0) graphics::points(0, nugget_of(x) + curves[[1]]$k[[1]], pch = 1, col = colours[[1]])
   if (length(shown) > 1) {
-    graphics::legend("topright", paste("along", colnames(x$parts$u)), lty = shown, col = colours[shown], lwd = 2, bty = "n")
+    graphics::legend("topright", paste("along", colnames(x$parts$u)), lty = shown, col = colours[shown], lwd = 2,
+                     bty = "n")
   }
 }

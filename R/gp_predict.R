@@ -15,9 +15,9 @@
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, not that of the
 #'   covariance parameters. `se.fit` is that of the field, and of a new observation with `interval = "prediction"`.
 #'
-#' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`, `se.fit`, `lwr`
-#'   and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an object of the same
-#'   class with these columns. Rows with missing values give `NA`.
+#' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`,
+#'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
+#'   object of the same class with these columns. Rows with missing values give `NA`.
 #'
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
@@ -73,7 +73,8 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   frame <- tryCatch(
     stats::model.frame(terms, frame, na.action = stats::na.pass, xlev = parts$xlevels),
-    error = function(e) stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.", call = call)
+    error = function(e) stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.",
+                                     call = call)
   )
   x <- if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts) else {
     matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
@@ -120,13 +121,14 @@ field_variance <- function(object, points) {
       gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
       prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
-  }, if (exact) 512L else solve_width(nrow(object$data$u)))
+  }, if (exact) 128L else solve_width(nrow(object$data$u)))
   pmax(prior, 0)
 }
 
 # Back to the rows and the class of newdata.
 give_back_points <- function(table, points, newdata, object) {
-  if (!all(points$complete)) table <- table[replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table))), , drop = FALSE]
+  place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
+  table <- table[place, , drop = FALSE]
   rownames(table) <- points$names
   if (points$fitted) {
     table <- as.data.frame(stats::napredict(object$na.action, as.matrix(table)))

@@ -7,7 +7,8 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   if (!is.null(beta)) {
     if (ncol(full) == 0 && length(beta) == 1) full <- matrix(1, length(parts$y), 1)
     if (length(beta) != ncol(full)) {
-      stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.", call = call)
+      stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
+                   call = call)
     }
   }
   center <- if (model$movable) colMeans(parts$u) else rep(0, ncol(parts$u))
@@ -19,7 +20,8 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   data$logdet_xx <- check_trend(data, estimate, call)
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
   if (estimate != "none" && sqrt(mean(residual^2)) <= 1e-12 * max(abs(parts$y), 1e-300)) {
-    stop_kernops("input", c("The response is {if (all(data$y == data$y[[1]])) 'constant' else 'exactly the trend'}: its covariance cannot be estimated.",
+    what <- if (all(data$y == data$y[[1]])) "constant" else "exactly the trend"
+    stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
   }
   check_duplicates(data, model, call)
@@ -37,7 +39,8 @@ check_trend <- function(data, estimate, call) {
                             i = "Leave {cli::qty(aliased)}{?it/them} out of the formula."), call = call)
   }
   if (p > n || (p == n && estimate != "none")) {
-    stop_kernops("input", "The trend has {p} coefficient{?s} for {n} observation{?s}: nothing is left for the covariance.",
+    stop_kernops("input",
+                 "The trend has {p} coefficient{?s} for {n} observation{?s}: nothing is left for the covariance.",
                  call = call)
   }
   2 * sum(log(abs(diag(qr.R(q)))))
@@ -53,7 +56,8 @@ check_duplicates <- function(data, model, call) {
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
   pairs <- paste0("(", data$rows[first], ", ", data$rows[second], ")")
-  stop_kernops("input", c("Observations at the same point need a noise: rows {toString(utils::head(pairs, 5))}{if (length(pairs) > 5) ', ...'}.",
+  shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
+  stop_kernops("input", c("Observations at the same point need a noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average them."), call = call)
 }
 
@@ -136,11 +140,13 @@ at_bound <- function(model, theta, profile) {
 warn_about_search <- function(search, control) {
   if (search$convergence != 0 && !grepl("singular|false", search$message)) {
     cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
-                    i = "{.code gp_control(maxit = )} allows more than {control$maxit}."), class = "kernops_not_converged")
+                    i = "{.code gp_control(maxit = )} allows more than {control$maxit}."),
+                  class = "kernops_not_converged")
   }
   if (length(search$at_bound)) {
     cli::cli_warn(c("{.code {search$at_bound}} ended at a bound of the search.",
-                    i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance, or give values."),
+                    i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,
+                         or give values."),
                   class = "kernops_at_bound")
   }
 }
@@ -185,7 +191,8 @@ with_values <- function(model, theta) {
     rows <- which(model$parameters$leaf == number)
     at <- 0L
     for (name in names(x$parameters)) {
-      size <- if (name == "range" && x$ard) sum(model$parameters$coordinate[rows] > 0) else max(1L, length(x$parameters[[name]]))
+      spread <- name == "range" && x$ard
+      size <- if (spread) sum(model$parameters$coordinate[rows] > 0) else max(1L, length(x$parameters[[name]]))
       x$parameters[[name]] <- theta[rows[at + seq_len(size)]]
       at <- at + size
     }

@@ -2,12 +2,15 @@
 
 # Parameters are optimised as log(value), angles in radians.
 to_search <- function(parameters, theta) {
-  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), ifelse(parameters$kind == "angle", theta * pi / 180, theta))
+  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)),
+         ifelse(parameters$kind == "angle", theta * pi / 180, theta))
 }
 from_search <- function(parameters, s) {
   ifelse(parameters$log, exp(s), ifelse(parameters$kind == "angle", s * 180 / pi, s))
 }
-search_slope <- function(parameters, theta) ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
+search_slope <- function(parameters, theta) {
+  ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
+}
 
 # Fills in bounds, for values of `y` (without trend) at the points u.
 with_bounds <- function(model, u, y) {
@@ -117,16 +120,17 @@ search_from <- function(theta, likelihood, model, profile, control) {
     lower = to_search(parameters[free, ], parameters$lower[free]),
     upper = to_search(parameters[free, ], parameters$upper[free]),
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
-  ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L, evaluations = c(0L, 0L))
+  ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L,
+              evaluations = c(0L, 0L))
   visit(found$par)
   result <- theta_of(found$par)
   if (profile) result[model$scale] <- result[model$scale] * (seen$state$scale %||% 1)
   c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# The same by quasi-Newton steps (BFGS) that begin with the average information. Where the likelihood is estimated, a step towards a gradient of
-# zero is good too, since estimates of value and gradient agree up to their errors only. Stops once a step would
-# gain less than control$gain of log-likelihood.
+# The same by quasi-Newton steps (BFGS) that begin with the average information. Where the likelihood is estimated, a
+# step towards a gradient of zero is good too, since estimates of value and gradient agree up to their errors only.
+# Stops once a step would gain less than control$gain of log-likelihood.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- !parameters$fixed
@@ -146,7 +150,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
          information = function() (state$information() * tcrossprod(slope))[free, free, drop = FALSE])
   }
   at <- visit(to_search(some, theta[free]))
-  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start", iterations = 0L, evaluations = 1L))
+  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
+                               iterations = 0L, evaluations = 1L))
   message <- "as many steps as allowed"
   curvature <- at$information()
   for (iteration in seq_len(min(control$maxit, 30))) {

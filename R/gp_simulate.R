@@ -1,8 +1,8 @@
 #' Simulations of a Gaussian process
 #'
 #' Draws of the field at given points: given the data (conditional), or from the model alone. Conditional draws have the
-#' mean and the covariance of kriging, the uncertainty of the trend included: a draw of the model at the observations and the new
-#' points together is corrected by kriging what it misses (Matheron's rule).
+#' mean and the covariance of kriging, the uncertainty of the trend included: a draw of the model at the observations
+#' and the new points together is corrected by kriging what it misses (Matheron's rule).
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
@@ -14,8 +14,8 @@
 #'
 #' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an
 #'   object of the same class with columns `sim1`, `sim2`, ...
-#' @references Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning Research*
-#'   22(105), 1-47.
+#' @references Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning
+#' Research* 22(105), 1-47.
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())

@@ -5,11 +5,12 @@
 #'
 #' @param x the points: a matrix or data frame of coordinates, or a vector.
 #' @param y the values, for example residuals of a trend.
-#' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a third of the largest
-#'   extent. A class contains its upper limit, not its lower one.
+#' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
+#'   third of the largest extent. A class contains its upper limit, not its lower one.
 #' @param backend as in [keops_kernel()].
-#' @return A data frame of class `gp_variogram`: for each class the number of pairs `np`, their mean distance `dist` and the
-#'   semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; its columns are named as in gstat.
+#' @return A data frame of class `gp_variogram`: for each class the number of pairs `np`, their mean distance `dist`
+#'   and the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; its columns are
+#'   named as in gstat.
 #' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
 #' @examples
 #' x <- matrix(runif(400), 200)
@@ -33,7 +34,8 @@ gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) 
     c(sprintf("limits = Pm(%d)", classes + 1), sprintf("x = Vi(%d)", ncol(x)), sprintf("y = Vj(%d)", ncol(x)),
       "a = Vi(1)", "b = Vj(1)"), precision = "float64", backend = backend
   )
-  sums <- matrix(colSums(op(list(limits = breaks, x = x, y = x, a = y, b = y))), 3)[, 1 + seq_len(classes), drop = FALSE]
+  all <- colSums(op(list(limits = breaks, x = x, y = x, a = y, b = y)))
+  sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
   # each pair was counted twice; a point with itself lies in the class that contains 0, if any
   own <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
   if (own >= 1 && own <= classes) sums[1, own] <- sums[1, own] - length(y)

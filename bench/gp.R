@@ -1,6 +1,7 @@
 # R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000; larger n leave fields out
 #
-# Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the noise-free truth
+# Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
+# noise-free truth
 # of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R, and gstat and
 # fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000.
 
@@ -37,7 +38,8 @@ fields_ml <- function(d, new) {
 
 gstat_local <- function(d, new) {
   at <- function(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
-  gstat::krige(z ~ 1, at(d), at(new), gstat::vgm(1, "Mat", 0.1, nugget = 0.04, kappa = 1.5), nmax = 50, debug.level = 0)$var1.pred
+  gstat::krige(z ~ 1, at(d), at(new), gstat::vgm(1, "Mat", 0.1, nugget = 0.04, kappa = 1.5), nmax = 50,
+               debug.level = 0)$var1.pred
 }
 
 dense <- function(d, new) {
@@ -52,7 +54,8 @@ dense <- function(d, new) {
 report <- function(name, n, predictor, d, new) {
   invisible(gc(reset = TRUE))
   time <- system.time(fit <- suppressWarnings(predictor(d, new)))[["elapsed"]]
-  cat(sprintf("%-52s n = %6d  %8.2f s  RMSE %.4f  peak of R %5.0f MB\n", name, n, time, sqrt(mean((fit - new$f)^2)), sum(gc()[, 6])))
+  cat(sprintf("%-52s n = %6d  %8.2f s  RMSE %.4f  peak of R %5.0f MB\n", name, n, time, sqrt(mean((fit - new$f)^2)),
+              sum(gc()[, 6])))
 }
 
 cat(R.version.string, ", kernops ", format(packageVersion("kernops")), ", ", parallel::detectCores(), " cores, BLAS ",
@@ -65,5 +68,6 @@ for (n in sizes) {
   if (n > 4000) report("kernops gp(), iterative, ML, 1000 means", n, iterative, d, new)
   if (has("gstat") && has("sp")) report("gstat krige(nmax = 50), true parameters", n, gstat_local, d, new)
   if (n <= 4000) report("dense Cholesky in base R, true parameters", n, dense, d, new)
-  if (has("fields") && (n <= 1000 || (slow && n <= 4000))) report("fields spatialProcess, ML, 1000 points with se", n, fields_ml, d, new)
+  if (has("fields") && (n <= 1000 || (slow && n <= 4000))) report("fields spatialProcess, ML, 1000 points with se", n,
+                                                                  fields_ml, d, new)
 }

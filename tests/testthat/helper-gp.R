@@ -1,6 +1,9 @@
 # Gaussian processes in plain R: dense matrices, base functions.
 
-pairs_apply <- \(f) \(a, b) matrix(mapply(\(i, j) f(a[i, ], b[j, ]), row(diag(0, nrow(a), nrow(b))), col(diag(0, nrow(a), nrow(b)))), nrow(a))
+pairs_apply <- \(f) \(a, b) {
+  pairs <- expand.grid(i = seq_len(nrow(a)), j = seq_len(nrow(b)))
+  matrix(mapply(\(i, j) f(a[i, ], b[j, ]), pairs$i, pairs$j), nrow(a))
+}
 
 oracle_covariance <- list(
   exponential = pairs_apply(\(p, q) 2 * exp(-sqrt(sum((p - q)^2)) / 0.4)),
@@ -28,7 +31,8 @@ oracle_covariance <- list(
 )
 oracle_objects <- function() list(
   exponential = exponential(2, 0.4), squared_exponential = squared_exponential(2, 0.4), matern32 = matern(3/2, 2, 0.4),
-  matern52 = matern(5/2, 2, 0.4), rational_quadratic = rational_quadratic(2, 0.4, 0.7), periodic = periodic(2, 0.4, 0.9),
+  matern52 = matern(5/2, 2, 0.4), rational_quadratic = rational_quadratic(2, 0.4, 0.7),
+  periodic = periodic(2, 0.4, 0.9),
   spherical = spherical(2, 0.4), wendland = wendland(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
 )
 
@@ -56,7 +60,8 @@ oracle_kriging <- function(K, k0, k00, y, X, X0) {
   bordered <- rbind(cbind(K, X), cbind(t(X), matrix(0, p, p)))
   weights <- solve(bordered, rbind(k0, t(X0)))
   n <- length(y)
-  list(mean = as.vector(t(weights[seq_len(n), , drop = FALSE]) %*% y), variance = k00 - colSums(weights * rbind(k0, t(X0))))
+  list(mean = as.vector(t(weights[seq_len(n), , drop = FALSE]) %*% y),
+       variance = k00 - colSums(weights * rbind(k0, t(X0))))
 }
 
 smooth_case <- function(n, noise = 0.1) {

@@ -45,7 +45,8 @@ test_that("with a preconditioner of full rank there is no Monte-Carlo error: lik
 test_that("the information is that of Gilmour, Thompson and Cullis", {
   some <- case[1:100, ]
   fit <- fitted_by("exact", data = some)
-  how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu", control = gp_control(cg_tol = 1e-10))
+  how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",
+              control = gp_control(cg_tol = 1e-10))
   state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta)
   exact <- kernops:::exact_likelihood(fit$data, fit$model, TRUE)$evaluate(fit$theta)
   exact$gradient()

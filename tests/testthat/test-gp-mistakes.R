@@ -43,7 +43,8 @@ test_that("a search cut short warns", {
 })
 
 test_that("a singular covariance names a row", {
-  fit <- function() gp(z ~ 1, data.frame(a = seq(0, 1, length.out = 60), z = rnorm(60)), ~ a, squared_exponential(1, 50), estimate = "none")
+  fit <- function() gp(z ~ 1, data.frame(a = seq(0, 1, length.out = 60), z = rnorm(60)), ~ a,
+                       squared_exponential(1, 50), estimate = "none")
   error <- expect_error(fit(), class = "kernops_singular_error")
   expect_s3_class(error, "kernops_error")
   expect_match(conditionMessage(error), "row")
@@ -71,7 +72,8 @@ test_mistakes("kernops_input_error", alist(
   `negative weights` = gp(z ~ 1, odd, ~ a + b, weights = -1),
   `negative noise` = gp(z ~ 1, odd, ~ a + b, known = list(noise = -1)),
   `negative seed` = gp_control(seed = -1),
-  `level above 1` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd, interval = "confidence", level = 95),
+  `level above 1` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd, interval = "confidence",
+                            level = 95),
   `new data without a covariate` = predict(gp(z ~ w, odd, ~ a + b, known, estimate = "none"), odd[c("a", "b")]),
   `variogram of one point` = gp_variogram(matrix(1), 1),
   `breaks that descend` = gp_variogram(diag(3), 1:3, breaks = 3:1),
@@ -82,7 +84,8 @@ test_mistakes("kernops_dim_error", alist(
   `coordinates of other rows` = gp(z ~ 1, odd, matrix(0, 3, 2)),
   `noise of other rows` = gp(z ~ 1, odd, ~ a + b, known = list(noise = 1:3)),
   `too many known coefficients` = gp(z ~ 1, odd, ~ a + b, known = list(beta = 1:3)),
-  `new points of another dimension` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), coords = matrix(0, 2, 3)),
+  `new points of another dimension` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"),
+                                              coords = matrix(0, 2, 3)),
   `folds of other rows` = gp_cv(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), folds = 1:3),
   `values of other points` = gp_variogram(diag(3), 1:4)
 ))

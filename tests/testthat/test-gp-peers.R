@@ -14,7 +14,8 @@ test_that("kriging of meuse is gstat's, with both conventions of the nugget", {
     fit <- gp(case[[1]], meuse, ~ x + y, as_gp(micro), estimate = "none", known = case["beta"][simple])
     for (interval in c("confidence", "prediction")) {
       model <- if (interval == "confidence") error else micro
-      expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(grid), model, beta = case$beta, debug.level = 0)
+      expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(grid), model, beta = case$beta,
+                               debug.level = 0)
       ours <- predict(fit, grid, se.fit = TRUE, interval = interval)
       expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
       expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
@@ -35,7 +36,8 @@ test_that("models of gstat become covariances", {
   )
   for (model in models) {
     expected <- gstat::krige(z ~ 1, at(d), at(new), model, debug.level = 0)
-    ours <- predict(gp(z ~ 1, at(d), covariance = as_gp(model), estimate = "none"), at(new), se.fit = TRUE, interval = "prediction")
+    ours <- predict(gp(z ~ 1, at(d), covariance = as_gp(model), estimate = "none"), at(new), se.fit = TRUE,
+                    interval = "prediction")
     expect_s4_class(ours, "SpatialPointsDataFrame")
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
@@ -51,7 +53,8 @@ test_that("predictions are those of fields, and the likelihood is at least as hi
   good <- !is.na(y)
   x <- ozone2$lon.lat[good, ]
   y <- y[good]
-  theirs <- fields::mKrig(x, y, cov.function = "stationary.cov", cov.args = list(Covariance = "Matern", smoothness = 1.5),
+  theirs <- fields::mKrig(x, y, cov.function = "stationary.cov",
+                          cov.args = list(Covariance = "Matern", smoothness = 1.5),
                           aRange = 1.2, sigma2 = 400, tau = 5, lambda = 25 / 400, m = 2)
   fit <- gp(y ~ lon + lat, data.frame(lon = x[, 1], lat = x[, 2]), ~ lon + lat,
             matern(3/2, 400, 1.2 * sqrt(3)) + nugget(25), estimate = "none")

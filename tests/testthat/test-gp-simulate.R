@@ -21,7 +21,8 @@ test_that("draws have the mean and the covariance of kriging, exactly made or by
     X <- model.matrix(~ w, d)
     X0 <- model.matrix(~ w, new)
     gap <- X0 - both[41:46, 1:40] %*% solve(K, X)
-    covariance <- both[41:46, 41:46] - both[41:46, 1:40] %*% solve(K, both[1:40, 41:46]) + gap %*% solve(t(X) %*% solve(K, X), t(gap))
+    covariance <- both[41:46, 41:46] - both[41:46, 1:40] %*% solve(K, both[1:40,
+        41:46]) + gap %*% solve(t(X) %*% solve(K, X), t(gap))
     mean <- predict(fit, new)
     for (limit in c(1e4, 10)) {
       fit$how$control$exact_limit <- limit

@@ -68,7 +68,8 @@ test_that("kriging is that of the bordered system", {
     expect_close(matrix(field$fit), expected$mean, tolerance = 1e-9)
     expect_close(matrix(field$se.fit), sqrt(expected$variance), tolerance = 1e-8)
     expect_equal(field$upr - field$fit, qnorm(0.95) * field$se.fit)
-    expect_equal(predict(fit, new, se.fit = TRUE, interval = "prediction")$se.fit, unname(sqrt(expected$variance + 0.05)), tolerance = 1e-8)
+    expect_equal(predict(fit, new, se.fit = TRUE, interval = "prediction")$se.fit,
+                 unname(sqrt(expected$variance + 0.05)), tolerance = 1e-8)
     parts <- predict(fit, new, type = "terms")
     expect_equal(parts$trend, as.vector(X0 %*% coef(fit)))
     expect_equal(parts$trend + parts$process, field$fit)
