@@ -37,9 +37,9 @@
 #'     degrees clockwise from the second coordinate (north), and `ratio` (at most 1) times that across;
 #'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the
 #'     chord through the Earth, in km, for which all these covariances are valid;
-#'   * `dims`: the numbers of the coordinates that count;
-#'   * `fixed`: names of parameters that [gp()] keeps at their given values, such as `"range"`.
-#' @param fixed names of parameters to keep at their given values.
+#'   * `dims` and `fixed`.
+#' @param dims numbers of the coordinates that count; default: all.
+#' @param fixed names of parameters that [gp()] keeps at their given values, such as `"range"`.
 #' @param formula a string in the language of [keops_kernel()], of the points `x` and `y` and of the parameters by name.
 #' @param parameters a named list of numbers: the starting values of these parameters.
 #' @param positive names of the parameters that must stay positive: these are optimised on a log scale.

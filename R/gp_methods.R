@@ -1,6 +1,6 @@
 #' Methods of Gaussian process fits
 #'
-#' @param object,x what [gp()] returns.
+#' @param object what [gp()] returns.
 #' @param type which parameters: those of the `"trend"`, of the `"covariance"`, or both.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level of the intervals.

@@ -111,7 +111,8 @@ field_variance <- function(object, points) {
   solver <- if (!exact) solver_for(object, max(1e-5, object$how$control$cg_tol))
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  product <- covariance_product(object$model, block_width)
+  backend <- if (exact) "cpu" else object$how$backend
+  product <- covariance_product(object$model, block_width, backend = backend)
   for_blocks(m, function(first, last) {
     at <- first:last
     k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
