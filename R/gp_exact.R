@@ -11,7 +11,7 @@ exact_likelihood <- function(data, model, reml) {
   gradient_of <- covariance_gradient(model, block_width)
   k <- matrix(0, n, n)
   slopes_of <- covariance_slopes(model)
-  list(factor = k, evaluate = function(theta, profile = FALSE) {
+  list(factor = k, evaluate = function(theta, profile = FALSE, search = FALSE) {
     if (!fill_covariance(k, product, data, model, theta)) return(list(value = Inf, bad = 1L))
     bad <- dense_factor(k, kernops_option("isa", ""), threads())
     if (bad > 0) return(list(value = Inf, bad = bad))

@@ -1,39 +1,38 @@
 # The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
-# random probes at once, from which stochastic Lanczos quadrature has the log-determinant (lanczos.R). The same
-# probes serve all parameters, so that the search sees a smooth function.
-
+# random probes at once.
+#
+# For the search, the probes are independent signs, which estimate traces best: there is a gradient, and no value. Else
+# they go with the preconditioner, and stochastic Lanczos quadrature has the log-determinant from them (lanczos.R). The
+# same probes serve all parameters, so that the search sees a smooth function.
 iterative_likelihood <- function(data, model, how) {
+  control <- how$control
   product <- covariance_product(model, 1L, how$precision, how$backend)
-  p <- ncol(data$x)
-  columns <- 1L + p + how$control$probes
   gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
-  diagonal_slope <- keops_grad(covariance_diagonal(model), "theta")
   slopes_of <- covariance_slopes(model, how$precision, how$backend)
-  list(evaluate = function(theta, profile = FALSE) {
+  p <- ncol(data$x)
+  chosen <- 1 + p + seq_len(control$probes)
+  list(evaluate = function(theta, profile = FALSE, search = FALSE) {
     system <- iterative_system(product, data, model, theta)
-    precond <- iterative_preconditioner(system, how$control)
-    probes <- probe_vectors(system, precond, how$control$probes, how$control$seed)
-    known <- cbind(data$y, unname(data$x))
-    b <- system$space$new(system$n, columns)
-    b <- system$space$put(b, seq_len(1 + p), system$space$copy(known))
-    b <- system$space$put(b, 1 + p + seq_len(how$control$probes), probes$probes)
-    fit <- tryCatch(solve_system(system, b, precond, how$control$cg_tol), kernops_input_error = identity)
+    precond <- iterative_preconditioner(system, control)
+    probes <- probe_vectors(system, if (!search) precond, control$probes, control$seed)
+    b <- system$space$new(system$n, max(chosen))
+    b <- system$space$put(b, seq_len(1 + p), system$space$copy(cbind(data$y, unname(data$x))))
+    b <- system$space$put(b, chosen, probes$probes)
+    fit <- tryCatch(solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity)
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
     solution <- as.matrix(fit$solution)
-    logdet <- lanczos_logdet(system, fit, probes, precond, 1 + p + seq_len(how$control$probes))
+    logdet <- if (search) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
     state <- iterative_state(solution[, seq_len(1 + p), drop = FALSE], data, logdet$logdet, how$reml, profile)
-    state$logdet_error <- logdet$std_error
-    state$converged <- fit$converged
-    state$residual <- max(fit$residual)
-    state$iterations <- fit$iterations
+    state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
+                           iterations = fit$iterations))
+    if (!search) return(state)
     state$gradient <- function() {
-      solved <- solution[, 1 + p + seq_len(how$control$probes), drop = FALSE]
-      parts <- gradient_parts(state, solved, as.matrix(probes$weights), precond, how$reml)
-      iterative_gradient(parts, data, model, unname(theta), gradient_of, diagonal_slope)
+      solved <- solution[, chosen, drop = FALSE]
+      iterative_gradient(state, solved, as.matrix(probes$probes), data, model, unname(theta), gradient_of, how$reml)
     }
     state$information <- function() {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, how$control$cg_tol)$solution)
+      solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, control$cg_tol)$solution)
       average_information(slopes, state, solve, profile, if (how$reml) p else 0)
     }
     state
@@ -69,25 +68,13 @@ iterative_state <- function(solved, data, logdet, reml, profile) {
   likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
-# The gradient is the sum of left' dK right over columns, and of dK_ii times `diagonal`. With a preconditioner P, whose
-# inverse is diagonal - Q Q', the trace of K^-1 dK is that of P^-1 dK, which is exact, and the mean over probes of
-# ((K^-1 - P^-1) z)' dK (P^-1 z), which is small.
-gradient_parts <- function(state, solved, weights, precond, reml) {
-  known <- if (is.null(precond)) 0 else weights
-  q <- if (!is.null(precond)) as.matrix(precond$Q)
-  list(left = cbind((solved - known) / ncol(solved), if (!is.null(q)) -q, -state$alpha / state$scale,
-                    if (reml) -state$z),
-       right = cbind(weights, q, state$alpha, if (reml) state$z),
-       diagonal = if (is.null(precond)) 0 else 1 / precond$shift)
-}
-
-iterative_gradient <- function(parts, data, model, theta, gradient_of, diagonal_slope) {
-  n <- nrow(data$u)
-  input <- list(theta = theta, x = data$u, y = data$u, w = parts$left, e = parts$right, eta = rep(1, n))
-  diagonal <- rep_len(parts$diagonal, n)
-  total <- as.vector(gradient_of(ncol(parts$left))(input)) +
-    as.vector(diagonal_slope(list(theta = theta, x = data$u, eta = diagonal)))
-  if (length(model$nugget)) total[[model$nugget]] <- sum((rowSums(parts$left * parts$right) + diagonal) / data$weights)
+# The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK z; the rest is as in exact_gradient().
+iterative_gradient <- function(state, solved, probes, data, model, theta, gradient_of, reml) {
+  left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
+  right <- cbind(probes, state$alpha, if (reml) state$z)
+  input <- list(theta = theta, x = data$u, y = data$u, w = left, e = right, eta = rep(1, nrow(data$u)))
+  total <- as.vector(gradient_of(ncol(left))(input))
+  if (length(model$nugget)) total[[model$nugget]] <- sum(rowSums(left * right) / data$weights)
   total
 }
 

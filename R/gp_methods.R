@@ -93,7 +93,7 @@ covariance_vcov <- function(object, step = 1e-3) {
   at <- to_search(parameters, object$theta)
   slope <- function(s) {
     theta <- from_search(parameters, s)
-    (likelihood$evaluate(theta)$gradient() * search_slope(parameters, theta))[free] / 2
+    (likelihood$evaluate(theta, search = TRUE)$gradient() * search_slope(parameters, theta))[free] / 2
   }
   hessian <- vapply(free, function(n) {
     move <- replace(numeric(length(at)), n, step)

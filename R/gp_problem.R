@@ -82,13 +82,14 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   if (nrow(starts) > 1 || n > length(some)) {
     starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
   }
+  if (how$method == "iterative") starts <- starts[1, , drop = FALSE]
   # near the optimum, as after a search in a subset, few steps of Newton's kind are enough
   search <- if (how$method == "exact" && n == length(some)) search_from else information_search
   if (how$method == "exact") how$control$gain <- 1e-5
-  evaluate <- step_reporter(function(theta) likelihood$evaluate(theta, profile), problem$model, how$control)
+  evaluate <- step_reporter(function(theta) likelihood$evaluate(theta, profile, search = TRUE), problem$model, how$control)
   runs <- lapply(seq_len(nrow(starts)), function(k) search(starts[k, ], evaluate, problem$model, profile, how$control))
-  best <- runs[[which.min(vapply(runs, function(run) run$value, 0))]]
-  if (!is.finite(best$value)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
+  best <- if (how$method == "exact") runs[[which.min(vapply(runs, function(run) run$value, 0))]] else runs[[1]]
+  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
   best$starts <- nrow(starts)
   best$at_bound <- at_bound(problem$model, best$theta, profile)
   warn_about_search(best, how$control)
@@ -125,7 +126,7 @@ step_reporter <- function(evaluate, model, control) {
   if (!control$progress) return(evaluate)
   function(theta) {
     state <- evaluate(theta)
-    cli::cat_line("-2 log-likelihood ", format(state$value, digits = 10), "  at  ",
+    cli::cat_line(if (!is.na(state$value)) paste0("-2 log-likelihood ", format(state$value, digits = 10), "  "), "at  ",
                   paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
     state
   }

@@ -128,9 +128,9 @@ search_from <- function(theta, likelihood, model, profile, control) {
   c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# The same by quasi-Newton steps (BFGS) that begin with the average information. Where the likelihood is estimated, a
-# step towards a gradient of zero is good too, since estimates of value and gradient agree up to their errors only.
-# Stops once a step would gain less than control$gain of log-likelihood.
+# The same by quasi-Newton steps (BFGS) that begin with the average information. Where there is an estimated gradient
+# and no value, a step is good that makes the slope along it smaller. Stops once a step would gain less than
+# control$gain of log-likelihood.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- !parameters$fixed
@@ -144,7 +144,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     theta[free] <- from_search(some, s)
     state <- likelihood(theta)
     evaluations <<- evaluations + 1L
-    if (!is.finite(state$value)) return(NULL)
+    if (identical(state$value, Inf)) return(NULL)
     slope <- search_slope(parameters, theta)
     list(s = s, theta = theta, state = state, gradient = (state$gradient() * slope)[free],
          information = function() (state$information() * tcrossprod(slope))[free, free, drop = FALSE])
@@ -165,9 +165,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
     for (half in 0:4) {
       trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
       if (is.null(trial)) next
-      estimated <- !is.null(trial$state$logdet_error)
-      flatter <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
-      if (trial$state$value < at$state$value || (estimated && flatter)) {
+      lower <- trial$state$value < at$state$value
+      if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
+      if (lower) {
         found <- trial
         break
       }

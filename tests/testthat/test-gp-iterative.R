@@ -27,18 +27,21 @@ test_that("mean, variance and likelihood are the exact ones", {
   })
 })
 
-test_that("with a preconditioner of full rank there is no Monte-Carlo error: likelihood and gradient are exact", {
+test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo error; the gradient has no bias", {
   withr::local_seed(2)
   some <- case[1:150, ]
   noise <- runif(150, 0, 0.1)
-  control <- gp_control(rank = 150, cg_tol = 1e-10)
   for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     fit <- fitted_by("exact", data = some, known = list(noise = noise * !profile))
-    how <- list(method = "iterative", reml = reml, precision = "float64", backend = "cpu", control = control)
+    how <- list(method = "iterative", reml = reml, precision = "float64", backend = "cpu")
+    by_seed <- function(seed, ...) {
+      how$control <- gp_control(rank = 150, cg_tol = 1e-10, seed = seed)
+      kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, profile, ...)
+    }
     exact <- kernops:::exact_likelihood(fit$data, fit$model, reml)$evaluate(fit$theta, profile)
-    state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, profile)
-    expect_equal(state$value, exact$value, tolerance = 1e-6)
-    expect_equal(state$gradient(), exact$gradient(), tolerance = 1e-5)
+    expect_equal(by_seed(1)$value, exact$value, tolerance = 1e-6)
+    gradients <- vapply(1:15, \(seed) by_seed(seed, search = TRUE)$gradient(), numeric(3))
+    expect_lt(max(abs(rowMeans(gradients) - exact$gradient()) / (apply(gradients, 1, sd) / sqrt(15))), 4)
   }
 })
 
@@ -47,7 +50,7 @@ test_that("the information is that of Gilmour, Thompson and Cullis", {
   fit <- fitted_by("exact", data = some)
   how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",
               control = gp_control(cg_tol = 1e-10))
-  state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta)
+  state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, search = TRUE)
   exact <- kernops:::exact_likelihood(fit$data, fit$model, TRUE)$evaluate(fit$theta)
   exact$gradient()
   h <- as.matrix(dist(some[c("a", "b")]))
@@ -63,12 +66,12 @@ test_that("the information is that of Gilmour, Thompson and Cullis", {
   expect_equal(unname(exact$information()), expected, tolerance = 1e-5)
 })
 
-test_that("estimates are the exact ones where there is no Monte-Carlo error", {
-  some <- case[1:150, ]
-  exact <- gp(z ~ w, some, ~ a + b, method = "exact")
-  fit <- gp(z ~ w, some, ~ a + b, method = "iterative", control = gp_control(rank = 150, cg_tol = 1e-9, gain = 1e-5))
-  expect_equal(coef(fit, "both"), coef(exact, "both"), tolerance = 0.02)
-  expect_lt(abs(fit$loglik - exact$loglik), 1e-3)
+test_that("estimates are near the exact ones: the likelihood lost is less than one", {
+  exact <- gp(z ~ w, case, ~ a + b, method = "exact")
+  fit <- gp(z ~ w, case, ~ a + b, method = "iterative")
+  at <- gp(z ~ w, case, ~ a + b, fit$covariance, method = "exact", estimate = "none")
+  expect_lt(exact$loglik - at$loglik, 1)
+  expect_lt(abs(fit$loglik - at$loglik), 4 * fit$state$logdet_error / 2)
 })
 
 test_that("draws and leave-one-out work without the matrix", {
