@@ -59,6 +59,7 @@ subset_data <- function(data, some) {
 }
 
 step_reporter <- function(evaluate, model, control) {
+  force(evaluate)
   if (!control$progress) return(evaluate)
   function(theta) {
     state <- evaluate(theta)
