@@ -65,6 +65,42 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
+dense_factor <- function(x, isa, threads) {
+    .Call(`_kernops_dense_factor`, x, isa, threads)
+}
+
+dense_inverse <- function(factor, isa, threads) {
+    .Call(`_kernops_dense_inverse`, factor, isa, threads)
+}
+
+dense_solve <- function(factor, transposed, b, isa, threads) {
+    .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
+}
+
+dense_put <- function(x, block, row, column, columns) {
+    invisible(.Call(`_kernops_dense_put`, x, block, row, column, columns))
+}
+
+dense_diagonal <- function(x) {
+    .Call(`_kernops_dense_diagonal`, x)
+}
+
+dense_add_diagonal <- function(x, values) {
+    invisible(.Call(`_kernops_dense_add_diagonal`, x, values))
+}
+
+dense_weights <- function(x, left, right, first, last, width) {
+    .Call(`_kernops_dense_weights`, x, left, right, first, last, width)
+}
+
+dense_lower_product <- function(x, z) {
+    .Call(`_kernops_dense_lower_product`, x, z)
+}
+
+dense_symmetric_product <- function(x, b) {
+    .Call(`_kernops_dense_symmetric_product`, x, b)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }

@@ -77,6 +77,7 @@ check_precision <- function(precision, call = caller_env()) {
   here <- file.path(libname, pkgname)
   cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
                  as.character(utils::packageVersion("kernops", libname)))
+  register_broom()
 }
 
 #' What this installation can use

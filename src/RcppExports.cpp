@@ -209,6 +209,123 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_factor
+double dense_factor(Rcpp::NumericMatrix x, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_factor(SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_factor(x, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_inverse
+Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_inverse(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_inverse(factor, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_solve
+Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_solve(factor, transposed, b, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_put
+void dense_put(Rcpp::NumericMatrix x, Rcpp::NumericMatrix block, int row, int column, int columns);
+RcppExport SEXP _kernops_dense_put(SEXP xSEXP, SEXP blockSEXP, SEXP rowSEXP, SEXP columnSEXP, SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type block(blockSEXP);
+    Rcpp::traits::input_parameter< int >::type row(rowSEXP);
+    Rcpp::traits::input_parameter< int >::type column(columnSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    dense_put(x, block, row, column, columns);
+    return R_NilValue;
+END_RCPP
+}
+// dense_diagonal
+Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_dense_diagonal(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_diagonal(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_add_diagonal
+void dense_add_diagonal(Rcpp::NumericMatrix x, Rcpp::NumericVector values);
+RcppExport SEXP _kernops_dense_add_diagonal(SEXP xSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
+    dense_add_diagonal(x, values);
+    return R_NilValue;
+END_RCPP
+}
+// dense_weights
+Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right, int first, int last, int width);
+RcppExport SEXP _kernops_dense_weights(SEXP xSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP firstSEXP, SEXP lastSEXP, SEXP widthSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type left(leftSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type right(rightSEXP);
+    Rcpp::traits::input_parameter< int >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< int >::type last(lastSEXP);
+    Rcpp::traits::input_parameter< int >::type width(widthSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_weights(x, left, right, first, last, width));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_lower_product
+Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z);
+RcppExport SEXP _kernops_dense_lower_product(SEXP xSEXP, SEXP zSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type z(zSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_lower_product(x, z));
+    return rcpp_result_gen;
+END_RCPP
+}
+// dense_symmetric_product
+Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b);
+RcppExport SEXP _kernops_dense_symmetric_product(SEXP xSEXP, SEXP bSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_symmetric_product(x, b));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -644,6 +761,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
+    {"_kernops_dense_inverse", (DL_FUNC) &_kernops_dense_inverse, 3},
+    {"_kernops_dense_solve", (DL_FUNC) &_kernops_dense_solve, 5},
+    {"_kernops_dense_put", (DL_FUNC) &_kernops_dense_put, 5},
+    {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},
+    {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
+    {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
+    {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
+    {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

@@ -16,42 +16,20 @@ noise <- 1  # metres
 at <- sample(length(truth), 1000)
 measured <- truth[at] + rnorm(1000, sd = noise)
 
-# The covariance of two heights, Matern 3/2: once differentiable, as ground is. l is the length scale.
-cov_times <- keops_kernel(
-  "Sum_Reduction((1 + Sqrt(3) * Norm2(x - y) / l) * Exp(-Sqrt(3) * Norm2(x - y) / l) * b, 1)",
-  c("l = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
-)
+# A Gaussian process: the Matern covariance 3/2, once differentiable as ground is, and noise, both estimated.
+samples <- data.frame(height = measured, grid[at, ])
+time <- seconds(fit <- gp(height ~ 1, samples, ~ north + west, matern(3/2) + nugget()), runs = 1)
+cli::cli_alert_success("likelihood maximised in {round(time, 2)} s")
+print(fit)
 
-# Simple kriging around the mean: a = (K + lambda I)^-1 (measured - mean), then mean + K(to, from) a. The
-# kernel has variance 1, so lambda is the variance of the noise over that of the heights.
-krige <- function(from, heights, to, l) {
-  mean <- mean(heights)
-  fit <- kernel_solve(
-    cov_times, "b", list(l = l, x = from, y = from, b = heights - mean),
-    lambda = noise^2 / var(heights), tol = 1e-6
-  )
-  at_to <- mean + c(cov_times(list(l = l, x = to, y = from, b = fit$solution)))
-  list(heights = at_to, iterations = fit$iterations)
-}
-
-# The length scale is the one that best predicts 200 of the samples from the 800 others.
 rmse <- function(a, b) sqrt(mean((a - b)^2))
-held <- 1:200
-lengths <- c(25, 50, 100, 200, 400, 800)
-errors <- vapply(lengths, numeric(1), FUN = function(l) {
-  rmse(krige(grid[at[-held], ], measured[-held], grid[at[held], ], l)$heights, measured[held])
-})
-l <- lengths[which.min(errors)]
-cli::cli_alert_info("length scale {l} m, of {lengths}, by the error on 200 held-out samples")
-
-time <- seconds(map <- krige(grid[at, ], measured, grid, l), runs = 1)
-cli::cli_alert_success(paste(
-  "{nrow(grid)} grid points in {round(time, 2)} s:",
-  "{map$iterations} iterations of conjugate gradients, no 1000 x 1000 matrix"
-))
+time <- seconds(map <- predict(fit, as.data.frame(grid), interval = "confidence"), runs = 1)
+map$heights <- map$fit
+cli::cli_alert_success("{nrow(grid)} grid points with their 95 % intervals in {round(time, 2)} s")
+inside <- (map$lwr <= truth & truth <= map$upr)[-at]
 cli::cli_alert_success(paste(
   "on the {nrow(grid) - length(at)} points left out: RMSE {round(rmse(map$heights[-at], truth[-at]), 2)} m,",
-  "correlation {round(cor(map$heights[-at], truth[-at]), 4)}"
+  "correlation {round(cor(map$heights[-at], truth[-at]), 4)}, {round(100 * mean(inside), 1)} % inside their intervals"
 ))
 
 # ---- The picture ----
@@ -86,6 +64,41 @@ bar(heights)
 bar(misses)
 invisible(dev.off())
 cli::cli_alert_success("picture: {.file demo/volcano.png}")
+
+# ---- Zinc beside the river Meuse: universal kriging with the distance to the river ----
+
+if (requireNamespace("sp", quietly = TRUE)) {
+  cli::cli_h1("Zinc in the flood plain of the Meuse (sp::meuse), 155 samples, 3103 grid points")
+  data("meuse", "meuse.grid", package = "sp")
+  time <- seconds(zinc <- gp(log(zinc) ~ sqrt(dist), meuse, ~ x + y, exponential() + nugget(), estimate = "REML"),
+                  runs = 1)
+  print(summary(zinc))
+  score <- summary(gp_cv(zinc))
+  cli::cli_alert_success(paste("fitted in {round(time, 2)} s; leave-one-out: RMSE {round(score$rmse, 3)} of log(zinc),",
+                               "{round(100 * score$coverage)} % within their 95 % intervals"))
+  maps <- predict(zinc, meuse.grid, se.fit = TRUE)
+  eastings <- sort(unique(meuse.grid$x))
+  northings <- sort(unique(meuse.grid$y))
+  on_grid <- function(values) {
+    z <- matrix(NA, length(eastings), length(northings))
+    z[cbind(match(meuse.grid$x, eastings), match(meuse.grid$y, northings))] <- values
+    z
+  }
+  png("demo/meuse.png", 1800, 1500, res = 180)
+  layout(matrix(1:4, 2, byrow = TRUE), heights = c(8, 1.7))
+  par(mar = c(3.2, 3.6, 2, 0.8), mgp = c(2.2, 0.6, 0), cex.main = 1.1)
+  shown <- list(list(values = maps$fit, label = "log(zinc / ppm)", title = "Kriged"),
+                list(values = maps$se.fit, label = "standard error of log(zinc)", title = "Standard error"))
+  for (part in shown) {
+    image(eastings / 1000, northings / 1000, on_grid(part$values), col = hcl.colors(64, "viridis"), asp = 1, las = 1,
+          xlab = "easting (km)", ylab = "northing (km)", main = part$title)
+    points(meuse$x / 1000, meuse$y / 1000, pch = 16, cex = 0.4)
+  }
+  par(mar = c(3.4, 3.6, 0.6, 0.8))
+  for (part in shown) bar(list(range = range(part$values), colours = hcl.colors(64, "viridis"), label = part$label))
+  invisible(dev.off())
+  cli::cli_alert_success("picture: {.file demo/meuse.png}")
+}
 
 # ---- Speed: v_i = sum over j of exp(-s |x_i - y_j|^2) b_j, and its gradient with respect to x ----
 

@@ -192,6 +192,7 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   __syncthreads();
   const double top = shared[post.first].v[0];
   double share = job.alpha / shared[post.first].v[1];
+  if (top - top != 0) share = top - top;  // infinite: no shares of it
   if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
   if (post.idle) return;
   const T* values = values_of<T>(job);
@@ -199,7 +200,8 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
       job, post,
       [&](long long offset, long long) {
         const double x = as_double(values[offset]);
-        put<T>(job, offset, share != share ? share : x == x ? exponential(x - top, T()) * share : x);
+        const bool left_out = skip && x != x;
+        put<T>(job, offset, left_out ? x : share != share ? share : exponential(x - top, T()) * share);
       },
       [] {});
 }

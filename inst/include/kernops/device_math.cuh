@@ -24,12 +24,12 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// y = 2^x where that is a normal number, 0 or Inf beyond; NaN stays. Integers and no branch, so that several pairs go on at
+// y = 2^x where that is a normal number, 0 or Inf beyond, NaN of NaN. Integers and no branch, so that several pairs go on at
 // a time and the units for doubles are left to them.
 KERNOPS_FN double limited(double x, double y) {
-  const int high = __double2hiint(x);
-  const bool beyond = (unsigned)(high & 0x7fffffff) - 0x408ff000u <= 0x7ff00000u - 0x408ff000u;  // 1022 to Inf
-  return __hiloint2double(beyond ? (~high >> 31) & 0x7ff00000 : __double2hiint(y), beyond ? 0 : __double2loint(y));
+  const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
+  const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;
+  return __longlong_as_double(size >= 0x408ff00000000000 ? instead : __double_as_longlong(y));  // 1022
 }
 
 // For |x| < 1022.

@@ -1,0 +1,165 @@
+# Covariance functions as objects: a leaf is a formula in its own parameters, and leaves are joined by + and *.
+
+#' Covariance functions
+#'
+#' Objects that say how the covariance of a Gaussian process depends on two points, for [gp()]. They are
+#' added and multiplied: `matern(3/2) + nugget()`, `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
+#'
+#' With h the distance of two points, v the variance and r the range:
+#'
+#' | function | covariance | |
+#' |---|---|---|
+#' | `squared_exponential()` | v exp(-h^2 / (2 r^2)) | the Gaussian one, very smooth |
+#' | `exponential()` | v exp(-h / r) | Matern with nu = 1/2 |
+#' | `matern(nu)` | Matern, with h sqrt(2 nu) / r | as in Rasmussen and Williams (2006) |
+#' | `rational_quadratic()` | v (1 + h^2 / (2 shape r^2))^-shape | a mixture of ranges |
+#' | `periodic()` | v exp(-2 sum sin^2(pi (x - y) / period) / r^2) | |
+#' | `spherical()` | v (1 - 1.5 h / r + 0.5 (h / r)^3), 0 from r on | up to 3 dimensions |
+#' | `wendland()` | v (1 - h / r)^4 (4 h / r + 1), 0 from r on | up to 3 dimensions, smooth |
+#' | `linear()` | v (x - center) . (y - center) | straight trends |
+#' | `constant()` | v | an unknown mean |
+#' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
+#'
+#' A number multiplies: `2 * matern()`. In a product only one factor keeps a variance of its own: the others are
+#' held at 1 unless they are given, as only their product is determined.
+#'
+#' The name is `squared_exponential()`, not `gaussian()`, since a function of that name would break
+#' `glm(family = "gaussian")`.
+#'
+#' @param variance,range,shape,period the parameters, positive numbers in the units of the data. `NULL` leaves the value
+#'   to [gp()]; with a number the search starts there. A range for each coordinate (a vector, or
+#'   `ard = TRUE`) gives each its own scale (automatic relevance determination).
+#' @param nu smoothness of the Matern covariance: 1/2, 3/2 or 5/2.
+#' @param center a fixed point, one number or one for each coordinate.
+#' @param ... for all but `linear`, `constant` and `nugget`:
+#'   * `ard`: whether each coordinate has its own range;
+#'   * `angle`, `ratio`: anisotropy of 2-D coordinates as in gstat. The range is longest in the direction `angle`, in
+#'     degrees clockwise from the second coordinate (north), and `ratio` (at most 1) times that across;
+#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the
+#'     chord through the Earth, in km, for which all these covariances are valid;
+#'   * `dims` and `fixed`.
+#' @param dims numbers of the coordinates that count; default: all.
+#' @param fixed names of parameters that [gp()] keeps at their given values, such as `"range"`.
+#' @param formula a string in the language of [keops_kernel()], of the points `x` and `y` and of the parameters by name.
+#' @param parameters a named list of numbers: the starting values of these parameters.
+#' @param positive names of the parameters that must stay positive: these are optimised on a log scale.
+#'
+#' @return An object of class `kernops_covariance`.
+#' @section Errors: class `kernops_input_error` for unfit parameters.
+#'
+#' @references
+#' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
+#'
+#' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal
+#' degree.
+#' *Advances in Computational Mathematics* 4, 389-396.
+#'
+#' @examples
+#' matern(5/2) + nugget()
+#' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
+#' covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
+#' @name covariance_functions
+NULL
+
+#' @rdname covariance_functions
+#' @export
+squared_exponential <- function(variance = NULL, range = NULL, ...) {
+  stationary("squared_exponential", "variance * Exp(-{q} / 2)", list(variance = variance, range = range), ...)
+}
+
+#' @rdname covariance_functions
+#' @export
+exponential <- function(variance = NULL, range = NULL, ...) {
+  stationary("exponential", "variance * Exp(-Sqrt({q}))", list(variance = variance, range = range), ...)
+}
+
+#' @rdname covariance_functions
+#' @export
+matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
+  known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
+  if (!is.numeric(nu) || length(nu) != 1 || !format(nu) %in% names(known)) {
+    stop_kernops("input", c("{.arg nu} must be 1/2, 3/2 or 5/2, not {.val {nu}}.",
+                            i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
+  }
+  scaled <- paste0("Sqrt(", format(2 * nu), " * {q})")
+  formula <- gsub("{d}", scaled, paste("variance *", known[[format(nu)]]), fixed = TRUE)
+  stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)))
+}
+
+#' @rdname covariance_functions
+#' @export
+rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...) {
+  stationary("rational_quadratic", "variance * Exp(-shape * Log1p({q} / (2 * shape)))",
+             list(variance = variance, range = range, shape = shape), ...)
+}
+
+#' @rdname covariance_functions
+#' @export
+periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
+  given <- names(list(...))
+  if (any(given %in% c("angle", "ratio", "distance"))) {
+    stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
+  }
+  sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"
+  stationary("periodic", paste0("variance * Exp(-2 * WeightedSqNorm(Inv(Square(range)), ", sine, "))"),
+             list(variance = variance, range = range, period = period), ..., unit_range = TRUE)
+}
+
+#' @rdname covariance_functions
+#' @export
+spherical <- function(variance = NULL, range = NULL, ...) {
+  ball <- "Min2(Sqrt({q}), 1)"
+  stationary("spherical", paste0("variance * (1 - 1.5 * ", ball, " + 0.5 * Pow(", ball, ", 3))"),
+             list(variance = variance, range = range), ..., most_dims = 3)
+}
+
+#' @rdname covariance_functions
+#' @export
+wendland <- function(variance = NULL, range = NULL, ...) {
+  stationary("wendland", "variance * Pow(ReLU(1 - Sqrt({q})), 4) * (4 * Sqrt({q}) + 1)",
+             list(variance = variance, range = range), ..., most_dims = 3)
+}
+
+#' @rdname covariance_functions
+#' @export
+linear <- function(variance = NULL, center = 0, dims = NULL, fixed = character()) {
+  new_leaf("linear", "variance * (({x} - center) | ({y} - center))", list(variance = variance, center = center),
+           fixed = c("center", fixed), dims = dims, movable = FALSE)
+}
+
+#' @rdname covariance_functions
+#' @export
+constant <- function(variance = NULL, fixed = character()) {
+  new_leaf("constant", "(variance + 0 * SqDist({x}, {y}))", list(variance = variance), fixed = fixed)
+}
+
+#' @rdname covariance_functions
+#' @export
+nugget <- function(variance = NULL, fixed = character()) {
+  new_leaf("nugget", NULL, list(variance = variance), fixed = fixed)
+}
+
+#' @rdname covariance_functions
+#' @export
+covariance <- function(formula, parameters = list(), positive = names(parameters), fixed = character()) {
+  check_text(formula, "formula", one = TRUE)
+  parameters <- as.list(parameters)
+  words <- names(parameters) %||% rep("", length(parameters))
+  if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% c("x", "y"))) {
+    stop_kernops("input",
+                 "{.arg parameters} must be a list with one name for each, other than {.code x} and {.code y}.")
+  }
+  if (any(vapply(parameters, is.null, NA))) {
+    stop_kernops("input", "Each of the {.arg parameters} of an own formula needs a starting value.")
+  }
+  check_subset(positive, "positive", words)
+  if (!length(words)) {
+    formula <- paste0("one * (", formula, ")")
+    parameters <- list(one = 1)
+    fixed <- "one"
+  }
+  leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, movable = FALSE, own = TRUE)
+  leaf$positive <- positive
+  for (name in positive) check_positive(parameters[[name]], name)
+  leaf
+}

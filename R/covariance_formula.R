@@ -1,0 +1,151 @@
+# A covariance for points of d coordinates: one formula of x = Vi(d), y = Vj(d) and theta = Pm(P), and the table of
+# the parameters in theta.
+
+# A list of
+#   formula     its text, without the nugget
+#   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
+#               kind (variance, range, ..., free), leaf, coordinate
+#   nugget      the row of the nugget's variance, or none
+#   scale       the rows of free variances that together multiply the whole covariance, or none
+#   d           the number of coordinates
+covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env()) {
+  collected <- new.env(parent = emptyenv())
+  collected$rows <- list()
+  collected$labels <- list()
+  text <- model_text(covariance, d, coordinates, collected, call)
+  if (is.null(text)) stop_kernops("input", "{.arg covariance} must be more than a {.fn nugget}.", call = call)
+  parameters <- do.call(rbind, collected$rows)
+  nugget <- which(parameters$label == "nugget")
+  if (length(nugget) > 1) stop_kernops("input", "A covariance has at most one {.fn nugget}.", call = call)
+  parameters$row <- seq_len(nrow(parameters))
+  # theta holds what the formula reads; the nugget comes last and stands outside
+  list(formula = text, parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
+       movable = all_leaves(covariance, function(leaf) leaf$movable), covariance = covariance)
+}
+
+all_leaves <- function(x, test) if (x$kind == "leaf") test(x) else all(vapply(x$parts, all_leaves, NA, test))
+
+model_text <- function(x, d, coordinates, collected, call) {
+  if (x$kind == "leaf") return(leaf_text(x, d, coordinates, collected, call))
+  parts <- unlist(lapply(x$parts, model_text, d, coordinates, collected, call))
+  if (length(parts) == 0) return(NULL)
+  if (x$kind == "*") parts <- paste0("(", parts, ")")
+  paste(parts, collapse = paste0(" ", x$kind, " "))
+}
+
+leaf_text <- function(leaf, d, coordinates, collected, call) {
+  dims <- leaf$dims %||% seq_len(d)
+  check_leaf_dims(leaf, dims, d, call)
+  number <- length(collected$labels) + 1L
+  repeated <- sum(unlist(collected$labels) == leaf$label) + 1L
+  collected$labels[[number]] <- leaf$label
+  prefix <- paste0(leaf$label, if (repeated > 1) repeated)
+  at <- sum(vapply(collected$rows, nrow, 0L))
+  rows <- lapply(names(leaf$parameters), parameter_rows, leaf, prefix, coordinates[dims], number)
+  sizes <- vapply(rows, nrow, 0L)
+  collected$rows <- c(collected$rows, rows)
+  if (is.null(leaf$formula)) return(NULL)
+  refer <- function(first, size) if (size == 1) paste0("Elem(theta, ", first, ")") else {
+    paste0("Extract(theta, ", first, ", ", size, ")")
+  }
+  places <- mapply(refer, at + cumsum(sizes) - sizes, sizes)
+  names(places) <- names(leaf$parameters)
+  replace_names(expand_geometry(leaf, dims, d), places)
+}
+
+# All names at once, so that nothing is replaced twice.
+replace_names <- function(text, values) {
+  found <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
+  words <- regmatches(text, found)[[1]]
+  known <- words %in% names(values)
+  words[known] <- values[words[known]]
+  regmatches(text, found) <- list(words)
+  text
+}
+
+check_leaf_dims <- function(leaf, dims, d, call) {
+  if (max(dims) > d) {
+    stop_kernops("dim", "{.fn {leaf$label}} has {.arg dims} {.val {dims}}, but there are {d} coordinate{?s}.",
+                 call = call)
+  }
+  if (length(dims) > leaf$most_dims) {
+    stop_kernops("dim",
+                 "{.fn {leaf$label}} is a covariance for up to {leaf$most_dims} coordinates, not {length(dims)}.",
+                 call = call)
+  }
+  if (leaf$geometry %in% c("turned", "great_circle") && length(dims) != 2) {
+    what <- if (leaf$geometry == "turned") "Anisotropy" else "Great-circle distance"
+    stop_kernops("dim", "{what} needs 2 coordinates, not {length(dims)}.", call = call)
+  }
+  ranges <- length(leaf$parameters$range)
+  if (ranges > 1 && ranges != length(dims)) {
+    stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)
+  }
+}
+
+parameter_rows <- function(name, leaf, prefix, coordinates, number) {
+  value <- leaf$parameters[[name]]
+  spread <- name == "range" && leaf$ard
+  if (spread) value <- rep_len(value %||% NA_real_, length(coordinates))
+  value <- as.numeric(value %||% NA_real_)
+  suffix <- if (spread && length(value) == length(coordinates)) paste0(".", coordinates) else if (length(value) > 1) {
+    seq_along(value)
+  }
+  data.frame(
+    name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (leaf$own) "free" else name, value = value,
+    log = if (leaf$own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
+    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_
+  )
+}
+
+# The formula of a leaf in x, y and its own parameters.
+expand_geometry <- function(leaf, dims, d) {
+  if (leaf$own) return(paste0("(", leaf$formula, ")"))
+  point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
+  text <- gsub("{q}", scaled_sq_distance(leaf, point), leaf$formula, fixed = TRUE)
+  for (name in names(point)) text <- gsub(paste0("{", name, "}"), point[[name]], text, fixed = TRUE)
+  text
+}
+
+scaled_sq_distance <- function(leaf, point) {
+  sphere <- function(p) {
+    lon <- paste0("(0.017453292519943295 * Elem(", p, ", 0))")
+    lat <- paste0("(0.017453292519943295 * Elem(", p, ", 1))")
+    sprintf("(6371.0088 * Concat(Cos(%s) * Concat(Cos(%s), Sin(%s)), Sin(%s)))", lat, lon, lon, lat)
+  }
+  turned <- function(p) {
+    s <- "Sin(0.017453292519943295 * angle)"
+    c <- "Cos(0.017453292519943295 * angle)"
+    u <- paste0("(", point$x, " - ", point$y, ")")
+    sprintf("(Square(Elem(%s, 0) * %s + Elem(%s, 1) * %s) + Square((Elem(%s, 0) * %s - Elem(%s, 1) * %s) / ratio))",
+            u, s, u, c, u, c, u, s)
+  }
+  if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
+  distance <- switch(leaf$geometry, turned = turned(),
+                     great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
+                     sprintf("SqDist(%s, %s)", point$x, point$y))
+  paste0("(", distance, " / Square(range))")
+}
+
+choose_coordinates <- function(name, dims, d) {
+  if (identical(as.integer(dims), seq_len(d))) return(name)
+  if (length(dims) == 1) return(paste0("Elem(", name, ", ", dims - 1, ")"))
+  if (all(diff(dims) == 1)) return(paste0("Extract(", name, ", ", dims[[1]] - 1, ", ", length(dims), ")"))
+  Reduce(function(a, b) paste0("Concat(", a, ", ", b, ")"), paste0("Elem(", name, ", ", dims - 1, ")"))
+}
+
+# Free variances that multiply the whole covariance when they grow together; the first of a product is enough.
+scale_rows <- function(x, parameters) {
+  number <- 0L
+  visit <- function(x) {
+    if (x$kind == "leaf") {
+      number <<- number + 1L
+      return(with(parameters, row[leaf == number & kind == "variance" & !fixed]))
+    }
+    parts <- lapply(x$parts, visit)
+    able <- lengths(parts) > 0
+    if (x$kind == "*") return(if (any(able)) parts[[which(able)[[1]]]])
+    if (all(able)) unlist(parts)
+  }
+  visit(x)
+}

@@ -1,0 +1,145 @@
+# How leaves are made, joined and printed.
+
+# `formula` may speak of {q}, the squared distance over the squared range.
+stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = "euclidean",
+                       dims = NULL, fixed = character(), about = NULL, most_dims = Inf, unit_range = FALSE,
+                       call = caller_env()) {
+  check_flag(ard, "ard", call)
+  check_choice(distance, "distance", c("euclidean", "great_circle"), call)
+  turned <- !is.null(angle) || !is.null(ratio)
+  if (turned && (ard || length(parameters$range) > 1 || distance == "great_circle")) {
+    stop_kernops("input", "{.arg angle} and {.arg ratio} go with one {.arg range} and euclidean distance.", call = call)
+  }
+  if (turned) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
+  if (distance == "great_circle" && (ard || length(parameters$range) > 1)) {
+    stop_kernops("input", "Great-circle distance goes with one {.arg range}.", call = call)
+  }
+  leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
+  leaf$ard <- ard || length(parameters$range) > 1
+  leaf$geometry <- if (turned) "turned" else if (unit_range) "none" else distance
+  leaf$movable <- distance == "euclidean"  # not where coordinates are angles
+  leaf$most_dims <- most_dims
+  leaf
+}
+
+new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, movable = TRUE, about = NULL,
+                     own = FALSE, call = caller_env()) {
+  check_subset(fixed, "fixed", names(parameters), call)
+  for (name in names(parameters)) check_parameter(parameters[[name]], name, own, call)
+  if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
+    stop_kernops("input", "{.arg {lacking}} must have a value to be fixed at.", call = call)
+  }
+  if (!is.null(dims) && !(is.numeric(dims) && length(dims) && all(dims >= 1 & dims == floor(dims)) &&
+                          !anyDuplicated(dims))) {
+    stop_kernops("input", "{.arg dims} must be numbers of coordinates, from 1, such as {.code 1:2}.", call = call)
+  }
+  structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
+                 dims = dims, movable = movable, about = about, ard = FALSE, geometry = "none",
+                 most_dims = Inf, positive = NULL, own = own), class = "kernops_covariance")
+}
+
+check_parameter <- function(x, name, own, call) {
+  if (is.null(x)) return()
+  if (!is.numeric(x) || !length(x) || !all(is.finite(x))) {
+    stop_kernops("input", "{.arg {name}} must be finite and numeric, or {.code NULL} to be estimated.", call = call)
+  }
+  if (own || name == "center") return()
+  if (length(x) > 1 && name != "range") {
+    stop_kernops("input", "{.arg {name}} must be one number, not {length(x)}.", call = call)
+  }
+  if (name == "ratio" && x > 1) {
+    stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is where the range is longest.",
+                 call = call)
+  }
+  if (name != "angle") check_positive(x, name, call)
+}
+
+check_positive <- function(x, name, call = caller_env()) {
+  if (!all(x > 0)) stop_kernops("input", "{.arg {name}} must be positive, not {.val {x}}.", call = call)
+}
+
+check_flag <- function(x, name, call = caller_env()) {
+  if (!isTRUE(x) && !isFALSE(x)) stop_kernops("input", "{.arg {name}} must be TRUE or FALSE.", call = call)
+}
+
+check_subset <- function(x, name, choices, call = caller_env()) {
+  if (is.null(x) || (is.character(x) && all(x %in% choices))) return(invisible())
+  stop_kernops("input", "{.arg {name}} must be among {.val {choices}}, not {.val {setdiff(x, choices)}}.", call = call)
+}
+
+is_covariance <- function(x) inherits(x, "kernops_covariance")
+
+#' @export
+Ops.kernops_covariance <- function(e1, e2) {
+  operation <- .Generic
+  if (missing(e2) || !operation %in% c("+", "*")) {
+    stop_kernops("input", "Covariances are joined by {.code +} and {.code *}, not {.code {operation}}.")
+  }
+  join(operation, as_covariance(e1), as_covariance(e2))
+}
+
+as_covariance <- function(x) {
+  if (is_covariance(x)) return(x)
+  if (is.numeric(x) && length(x) == 1) return(constant(x, fixed = "variance"))
+  stop_kernops("input", "Covariances are joined with covariances or with a number.", call = NULL)
+}
+
+join <- function(operation, a, b) {
+  if (operation == "*") {
+    if ("nugget" %in% c(leaf_labels(a), leaf_labels(b))) {
+      stop_kernops("input", "{.fn nugget} can be added to a covariance, not multiplied with one.", call = NULL)
+    }
+    if (has_own_scale(a)) b <- unit_scale(b) else a <- unit_scale(a)
+  }
+  structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
+}
+
+leaf_labels <- function(x) if (x$kind == "leaf") x$label else unlist(lapply(x$parts, leaf_labels))
+
+# Whether a free variance scales the whole: then another factor needs none.
+has_own_scale <- function(x) {
+  switch(x$kind, leaf = !x$own && !"variance" %in% x$fixed, "*" = any(vapply(x$parts, has_own_scale, NA)),
+         "+" = all(vapply(x$parts, has_own_scale, NA)))
+}
+
+unit_scale <- function(x) {
+  if (x$kind != "leaf") {
+    x$parts[[1]] <- unit_scale(x$parts[[1]])
+  } else if (!x$own && is.null(x$parameters$variance)) {
+    x$parameters$variance <- 1
+    x$fixed <- union(x$fixed, "variance")
+  }
+  x
+}
+
+#' @export
+format.kernops_covariance <- function(x, ...) {
+  if (x$kind == "leaf") return(format_leaf(x))
+  parts <- vapply(x$parts, format, "")
+  if (x$kind == "*") {
+    sums <- vapply(x$parts, function(part) part$kind == "+", NA)
+    parts[sums] <- paste0("(", parts[sums], ")")
+  }
+  paste(parts, collapse = paste0(" ", x$kind, " "))
+}
+
+format_leaf <- function(x) {
+  given <- Filter(Negate(is.null), x$parameters)
+  if (x$label == "linear" && identical(given$center, 0)) given$center <- NULL
+  values <- vapply(given, function(v) {
+    text <- signif(v, 4)
+    if (length(v) > 1) paste0("c(", toString(text), ")") else paste(text)
+  }, "")
+  marks <- ifelse(names(given) %in% setdiff(x$fixed, "center"), " (fixed)", "")
+  shown <- c(if (x$own) deparse(x$formula), x$about, if (length(given)) paste0(names(given), " = ", values, marks),
+             if (x$ard && is.null(given$range)) "ard = TRUE",
+             if (x$geometry == "great_circle") "great circle",
+             if (!is.null(x$dims)) paste0("dims = ", paste(x$dims, collapse = ",")))
+  paste0(x$label, "(", toString(shown), ")")
+}
+
+#' @export
+print.kernops_covariance <- function(x, ...) {
+  cli::cat_line("<covariance> ", format(x))
+  invisible(x)
+}

@@ -1,0 +1,127 @@
+#' Gaussian process regression and kriging
+#'
+#' Fits a Gaussian process with a linear trend: \eqn{y = X\beta + f(u) + noise}, where the covariance of f is any
+#' of [matern()] and its relatives, or a formula of the user's own. Its parameters are estimated by (restricted) maximum
+#' likelihood with exact gradients, the trend by generalised least squares.
+#'
+#' @section Kriging:
+#' `y ~ 1` is ordinary kriging, covariates make it universal kriging, and `y ~ 0` with `known = list(beta = m)`
+#' is simple kriging around the mean m. The nugget is noise of the observations: [predict()][predict.gp]
+#' gives the field without it (`interval = "confidence"`) or a new observation (`"prediction"`).
+#'
+#' @section When not to use this:
+#' For maps of two-dimensional data with a well-known covariance, local kriging (`gstat::krige(nmax = 50)`) is about as
+#' accurate and takes a second. `gp()` is for likelihoods and their gradients, covariances of one's own, more
+#' dimensions, seamless surfaces, conditional simulation, and GPUs.
+#'
+#' @param formula the response and its trend, as in [lm()].
+#' @param data a data frame, or an sf or sp object of points.
+#' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each
+#'   observation and any number of columns. Not needed for sf and sp objects.
+#' @param covariance such as `matern(3/2) + nugget()`; see [covariance_functions].
+#' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
+#'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
+#' @param estimate `"ML"`, `"REML"`, or `"none"`: the covariance is taken as it is, with a value for every parameter.
+#' @param known a list of what is known: `beta`, the coefficients of the trend (one number, the mean, with `y ~ 0`), and
+#'   `noise`, the variance of the noise of each observation.
+#' @param weights positive numbers: the nugget of an observation is divided by its weight.
+#' @param precision,backend as in [keops_kernel()], of the iterative method; the exact one works in float64 on the CPU.
+#' @param na.action what is done about missing values; default: `getOption("na.action")`.
+#' @param control what [gp_control()] returns.
+#'
+#' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
+#'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
+#'   [plot()][plot.gp]; and [gp_cv()]. Its list elements `covariance` (with the values found), `beta`, `loglik` and
+#'   `search` may be read.
+#'
+#' @section Errors and warnings:
+#' Class `kernops_input_error` for unfit arguments: among them points that occur twice without a nugget, a
+#' constant response, a trend whose columns are collinear, each with the rows or names in question. Class
+#' `kernops_singular_error` where the covariance matrix is not positive definite. Warnings of class
+#' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a range that ended at a bound.
+#'
+#' @references
+#' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
+#' 383-385.
+#'
+#' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
+#'
+#' @examples
+#' x <- seq(0, 10, length.out = 60)
+#' y <- sin(x) + rnorm(60, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' fit
+#' predict(fit, data.frame(x = c(2.5, 12)), interval = "prediction")
+#' @export
+gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
+               method = c("auto", "exact", "iterative"), estimate = c("ML", "REML", "none"), known = list(),
+               weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
+               na.action = getOption("na.action"), control = gp_control()) {
+  method <- check_choice(method[[1]], "method", c("auto", "exact", "iterative"))
+  estimate <- check_choice(estimate[[1]], "estimate", c("ML", "REML", "none"))
+  precision <- check_precision(precision)
+  backend <- check_backend(backend)
+  here <- environment()
+  if (!is_covariance(covariance)) {
+    stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
+  }
+  check_known(known)
+  data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
+  model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
+  if (data_parts$long_lat && model$movable) {
+    cli::cli_warn(c("The coordinates are longitude and latitude, measured in degrees.",
+                    i = "{.code distance = \"great_circle\"} in the covariance measures km."))
+  }
+  if (method == "auto") method <- if (length(data_parts$y) <= control$exact_limit) "exact" else "iterative"
+  problem <- prepare_problem(data_parts, model, known, estimate, here)
+  how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
+  likelihood <- likelihood_for(problem$data, problem$model, how)
+  search <- estimate_covariance(problem, likelihood, how, estimate, here)
+  fit <- finish_fit(problem, likelihood, search, how, here)
+  structure(c(fit, list(
+    call = match.call(), formula = formula, coords = coords, method = method, estimate = estimate, known = known,
+    search = search, how = how, parts = data_parts, na.action = data_parts$na.action
+  )), class = "gp")
+}
+
+#' Settings of gp()
+#'
+#' @param starts from how many of the starting values that are tried the search begins.
+#' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many
+#'   for large data).
+#' @param exact_limit up to how many observations `method = "auto"` is exact.
+#' @param tol relative change of the log-likelihood at which the search stops (exact).
+#' @param maxit the largest number of steps of the search.
+#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative).
+#' @param rank rank of the preconditioner (iterative).
+#' @param cg_tol relative residual of the linear systems (iterative).
+#' @param gain the search stops once a step would gain less log-likelihood than this (iterative).
+#' @param seed of these random vectors. The state of R's generator is left as it was.
+#' @param progress whether the search prints its steps.
+#' @return A list.
+#' @examples
+#' gp_control(starts = 1)
+#' @export
+gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = 100,
+                       cg_tol = 1e-6, gain = 0.01, seed = 1, progress = FALSE) {
+  for (name in c("starts", "subset", "exact_limit", "maxit", "probes")) {
+    check_number(get(name), name, least = 1, whole = TRUE)
+  }
+  check_number(rank, "rank", least = 0, whole = TRUE)
+  check_number(tol, "tol", least = 0, above = TRUE)
+  check_number(gain, "gain", least = 0, above = TRUE)
+  check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
+  check_number(seed, "seed", least = 0, whole = TRUE)
+  check_flag(progress, "progress")
+  list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
+       rank = rank, cg_tol = cg_tol, gain = gain, seed = seed, progress = progress)
+}
+
+check_known <- function(known, call = caller_env()) {
+  if (!is.list(known) || !all(names(known) %in% c("beta", "noise")) || (length(known) && is.null(names(known)))) {
+    stop_kernops("input", "{.arg known} must be a list of {.val beta} or {.val noise}, or of both.", call = call)
+  }
+  if (!is.null(known$beta) && !(is.numeric(known$beta) && all(is.finite(known$beta)))) {
+    stop_kernops("input", "{.code known$beta} must be finite numbers.", call = call)
+  }
+}

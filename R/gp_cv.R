@@ -1,0 +1,122 @@
+#' Cross-validation of a Gaussian process
+#'
+#' Predicts each observation from the others, or from those outside its fold, with the covariance parameters of the fit.
+#' Leave-one-out follows in closed form from the inverse of the covariance matrix; the trend is estimated
+#' anew each time, in both ways.
+#'
+#' @param object what [gp()] returns.
+#' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation.
+#' @param refit whether the covariance is estimated anew without each fold.
+#' @param seed for random folds.
+#' @details Folds are independent fits: under a `future::plan()` that package future.apply runs them in parallel.
+#'   Leave-one-out of an iterative fit solves for each observation, in blocks.
+#' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
+#'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
+#'   mean error, the root mean square error, the mean log score and the share of observations within their 95 %
+#'   intervals.
+#' @references Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15,
+#' 687-699.
+#' @examples
+#' x <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
+#' summary(gp_cv(fit))
+#' @export
+gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
+  if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
+  check_flag(refit, "refit")
+  n <- length(object$data$y)
+  result <- if (is.null(folds)) {
+    if (refit) stop_kernops("input", "{.arg refit} goes with {.arg folds}.")
+    leave_one_out(object)
+  } else {
+    folds <- fold_labels(folds, n, seed)
+    parts <- lapply_future(unique(folds), function(label) predict_fold(object, folds == label, refit))
+    result <- matrix(0, n, 2)
+    for (k in seq_along(parts)) result[folds == unique(folds)[[k]], ] <- parts[[k]]
+    data.frame(fit = result[, 1], se.fit = result[, 2])
+  }
+  observed <- object$parts$y
+  residual <- observed - result$fit
+  structure(data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
+                       fold = if (is.null(folds)) seq_len(n) else folds, row.names = rownames(object$parts$frame)),
+            class = c("gp_cv", "data.frame"))
+}
+
+fold_labels <- function(folds, n, seed, call = caller_env()) {
+  if (length(folds) == 1 && is.numeric(folds)) {
+    check_number(folds, "folds", least = 2, whole = TRUE, call = call)
+    return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
+  }
+  if (length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
+    stop_kernops("dim", "{.arg folds} must be a number from 2, or {n} labels of at least two kinds.", call = call)
+  }
+  folds
+}
+
+lapply_future <- function(x, f) {
+  if (!requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
+  future.apply::future_lapply(x, f, future.seed = TRUE)
+}
+
+# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
+# its variance 1 / P_ii (Dubrule 1983).
+leave_one_out <- function(object) {
+  precision <- inverse_diagonal(object) - rowSums(object$state$z^2)
+  residual <- object$state$alpha / precision
+  # the noise of an observation is that of a new one with its weight
+  data.frame(fit = object$parts$y - residual, se.fit = sqrt(1 / precision))
+}
+
+inverse_diagonal <- function(object) {
+  n <- length(object$data$y)
+  if (object$method == "exact") {
+    inverse <- object$factor + 0 # a copy: the inverse takes its place
+    return(dense_diagonal(dense_inverse(inverse, kernops_option("isa", ""), threads())))
+  }
+  diagonal <- numeric(n)
+  solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
+  for_blocks(n, function(first, last) {
+    at <- first:last
+    unit <- matrix(0, n, length(at))
+    unit[cbind(at, seq_along(at))] <- 1
+    diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
+  }, solve_width(n))
+  diagonal
+}
+
+predict_fold <- function(object, out, refit) {
+  parts <- object$parts
+  keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
+  for (name in c("y", "x", "u", "offset", "noise", "weights", "rows")) parts[[name]] <- keep(parts[[name]])
+  model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
+                            colnames(parts$u))
+  estimate <- if (refit) object$estimate else "none"
+  problem <- prepare_problem(parts, model, object$known, estimate, NULL)
+  likelihood <- likelihood_for(problem$data, problem$model, object$how)
+  search <- estimate_covariance(problem, likelihood, object$how, estimate, NULL)
+  fit <- finish_fit(problem, likelihood, search, object$how, NULL)
+  fit <- c(fit, list(parts = parts, known = object$known, how = object$how, method = object$method))
+  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = object$parts$x[out, , drop = FALSE],
+                 offset = object$parts$offset[out])
+  noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
+  cbind(rowSums(predicted_terms(fit, points)), sqrt(field_variance(fit, points) + noise))
+}
+
+#' @export
+summary.gp_cv <- function(object, ...) {
+  structure(list(
+    n = nrow(object), mean_error = mean(object$residual), rmse = sqrt(mean(object$residual^2)),
+    log_score = mean(stats::dnorm(object$residual, sd = object$se.fit, log = TRUE)),
+    coverage = mean(abs(object$zscore) <= stats::qnorm(0.975))
+  ), class = "summary.gp_cv")
+}
+
+#' @export
+print.summary.gp_cv <- function(x, ...) {
+  cli::cat_line("Cross-validation of ", x$n, " observations")
+  cli::cat_line("  mean error              ", signif(x$mean_error, 4))
+  cli::cat_line("  root mean square error  ", signif(x$rmse, 4))
+  cli::cat_line("  mean log score          ", signif(x$log_score, 4))
+  cli::cat_line("  within 95 % intervals   ", format(100 * x$coverage, digits = 3), " %")
+  invisible(x)
+}

@@ -1,0 +1,130 @@
+# From the user's arguments to numbers: response, trend, coordinates, noise.
+
+# A list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes to do the same to new data.
+gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
+  if (!inherits(formula, "formula") || length(formula) != 3) {
+    stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
+  }
+  source <- spatial_parts(data)
+  u <- coordinates_of(coords, source, environment(formula), call)
+  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
+  u <- unname_rows(frame[["(coords)"]])
+  terms <- attr(frame, "terms")
+  y <- stats::model.response(frame, "numeric")
+  if (is.matrix(y)) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
+  x <- stats::model.matrix(terms, frame)
+  given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
+  parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
+                noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
+                contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
+                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat)
+  check_values(parts, call)
+  parts
+}
+
+# The rows of the user's data that were kept.
+row_numbers <- function(frame, n) {
+  left_out <- attr(frame, "na.action")
+  if (is.null(left_out)) seq_len(n) else seq_len(n + length(left_out))[-left_out]
+}
+
+unname_rows <- function(u) {
+  rownames(u) <- NULL
+  `storage.mode<-`(u, "double")
+}
+
+trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
+  n <- nrow(u)
+  per_point <- function(x, name, least) {
+    if (is.null(x)) return(NULL)
+    if (!is.numeric(x) || !length(x) %in% c(1, n)) {
+      stop_kernops("dim", "{.arg {name}} must be one number or one for each of the {n} observations.", call = call)
+    }
+    if (any(x < least | (least == 0 & name == "weights" & x == 0), na.rm = TRUE)) {
+      stop_kernops("input", "{.arg {name}} must be {if (name == 'weights') 'positive' else 'at least 0'}.", call = call)
+    }
+    rep_len(x, n)
+  }
+  extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
+                                        noise = per_point(noise, "known$noise", 0)))
+  tryCatch(
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = na.action), extra), quote = TRUE),
+    error = function(e) {
+      stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
+                              x = "{conditionMessage(e)}"), call = call)
+    }
+  )
+}
+
+check_values <- function(parts, call) {
+  n <- length(parts$y)
+  if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
+  for (name in c("y", "u", "x")) {
+    bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
+    what <- c(y = "response", u = "coordinates", x = "trend")[[name]]
+    if (length(bad)) {
+      stop_kernops("input", "The {what} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
+    }
+  }
+}
+
+# Points and attributes of sf and sp objects; a data frame, list or nothing stays as it is.
+spatial_parts <- function(data) {
+  if (inherits(data, c("sf", "sfc"))) {
+    need_package("sf", "data of class sf")
+    u <- sf::st_coordinates(sf::st_geometry(data))
+    if (nrow(u) != NROW(data) || !ncol(u) %in% 2:3) stop_kernops("input", "The geometry of {.arg data} must be points.")
+    values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
+    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data))))
+  }
+  if (inherits(data, "Spatial")) {
+    need_package("sp", "data of class Spatial")
+    u <- sp::coordinates(data)
+    values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
+    return(list(data = cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))]), u = u,
+                long_lat = isFALSE(sp::is.projected(data))))
+  }
+  list(data = data, u = NULL, long_lat = FALSE)
+}
+
+need_package <- function(name, why, call = caller_env()) {
+  if (!requireNamespace(name, quietly = TRUE)) {
+    stop_kernops("input", "{why} needs the package {.pkg {name}}, which is not installed.", call = call)
+  }
+}
+
+coordinates_of <- function(coords, source, env, call) {
+  if (is.null(coords)) {
+    if (!is.null(source$u)) return(source$u)
+    stop_kernops("input", "{.arg coords} must say where the points are, as in {.code ~ x + y} or a matrix.",
+                 call = call)
+  }
+  if (inherits(coords, "formula")) coords <- coordinate_columns(coords, source$data, call)
+  if (is.data.frame(coords)) coords <- as.matrix(coords)
+  if (!is.numeric(coords)) {
+    stop_kernops("input", "{.arg coords} must be numeric: a formula, or a matrix of points.", call = call)
+  }
+  coords <- as.matrix(coords)
+  if (is.null(colnames(coords))) colnames(coords) <- paste0("x", seq_len(ncol(coords)))
+  if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
+    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points for {nrow(source$data)} rows of {.arg data}.",
+                 call = call)
+  }
+  coords
+}
+
+coordinate_columns <- function(formula, data, call) {
+  if (length(formula) != 2) {
+    stop_kernops("input", "{.arg coords} must be one-sided, as in {.code ~ x + y}.", call = call)
+  }
+  names <- attr(stats::terms(formula), "term.labels")
+  columns <- lapply(names, function(name) {
+    value <- tryCatch(eval(parse(text = name)[[1]], data, environment(formula)), error = function(e) {
+      stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
+    })
+    if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
+    value
+  })
+  if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
+  matrix(unlist(columns), ncol = length(names), dimnames = list(NULL, names))
+}

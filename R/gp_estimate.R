@@ -1,0 +1,90 @@
+# How the parameters of a covariance are estimated: starts, the search of a subset, the search, what is said of it.
+
+# The parameters of the covariance: a list of theta, value, and how they were found.
+estimate_covariance <- function(problem, likelihood, how, estimate, call) {
+  parameters <- problem$model$parameters
+  if (estimate == "none") {
+    if (length(lacking <- parameters$name[is.na(parameters$value)])) {
+      stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
+    }
+    return(list(theta = parameters$value))
+  }
+  data <- problem$data
+  profile <- length(problem$model$scale) > 0 && all(data$noise == 0)
+  n <- length(data$y)
+  some <- round(seq(1, n, length.out = min(n, how$control$subset * if (n > 4000) 4 else 1)))
+  starts <- starting_values(problem$model, data$u, problem$residual)
+  if (nrow(starts) > 1 || n > length(some)) {
+    starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
+  }
+  if (how$method == "iterative") starts <- starts[1, , drop = FALSE]
+  # near the optimum, as after a search in a subset, few steps of Newton's kind are enough
+  search <- if (how$method == "exact" && n == length(some)) search_from else information_search
+  if (how$method == "exact") how$control$gain <- 1e-5
+  evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
+  evaluate <- step_reporter(evaluate, problem$model, how$control)
+  runs <- lapply(seq_len(nrow(starts)), function(k) search(starts[k, ], evaluate, problem$model, profile, how$control))
+  best <- if (how$method == "exact") runs[[which.min(vapply(runs, function(run) run$value, 0))]] else runs[[1]]
+  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
+  best$starts <- nrow(starts)
+  best$at_bound <- at_bound(problem$model, best$theta, profile)
+  warn_about_search(best, how$control)
+  best
+}
+
+# The likelihood of a subset at all starts; from the best, a search there when the subset is smaller than the data.
+best_starts <- function(starts, data, model, how, profile, smaller) {
+  p <- ncol(data$x)
+  if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
+  control <- how$control
+  likelihood <- exact_likelihood(data, model, how$reml)
+  evaluate <- function(theta) likelihood$evaluate(theta, profile)
+  if (nrow(starts) > 1) {
+    values <- apply(starts, 1, function(theta) evaluate(theta)$value)
+    able <- max(1, min(control$starts, sum(is.finite(values))))
+    starts <- starts[utils::head(order(values), able), , drop = FALSE]
+  }
+  if (!smaller) return(starts)
+  control$tol <- max(control$tol, 1e-7)
+  runs <- lapply(seq_len(nrow(starts)), function(k) search_from(starts[k, ], evaluate, model, profile, control))
+  matrix(runs[[which.min(vapply(runs, function(run) run$value, 0))]]$theta, 1)
+}
+
+subset_data <- function(data, some) {
+  small <- list(y = data$y[some], x = data$x[some, , drop = FALSE], u = data$u[some, , drop = FALSE],
+                noise = data$noise[some], weights = data$weights[some], rows = data$rows[some], logdet_xx = 0)
+  rank <- if (ncol(small$x)) qr(small$x)$rank else 0
+  if (rank < ncol(small$x)) small$x <- small$x[, 0, drop = FALSE]
+  small
+}
+
+step_reporter <- function(evaluate, model, control) {
+  force(evaluate)
+  if (!control$progress) return(evaluate)
+  function(theta) {
+    state <- evaluate(theta)
+    cli::cat_line(if (!is.na(state$value)) paste0("-2 log-likelihood ", format(state$value, digits = 10), "  "), "at  ",
+                  paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    state
+  }
+}
+
+at_bound <- function(model, theta, profile) {
+  p <- model$parameters
+  near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
+  p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
+}
+
+warn_about_search <- function(search, control) {
+  if (search$convergence != 0 && !grepl("singular|false", search$message)) {
+    cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
+                    i = "{.code gp_control(maxit = )} allows more than {control$maxit}."),
+                  class = "kernops_not_converged")
+  }
+  if (length(search$at_bound)) {
+    cli::cli_warn(c("{.code {search$at_bound}} ended at a bound of the search.",
+                    i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,
+                         or give values."),
+                  class = "kernops_at_bound")
+  }
+}

@@ -1,0 +1,118 @@
+# The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
+# random probes at once.
+#
+# For the search, the probes are independent signs, which estimate traces best: there is a gradient, and no value. Else
+# they go with the preconditioner, and stochastic Lanczos quadrature has the log-determinant from them (lanczos.R). The
+# same probes serve all parameters, so that the search sees a smooth function.
+iterative_likelihood <- function(data, model, how) {
+  control <- how$control
+  product <- covariance_product(model, 1L, how$precision, how$backend)
+  gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
+  slopes_of <- covariance_slopes(model, how$precision, how$backend)
+  p <- ncol(data$x)
+  chosen <- 1 + p + seq_len(control$probes)
+  list(evaluate = function(theta, profile = FALSE, search = FALSE) {
+    system <- iterative_system(product, data, model, theta)
+    precond <- iterative_preconditioner(system, control)
+    probes <- probe_vectors(system, if (!search) precond, control$probes, control$seed)
+    b <- system$space$new(system$n, max(chosen))
+    b <- system$space$put(b, seq_len(1 + p), system$space$copy(cbind(data$y, unname(data$x))))
+    b <- system$space$put(b, chosen, probes$probes)
+    fit <- tryCatch(solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity)
+    if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
+    solution <- as.matrix(fit$solution)
+    logdet <- if (search) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
+    state <- iterative_state(solution[, seq_len(1 + p), drop = FALSE], data, logdet$logdet, how$reml, profile)
+    state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
+                           iterations = fit$iterations))
+    if (!search) return(state)
+    state$gradient <- function() {
+      solved <- solution[, chosen, drop = FALSE]
+      iterative_gradient(state, solved, as.matrix(probes$probes), data, model, unname(theta), gradient_of, how$reml)
+    }
+    state$information <- function() {
+      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
+      solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, control$cg_tol)$solution)
+      average_information(slopes, state, solve, profile, if (how$reml) p else 0)
+    }
+    state
+  })
+}
+
+iterative_system <- function(product, data, model, theta) {
+  noise <- noise_variance(data, model, theta)
+  if (all(noise == noise[[1]])) noise <- noise[[1]]
+  kernel_system(product, "b", list(theta = theta, x = data$u, y = data$u), noise)
+}
+
+iterative_preconditioner <- function(system, control) {
+  if (control$rank > 0) system_preconditioner(system, "pivoted_cholesky", control$rank)
+}
+
+# Generalised least squares from K^-1 (y, X).
+iterative_state <- function(solved, data, logdet, reml, profile) {
+  p <- ncol(data$x)
+  alpha <- solved[, 1]
+  beta <- numeric()
+  root <- matrix(0, 0, 0)
+  z <- matrix(0, length(alpha), 0)
+  if (p) {
+    inverse_x <- solved[, -1, drop = FALSE]
+    information <- crossprod(data$x, inverse_x)
+    root <- chol((information + t(information)) / 2)
+    beta <- as.vector(backsolve(root, backsolve(root, crossprod(inverse_x, data$y), transpose = TRUE)))
+    alpha <- alpha - as.vector(inverse_x %*% beta)
+    z <- t(backsolve(root, t(inverse_x), transpose = TRUE))
+  }
+  quadratic <- sum(alpha * (data$y - if (p) as.vector(data$x %*% beta) else 0))
+  likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)
+}
+
+# The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK z; the rest is as in exact_gradient().
+iterative_gradient <- function(state, solved, probes, data, model, theta, gradient_of, reml) {
+  left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
+  right <- cbind(probes, state$alpha, if (reml) state$z)
+  input <- list(theta = theta, x = data$u, y = data$u, w = left, e = right, eta = rep(1, nrow(data$u)))
+  total <- as.vector(gradient_of(ncol(left))(input))
+  if (length(model$nugget)) total[[model$nugget]] <- sum(rowSums(left * right) / data$weights)
+  total
+}
+
+# Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
+# the columns dK alpha; where the scale is profiled out, what is left of them.
+average_information <- function(slopes, state, solve, profile, lost) {
+  solved <- solve(slopes)
+  across <- crossprod(state$z, slopes)
+  information <- (crossprod(slopes, solved) - crossprod(across)) / state$scale
+  if (profile) {
+    along <- crossprod(slopes, state$alpha) / state$scale
+    information <- information - tcrossprod(along) / (nrow(slopes) - lost)
+  }
+  (information + t(information)) / 2
+}
+
+# b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
+solver_for <- function(object, tol = object$how$control$cg_tol) {
+  if (object$method == "exact") {
+    return(function(b) factor_solve(object$factor, factor_solve(object$factor, b), transposed = TRUE))
+  }
+  product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
+  system <- iterative_system(product, object$data, object$model, object$theta)
+  precond <- iterative_preconditioner(system, object$how$control)
+  function(b) {
+    fit <- solve_system(system, system$space$copy(b), precond, tol)
+    warn_unless_solved(fit, tol)
+    as.matrix(fit$solution)
+  }
+}
+
+warn_unless_solved <- function(fit, tol) {
+  if (all(fit$converged)) return(invisible())
+  cli::cli_warn(c("Conjugate gradients did not converge in {fit$iterations} iteration{?s}.",
+                  x = "Relative residual {signif(max(fit$residual), 3)}, wanted {tol}.",
+                  i = "A nugget, a larger {.arg rank} or {.arg cg_tol} of {.fn gp_control} may help."),
+                class = "kernops_not_converged")
+}
+
+# Columns solved together: what fits some 32 MB, and no more than the engine is fastest with.
+solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))

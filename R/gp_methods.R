@@ -1,0 +1,187 @@
+#' Methods of Gaussian process fits
+#'
+#' @param object what [gp()] returns.
+#' @param type which parameters: those of the `"trend"`, of the `"covariance"`, or both.
+#' @param parm names or numbers of parameters; default: all.
+#' @param level of the intervals.
+#' @param formula.,evaluate,... as in [update()][stats::update].
+#'
+#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from the observed
+#'   information, differences of the exact gradient, on the scale of the search (logarithms, but for angles);
+#'   `confint()` transforms back. `residuals()` are the response minus the fitted field, trend included.
+#'
+#' @return As the generics say. `summary()` gives a list of class `summary.gp` to print.
+#' @examples
+#' x <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' coef(fit)
+#' confint(fit)
+#' AIC(fit)
+#' @name gp_methods
+NULL
+
+#' @export
+print.gp <- function(x, ...) {
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", length(x$data$y), " observations at points of ", x$model$d,
+                if (x$model$d == 1) " coordinate" else " coordinates")
+  cli::cat_line("  covariance      ", format(x$covariance))
+  if (length(x$beta)) cli::cat_line("  trend           ",
+                                    paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
+  cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
+  invisible(x)
+}
+
+#' @rdname gp_methods
+#' @export
+coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
+  type <- check_choice(type[[1]], "type", c("trend", "covariance", "both"))
+  c(if (type != "covariance") object$beta, if (type != "trend") object$theta)
+}
+
+#' @rdname gp_methods
+#' @export
+logLik.gp <- function(object, ...) {
+  structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
+}
+
+#' @importFrom stats nobs coef confint fitted formula logLik model.frame predict residuals vcov
+#' @export
+nobs.gp <- function(object, ...) length(object$data$y)
+
+#' @export
+formula.gp <- function(x, ...) x$formula
+
+#' @export
+model.frame.gp <- function(formula, ...) formula$parts$frame
+
+#' @export
+fitted.gp <- function(object, ...) predict.gp(object)
+
+#' @export
+residuals.gp <- function(object, ...) {
+  off <- object$parts$y - with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
+  stats::naresid(object$na.action, stats::setNames(off, rownames(object$parts$frame)))
+}
+
+#' @rdname gp_methods
+#' @export
+vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
+  type <- check_choice(type[[1]], "type", c("trend", "covariance", "both"))
+  trend <- chol2inv_named(object$state$root, names(object$beta))
+  if (type == "trend") return(trend)
+  own <- covariance_vcov(object)
+  if (type == "covariance") return(own)
+  p <- nrow(trend)
+  both <- matrix(0, p + nrow(own), p + nrow(own), dimnames = rep(list(c(rownames(trend), rownames(own))), 2))
+  both[seq_len(p), seq_len(p)] <- trend
+  both[p + seq_len(nrow(own)), p + seq_len(nrow(own))] <- own
+  both
+}
+
+chol2inv_named <- function(root, names) {
+  inverse <- if (length(root)) tcrossprod(backsolve(root, diag(nrow(root)))) else matrix(0, 0, 0)
+  dimnames(inverse) <- list(names, names)
+  inverse
+}
+
+# The inverse of the observed information of what was estimated, on the scale of the search.
+covariance_vcov <- function(object, step = 1e-3) {
+  parameters <- object$model$parameters
+  free <- which(!parameters$fixed & object$estimate != "none")
+  if (!length(free)) return(matrix(0, 0, 0))
+  likelihood <- likelihood_for(object$data, object$model, object$how)
+  at <- to_search(parameters, object$theta)
+  slope <- function(s) {
+    theta <- from_search(parameters, s)
+    (likelihood$evaluate(theta, search = TRUE)$gradient() * search_slope(parameters, theta))[free] / 2
+  }
+  hessian <- vapply(free, function(n) {
+    move <- replace(numeric(length(at)), n, step)
+    (slope(at + move) - slope(at - move)) / (2 * step)
+  }, numeric(length(free)))
+  hessian <- (hessian + t(hessian)) / 2
+  names <- parameters$name[free]
+  inverse <- tryCatch(chol2inv(chol(hessian)), error = function(e) {
+    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
+                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
+    matrix(NA_real_, length(free), length(free))
+  })
+  matrix(inverse, length(free), dimnames = list(names, names))
+}
+
+#' @rdname gp_methods
+#' @export
+confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
+  type <- check_choice(type[[1]], "type", c("both", "trend", "covariance"))
+  v <- vcov.gp(object, type)
+  all <- coef.gp(object, "both")[rownames(v)]
+  parameters <- object$model$parameters[match(rownames(v), object$model$parameters$name), ]
+  parameters$log <- parameters$log %in% TRUE
+  parameters$kind[is.na(parameters$kind)] <- "beta"
+  limits <- (1 + c(-1, 1) * level) / 2
+  half <- sqrt(diag(v))
+  out <- vapply(stats::qnorm(limits), function(q) {
+    from_search(parameters, to_search(parameters, all) + q * half)
+  }, numeric(length(all)))
+  out <- matrix(out, length(all),
+                dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
+  if (is.null(parm)) out else out[parm, , drop = FALSE]
+}
+
+#' @rdname gp_methods
+#' @export
+summary.gp <- function(object, ...) {
+  se <- sqrt(diag(vcov.gp(object)))
+  trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
+                 `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
+  off <- residuals.gp(object)
+  structure(list(fit = object, trend = trend, residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)),
+            class = "summary.gp")
+}
+
+#' @export
+print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  fit <- x$fit
+  cli::cat_line("Gaussian process: ", deparse1(fit$formula))
+  cli::cat_line(length(fit$data$y), " observations, ", fit$model$d, " coordinates",
+                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " rows with missing values left out"))
+  cli::cat_line("\nCovariance: ", format(fit$model$covariance))
+  p <- fit$model$parameters
+  print(data.frame(value = signif(fit$theta, digits),
+                   ` ` = ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", "")),
+                   row.names = p$name, check.names = FALSE))
+  cli::cat_line("\nTrend:")
+  if (nrow(x$trend)) stats::printCoefmat(x$trend, digits = digits) else {
+    cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
+  }
+  cli::cat_line("\nResiduals of the fitted field:")
+  print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
+  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
+                format(fit$loglik, digits = digits + 3),
+                " on ", fit$df, " parameters, AIC ", format(stats::AIC(fit), digits = digits + 3))
+  cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
+  invisible(x)
+}
+
+search_words <- function(search) {
+  if (is.null(search$iterations)) return(", covariance as given")
+  paste0(", ", search$iterations, " steps (", search$evaluations[[1]], " likelihoods) after a search of starts: ",
+         search$message)
+}
+
+likelihood_words <- function(fit) {
+  error <- fit$state$logdet_error
+  if (is.null(error)) return("")
+  paste0("\nMonte-Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+}
+
+#' @rdname gp_methods
+#' @importFrom stats update
+#' @export
+update.gp <- function(object, formula., ..., evaluate = TRUE) {
+  call <- object$call
+  if (!missing(formula.)) call$formula <- stats::update(stats::formula(object), formula.)
+  changed <- match.call(expand.dots = FALSE)$...
+  for (name in names(changed)) call[[name]] <- changed[[name]]
+  if (evaluate) eval(call, parent.frame()) else call
+}

@@ -1,0 +1,74 @@
+# What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
+# estimated gradient and no value, a step is good that makes the slope along it smaller. Stops once a step would gain
+# less than control$gain of log-likelihood.
+information_search <- function(theta, likelihood, model, profile, control) {
+  parameters <- model$parameters
+  free <- !parameters$fixed
+  if (profile) free[model$scale[[1]]] <- FALSE
+  free <- which(free)
+  some <- parameters[free, ]
+  low <- to_search(some, some$lower)
+  high <- to_search(some, some$upper)
+  evaluations <- 0L
+  visit <- function(s) {
+    theta[free] <- from_search(some, s)
+    state <- likelihood(theta)
+    evaluations <<- evaluations + 1L
+    if (identical(state$value, Inf)) return(NULL)
+    slope <- search_slope(parameters, theta)
+    list(s = s, theta = theta, state = state, gradient = (state$gradient() * slope)[free],
+         information = function() (state$information() * tcrossprod(slope))[free, free, drop = FALSE])
+  }
+  at <- visit(to_search(some, theta[free]))
+  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
+                               iterations = 0L, evaluations = 1L))
+  message <- "as many steps as allowed"
+  curvature <- at$information()
+  for (iteration in seq_len(min(control$maxit, 30))) {
+    move <- newton_step(at$gradient, curvature, at$s, low, high)
+    gain <- -sum(at$gradient * move) / 4
+    if (gain < control$gain) {
+      message <- paste("a step would gain less than", control$gain)
+      break
+    }
+    found <- NULL
+    for (half in 0:4) {
+      trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
+      if (is.null(trial)) next
+      lower <- trial$state$value < at$state$value
+      if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
+      if (lower) {
+        found <- trial
+        break
+      }
+    }
+    if (is.null(found)) {
+      message <- "no better step found"
+      break
+    }
+    curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
+    at <- found
+  }
+  result <- at$theta
+  if (profile) result[model$scale] <- result[model$scale] * at$state$scale
+  list(theta = result, value = at$state$value, convergence = as.integer(message == "as many steps as allowed"),
+       message = message, iterations = iteration, evaluations = evaluations)
+}
+
+# What a step `s` that changed the gradient by `y` says of the second derivatives.
+bfgs <- function(h, s, y) {
+  hs <- h %*% s
+  if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
+  h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
+}
+
+# At most a factor e in any parameter; those at a bound that would leave it stay.
+newton_step <- function(gradient, information, s, low, high) {
+  stuck <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
+  move <- numeric(length(s))
+  if (all(stuck)) return(move)
+  h <- information[!stuck, !stuck, drop = FALSE]
+  diag(h) <- diag(h) + 1e-6 * max(diag(h)) + 1e-12
+  move[!stuck] <- -solve(h, gradient[!stuck])
+  move / max(1, abs(move))
+}

@@ -1,0 +1,60 @@
+# What a Gaussian process asks of the engine: its covariance as operators of keops_kernel().
+
+# Sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
+covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
+  kernel_operator(paste0("Sum_Reduction((", model$formula, ") * b, 1)"),
+                  c(point_declarations(model), paste0("b = Vj(", columns, ")")), "auto", precision, backend)
+}
+
+# The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
+covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
+  weighted <- kernel_operator(
+    paste0("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
+    c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")")), "auto", precision, backend
+  )
+  keops_grad(weighted, "theta")
+}
+
+# Sums over j of dk(x_i, y_j) / dtheta b_j, a column for each parameter.
+covariance_slopes <- function(model, precision = "float64", backend = "cpu") {
+  kernel_operator(paste0("Sum_Reduction(Grad(", model$formula, ", theta, 1) * b, 1)"),
+                  c(point_declarations(model), "b = Vj(1)"), "auto", precision, backend)
+}
+
+# k(x_i, x_i) for each i.
+covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
+  kernel_operator(paste0("Sum_Reduction(", replace_names(model$formula, c(y = "x")), ", 1)"),
+                  point_declarations(model)[1:2], "auto", precision, backend)
+}
+
+point_declarations <- function(model) {
+  c(sprintf("theta = Pm(%d)", nrow(model$parameters)), sprintf("x = Vi(%d)", model$d), sprintf("y = Vj(%d)", model$d))
+}
+
+# Columns of the covariance matrix at a time: the product with a block of the identity.
+block_width <- 32L
+
+identity_block <- diag(block_width)
+
+# f(first, last) for blocks of `width` of 1..n. Beside a matrix of a GB, R's collector would let blocks pile up.
+for_blocks <- function(n, f, width = block_width) {
+  for (block in seq_len(ceiling(n / width))) {
+    f((block - 1) * width + 1, min(n, block * width))
+    if (n > 5000 && block %% 32 == 0) gc(full = FALSE)
+  }
+}
+
+# k(x, y) as a matrix; `product` is a covariance_product() of block_width columns.
+covariance_matrix <- function(product, theta, x, y) {
+  k <- matrix(0, nrow(x), nrow(y))
+  for_blocks(nrow(y), function(first, last) covariance_block(product, theta, x, y, first, last, 1, k))
+  k
+}
+
+# Columns first..last of k(x, y), from row `from` on, are written into k.
+covariance_block <- function(product, theta, x, y, first, last, from, k) {
+  columns <- seq_len(last - first + 1)
+  block <- product(list(theta = theta, x = x[from:nrow(x), , drop = FALSE], y = y[first:last, , drop = FALSE],
+                        b = identity_block[columns, , drop = FALSE]))
+  dense_put(k, block, from, first, length(columns))
+}

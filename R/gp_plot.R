@@ -1,0 +1,123 @@
+#' Pictures of a Gaussian process fit
+#'
+#' One panel for each of `which`: the field, a curve with its band for one coordinate and a map to scale for two; the
+#' residuals against the fitted values; the covariance as a function of distance, or along each coordinate.
+#'
+#' @param x what [gp()] returns.
+#' @param which `"field"`, `"residuals"`, `"covariance"`.
+#' @param n the field is drawn at about so many points; default: 200 for a curve, 100 x 100 for a map.
+#' @param level of the band around a curve.
+#' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
+#' @return `x`, invisibly.
+#' @details A trend with covariates, or more than two coordinates, leaves no field to draw between the observations:
+#'   these are drawn alone, coloured by their fitted values, over the first two coordinates.
+#' @examples
+#' u <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
+#' plot(fit)
+#' @export
+plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, ...) {
+  check_subset(which, "which", c("field", "residuals", "covariance"))
+  if (length(which) > 1) {
+    before <- graphics::par(mfrow = c(ceiling(length(which) / 2), 2))
+    on.exit(graphics::par(before))
+  }
+  draw <- list(field = plot_field, residuals = plot_residuals, covariance = plot_covariance)
+  for (name in which) draw[[name]](x, n, level, ...)
+  invisible(x)
+}
+
+viridis <- function(n) grDevices::hcl.colors(n, "viridis")
+
+response_name <- function(x) deparse1(x$formula[[2]])
+
+plot_field <- function(x, n, level, ...) {
+  alone <- length(all.vars(stats::delete.response(x$parts$terms))) > 0
+  if (x$model$d == 1 && !alone) return(plot_curve(x, n %||% 200, level, ...))
+  if (x$model$d == 2 && !alone) return(plot_map(x, n %||% 1e4, ...))
+  plot_observations(x, ...)
+}
+
+plot_curve <- function(x, n, level, ...) {
+  u <- x$parts$u[, 1]
+  at <- seq(min(u), max(u), length.out = n)
+  band <- predict.gp(x, coords = matrix(at), newdata = data.frame(row.names = seq_along(at)), interval = "confidence",
+                     level = level)
+  graphics::plot(u, x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x), las = 1,
+                 ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"), ...)
+  graphics::polygon(c(at, rev(at)), c(band$lwr, rev(band$upr)), col = grDevices::adjustcolor(viridis(3)[[2]], 0.35),
+                    border = NA)
+  graphics::lines(at, band$fit, col = viridis(3)[[1]], lwd = 2)
+  graphics::points(u, x$parts$y, pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
+}
+
+plot_map <- function(x, n, ...) {
+  u <- x$parts$u
+  spans <- apply(u, 2, function(v) diff(range(v)))
+  steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
+  at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
+  grid <- as.matrix(expand.grid(at))
+  z <- predict.gp(x, coords = grid, newdata = data.frame(row.names = seq_len(nrow(grid))))
+  levels <- pretty(z, 12)
+  graphics::image(at[[1]], at[[2]], matrix(z, steps[[1]]), col = viridis(length(levels) - 1), breaks = levels,
+                  asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]],
+                  main = paste("Field of", response_name(x)), ...)
+  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE,
+                    col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
+  graphics::points(u, pch = 16, cex = 0.3)
+}
+
+# Degrees of longitude are shorter than those of latitude.
+map_aspect <- function(x) if (x$parts$long_lat) 1 / cos(mean(x$parts$u[, 2]) * pi / 180) else 1
+
+plot_observations <- function(x, ...) {
+  u <- x$parts$u
+  values <- fitted.gp(x)
+  values <- values[!is.na(values)]
+  breaks <- pretty(values, 6)
+  classes <- cut(values, breaks, include.lowest = TRUE)
+  colours <- viridis(nlevels(classes))
+  second <- if (ncol(u) > 1) u[, 2] else values
+  graphics::plot(u[, 1], second, pch = 16, col = colours[classes], las = 1,
+                 asp = if (x$model$d == 2) map_aspect(x) else NA,
+                 xlab = colnames(u)[[1]], ylab = if (ncol(u) > 1) colnames(u)[[2]] else response_name(x),
+                 main = paste("Fitted", response_name(x)), ...)
+  graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
+}
+
+plot_residuals <- function(x, n, level, ...) {
+  graphics::plot(fitted.gp(x), residuals.gp(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted", ylab = "residual",
+                 main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6), ...)
+  graphics::abline(h = 0, col = "grey40", lty = 2)
+}
+
+# Along each coordinate from the first observation; one curve where all are the same.
+plot_covariance <- function(x, n, level, ...) {
+  u <- x$data$u
+  d <- ncol(u)
+  reach <- apply(u, 2, function(v) diff(range(v))) / 2
+  product <- covariance_product(x$model)
+  origin <- u[1, , drop = FALSE]
+  curves <- lapply(seq_len(d), function(k) {
+    h <- seq(0, reach[[k]], length.out = 200)
+    at <- origin[rep(1, 200), , drop = FALSE]
+    at[, k] <- at[, k] + h
+    list(h = h, k = as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1))))
+  })
+  # one curve is enough where all say the same
+  longest <- which.max(reach)
+  same <- vapply(curves, function(curve) {
+    isTRUE(all.equal(stats::approx(curves[[longest]]$h, curves[[longest]]$k, curve$h)$y, curve$k, tolerance = 1e-2))
+  }, NA)
+  shown <- if (all(same)) longest else seq_len(d)
+  colours <- viridis(d + 1)
+  graphics::plot(range(0, reach), range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), type = "n",
+                 las = 1,
+                 xlab = "distance", ylab = "covariance", main = "Covariance", ...)
+  for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
+  if (nugget_of(x) > 0) graphics::points(0, nugget_of(x) + curves[[1]]$k[[1]], pch = 1, col = colours[[1]])
+  if (length(shown) > 1) {
+    graphics::legend("topright", paste("along", colnames(x$parts$u)), lty = shown, col = colours[shown], lwd = 2,
+                     bty = "n")
+  }
+}

@@ -1,0 +1,145 @@
+#' Predictions of a Gaussian process
+#'
+#' @param object what [gp()] returns.
+#' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
+#'   coordinates. Default: the data of the fit.
+#' @param se.fit whether to give the standard error of what is predicted.
+#' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
+#'   included; `"none"`.
+#' @param level of the interval.
+#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is.
+#' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
+#' @param control settings of the iterative method; default: those of the fit.
+#' @param ... not used.
+#'
+#' @details The standard errors include the uncertainty of the trend, as in universal kriging, not that of the
+#'   covariance parameters. `se.fit` is that of the field, and of a new observation with `interval = "prediction"`.
+#'
+#' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`,
+#'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
+#'   object of the same class with these columns. Rows with missing values give `NA`.
+#'
+#' @examples
+#' x <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' predict(fit, data.frame(x = 1:3), se.fit = TRUE)
+#' @export
+predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
+                       level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
+  interval <- check_choice(interval[[1]], "interval", c("none", "confidence", "prediction"))
+  type <- check_choice(type[[1]], "type", c("response", "terms"))
+  check_flag(se.fit, "se.fit")
+  if (!is.numeric(level) || length(level) != 1 || is.na(level) || level <= 0 || level >= 1) {
+    stop_kernops("input", "{.arg level} must be between 0 and 1.")
+  }
+  if (length(control)) object$how$control <- control
+  points <- new_points(object, newdata, coords)
+  table <- predicted_terms(object, points)
+  if (type == "response") {
+    table <- data.frame(fit = table$trend + table$process)
+    if (se.fit || interval != "none") {
+      se <- sqrt(field_variance(object, points) + if (interval == "prediction") nugget_of(object) else 0)
+      if (se.fit) table$se.fit <- se
+      if (interval != "none") {
+        half <- stats::qnorm((1 + level) / 2) * se
+        table$lwr <- table$fit - half
+        table$upr <- table$fit + half
+      }
+    }
+  }
+  give_back_points(table, points, newdata, object)
+}
+
+nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
+
+# Centred coordinates, trend and offset of complete rows; `complete` says which those are.
+new_points <- function(object, newdata, coords, call = caller_env()) {
+  parts <- object$parts
+  if (is.null(newdata) && is.null(coords)) {
+    return(list(u = object$data$u, x = parts$x, offset = parts$offset, complete = rep(TRUE, length(parts$y)),
+                names = rownames(parts$frame), fitted = TRUE))
+  }
+  terms <- stats::delete.response(parts$terms)
+  d <- object$model$d
+  if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
+    coords <- matrix(newdata, ncol = d)
+    newdata <- data.frame(row.names = seq_len(nrow(coords)))
+  }
+  source <- spatial_parts(newdata)
+  wanted <- coords %||% if (inherits(object$coords, "formula") && is.null(source$u)) object$coords
+  u <- coordinates_of(wanted, source, environment(object$formula), call)
+  if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
+  frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
+  if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
+  frame <- tryCatch(
+    stats::model.frame(terms, frame, na.action = stats::na.pass, xlev = parts$xlevels),
+    error = function(e) stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.",
+                                     call = call)
+  )
+  x <- if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts) else {
+    matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
+  }
+  offset <- stats::model.offset(frame) %||% rep(0, nrow(u))
+  complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
+  list(u = sweep(unname_rows(u), 2, object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+       offset = offset[complete], complete = complete, fitted = FALSE,
+       names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
+}
+
+# The trend with known coefficients is part of the mean only.
+predicted_terms <- function(object, points) {
+  beta <- object$known$beta
+  trend <- points$offset + if (is.null(beta)) as.vector(points$x %*% object$beta) else if (ncol(points$x)) {
+    as.vector(points$x %*% beta)
+  } else beta
+  data.frame(trend = trend, process = covariance_times(object, points$u, object$state$alpha))
+}
+
+# k(u, observations) a
+covariance_times <- function(object, u, a) {
+  a <- as.matrix(a)
+  product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
+  result <- product(list(theta = object$theta, x = u, y = object$data$u, b = a))
+  if (ncol(a) == 1) as.vector(result) else result
+}
+
+# The variance of the field given the data, trend included, by solves in blocks of points. The error of k' K^-1 k is
+# quadratic in the residual, so that the iterative method may stop early.
+field_variance <- function(object, points) {
+  m <- nrow(points$u)
+  exact <- object$method == "exact"
+  solver <- if (!exact) solver_for(object, max(1e-5, object$how$control$cg_tol))
+  prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  backend <- if (exact) "cpu" else object$how$backend
+  product <- covariance_product(object$model, block_width, backend = backend)
+  for_blocks(m, function(first, last) {
+    at <- first:last
+    k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
+    explained <- if (exact) colSums(factor_solve(object$factor, k)^2) else colSums(k * solver(k))
+    prior[at] <<- prior[at] - explained
+    if (ncol(x)) {
+      gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
+      prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
+    }
+  }, if (exact) 128L else solve_width(nrow(object$data$u)))
+  pmax(prior, 0)
+}
+
+# Back to the rows and the class of newdata.
+give_back_points <- function(table, points, newdata, object) {
+  place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
+  table <- table[place, , drop = FALSE]
+  rownames(table) <- points$names
+  if (points$fitted) {
+    table <- as.data.frame(stats::napredict(object$na.action, as.matrix(table)))
+  } else if (inherits(newdata, "sf") || inherits(newdata, "sfc")) {
+    return(sf::st_sf(table, geometry = sf::st_geometry(newdata)))
+  } else if (inherits(newdata, "Spatial")) {
+    rownames(table) <- NULL
+    geometry <- methods::as(newdata, sub("DataFrame$", "", class(newdata)))
+    return(sp::addAttrToGeom(geometry, table, match.ID = FALSE))
+  }
+  if (ncol(table) > 1) return(table)
+  stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))
+}

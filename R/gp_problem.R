@@ -1,0 +1,116 @@
+# The numbers of a fit: what is to be estimated, checked before anything is computed.
+
+# y without what is known of its mean, the trend that is left to estimate, centred coordinates, noise.
+prepare_problem <- function(parts, model, known, estimate, call) {
+  full <- parts$x
+  beta <- known$beta
+  if (!is.null(beta)) {
+    if (ncol(full) == 0 && length(beta) == 1) full <- matrix(1, length(parts$y), 1)
+    if (length(beta) != ncol(full)) {
+      stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
+                   call = call)
+    }
+  }
+  center <- if (model$movable) colMeans(parts$u) else rep(0, ncol(parts$u))
+  data <- list(
+    y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
+    x = if (is.null(beta)) full else full[, 0, drop = FALSE],
+    u = sweep(parts$u, 2, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
+  )
+  data$logdet_xx <- check_trend(data, estimate, call)
+  residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
+  if (estimate != "none" && sqrt(mean(residual^2)) <= 1e-12 * max(abs(parts$y), 1e-300)) {
+    what <- if (all(data$y == data$y[[1]])) "constant" else "exactly the trend"
+    stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
+                            i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
+  }
+  check_duplicates(data, model, call)
+  list(data = data, model = with_bounds(model, data$u, residual), residual = residual, center = center)
+}
+
+check_trend <- function(data, estimate, call) {
+  p <- ncol(data$x)
+  n <- nrow(data$x)
+  if (p == 0) return(0)
+  q <- qr(data$x)
+  if (q$rank < min(n, p)) {
+    aliased <- colnames(data$x)[q$pivot[-seq_len(q$rank)]]
+    stop_kernops("input", c("The columns of the trend are collinear: {.code {aliased}} follow{?s/} from the others.",
+                            i = "Leave {cli::qty(aliased)}{?it/them} out of the formula."), call = call)
+  }
+  if (p > n || (p == n && estimate != "none")) {
+    stop_kernops("input",
+                 "The trend has {p} coefficient{?s} for {n} observation{?s}: nothing is left for the covariance.",
+                 call = call)
+  }
+  2 * sum(log(abs(diag(qr.R(q)))))
+}
+
+# Points that occur twice have the same field: without noise its covariance matrix is singular.
+check_duplicates <- function(data, model, call) {
+  if (length(model$nugget)) return()
+  key <- do.call(paste, c(as.data.frame(data$u), sep = "\r"))
+  exact <- data$noise == 0
+  again <- which(duplicated(key[exact]))
+  if (!length(again)) return()
+  second <- which(exact)[again]
+  first <- which(exact)[match(key[second], key[exact])]
+  pairs <- paste0("(", data$rows[first], ", ", data$rows[second], ")")
+  shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
+  stop_kernops("input", c("Observations at the same point need a noise: rows {shown}.",
+                          i = "Add {.fn nugget} to the covariance, or average them."), call = call)
+}
+
+likelihood_for <- function(data, model, how) {
+  if (how$method == "exact") exact_likelihood(data, model, how$reml) else iterative_likelihood(data, model, how)
+}
+
+stop_singular <- function(problem, bad, call) {
+  row <- problem$data$rows[[bad]]
+  others <- problem$data$u[-bad, , drop = FALSE]
+  here <- problem$data$u[bad, ]
+  nearest <- if (nrow(others)) problem$data$rows[-bad][[which.min(colSums((t(others) - here)^2))]]
+  stop_kernops("singular", c(
+    "The covariance matrix of the observations is not positive definite, as is seen at row {row}.",
+    x = if (length(nearest)) "The observation nearest to it is row {nearest}.",
+    i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range."
+  ), call = call)
+}
+
+# The state at the parameters found, which is all that prediction needs.
+finish_fit <- function(problem, likelihood, search, how, call) {
+  data <- problem$data
+  model <- problem$model
+  state <- likelihood$evaluate(search$theta)
+  if (!is.finite(state$value)) stop_singular(problem, state$bad %||% 1L, call)
+  if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)
+  names(state$beta) <- colnames(data$x)
+  list(
+    theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
+    beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
+    factor = likelihood$factor, data = data, model = model, center = problem$center,
+    df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
+  )
+}
+
+# The covariance with the values that were found.
+with_values <- function(model, theta) {
+  number <- 0L
+  visit <- function(x) {
+    if (x$kind != "leaf") {
+      for (n in seq_along(x$parts)) x$parts[[n]] <- visit(x$parts[[n]])
+      return(x)
+    }
+    number <<- number + 1L
+    rows <- which(model$parameters$leaf == number)
+    at <- 0L
+    for (name in names(x$parameters)) {
+      spread <- name == "range" && x$ard
+      size <- if (spread) sum(model$parameters$coordinate[rows] > 0) else max(1L, length(x$parameters[[name]]))
+      x$parameters[[name]] <- theta[rows[at + seq_len(size)]]
+      at <- at + size
+    }
+    x
+  }
+  visit(model$covariance)
+}

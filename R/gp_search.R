@@ -1,0 +1,129 @@
+# Where the search for the parameters starts, between which bounds it stays, and the search.
+
+# Parameters are optimised as log(value), angles in radians.
+to_search <- function(parameters, theta) {
+  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)),
+         ifelse(parameters$kind == "angle", theta * pi / 180, theta))
+}
+from_search <- function(parameters, s) {
+  ifelse(parameters$log, exp(s), ifelse(parameters$kind == "angle", s * 180 / pi, s))
+}
+search_slope <- function(parameters, theta) {
+  ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
+}
+
+# Fills in bounds, for values of `y` (without trend) at the points u.
+with_bounds <- function(model, u, y) {
+  parameters <- model$parameters
+  variance <- mean(y^2)
+  for (n in seq_len(nrow(parameters))) {
+    row <- parameters[n, ]
+    extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
+    bounds <- switch(
+      row$kind, variance = variance * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
+      shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
+      if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
+    )
+    parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
+  }
+  model$parameters <- parameters
+  model
+}
+
+# The largest distance, in the units of this range; for one of several ranges, along its coordinate.
+leaf_extent <- function(model, row, u) {
+  leaf <- nth_leaf(model$covariance, row$leaf)
+  dims <- leaf$dims %||% seq_len(model$d)
+  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
+  if (leaf$label == "periodic" && row$kind == "range") return(1)
+  if (leaf$geometry == "great_circle") {
+    rad <- u[, dims] * pi / 180
+    v <- 6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
+  } else {
+    v <- u[, dims, drop = FALSE]
+  }
+  max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+}
+
+nth_leaf <- function(x, n) {
+  leaves <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves))
+  leaves(x)[[n]]
+}
+
+# One row of theta for each start: given values stay, others take some typical fractions of what the data span.
+starting_values <- function(model, u, y) {
+  parameters <- model$parameters
+  open <- is.na(parameters$value)
+  grid <- list(range = c(0.03, 0.1, 0.3), nugget = c(0.05, 0.5))
+  # peaks of the likelihood are half a cycle wide
+  if (any(open & parameters$kind == "period")) grid <- list(range = c(0.1, 0.3), nugget = 0.1, period = 2 / (1:30))
+  used <- c(range = any(open & parameters$kind == "range"), nugget = any(open & parameters$label == "nugget"),
+            period = any(open & parameters$kind == "period"))
+  choices <- if (any(used)) expand.grid(grid[used]) else data.frame(none = 1)
+  starts <- lapply(seq_len(nrow(choices)), function(n) start_at(model, u, y, open, choices[n, , drop = FALSE]))
+  unique(do.call(rbind, starts))
+}
+
+start_at <- function(model, u, y, open, choice) {
+  parameters <- model$parameters
+  total <- max(mean(y^2), .Machine$double.eps)
+  seen <- list()
+  value <- parameters$value
+  for (n in which(open)) {
+    row <- parameters[n, ]
+    # equal parts of a sum would stay equal
+    repeated <- sum(unlist(seen[row$kind]) != row$leaf)
+    if (row$label != "nugget") seen[[row$kind]] <- unique(c(seen[[row$kind]], row$leaf))
+    value[[n]] <- switch(
+      row$kind, variance = total * if (row$label == "nugget") choice$nugget else 0.9 / (1 + repeated),
+      range = leaf_extent(model, row, u) * 0.3^repeated *
+        if (row$label == "periodic" && row$coordinate == 0) 3 * choice$range else choice$range,
+      period = leaf_extent(model, row, u) * choice$period, shape = 1
+    )
+  }
+  pmin(pmax(value, parameters$lower), parameters$upper)
+}
+
+# The minimum of `likelihood` over the free parameters, from `theta`. Where the common factor of the variances
+# is known in closed form, the first of them stays as it is, and all are multiplied at the end.
+search_from <- function(theta, likelihood, model, profile, control) {
+  parameters <- model$parameters
+  free <- !parameters$fixed
+  if (profile) free[model$scale[[1]]] <- FALSE
+  theta_of <- function(s) replace(theta, free, from_search(parameters[free, ], s))
+  seen <- new.env(parent = emptyenv())
+  visit <- function(s) {
+    if (!identical(seen$s, s)) {
+      state <- likelihood(theta_of(s))
+      seen$s <- s
+      seen$value <- if (is.finite(state$value)) state$value else Inf
+      seen$state <- state
+      seen$gradient <- NULL
+    }
+  }
+  gradient <- function(s) {
+    visit(s)
+    if (is.null(seen$gradient)) {
+      at <- theta_of(s)
+      # where the value is infinite there is no slope, and the search goes back
+      slope <- if (is.finite(seen$value)) seen$state$gradient() else 0 * at
+      seen$gradient <- (slope * search_slope(parameters, at))[free]
+    }
+    seen$gradient
+  }
+  value <- function(s) {
+    visit(s)
+    seen$value
+  }
+  found <- if (any(free)) stats::nlminb(
+    to_search(parameters[free, ], theta[free]), value, gradient,
+    lower = to_search(parameters[free, ], parameters$lower[free]),
+    upper = to_search(parameters[free, ], parameters$upper[free]),
+    control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
+  ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L,
+              evaluations = c(0L, 0L))
+  visit(found$par)
+  result <- theta_of(found$par)
+  if (profile) result[model$scale] <- result[model$scale] * (seen$state$scale %||% 1)
+  c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
+}

@@ -1,0 +1,85 @@
+#' Simulations of a Gaussian process
+#'
+#' Draws of the field at given points: given the data (conditional), or from the model alone. Conditional draws have the
+#' mean and the covariance of kriging, the uncertainty of the trend included: a draw of the model at the observations
+#' and the new points together is corrected by kriging what it misses (Matheron's rule).
+#'
+#' @inheritParams predict.gp
+#' @param nsim number of draws.
+#' @param seed handed to [set.seed()] if given; the state of the generator is then left as it was.
+#' @param conditional whether the draws honour the data.
+#' @param noise whether the nugget is added: draws of new observations.
+#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they come from
+#'   so many random Fourier features, which needs stationary covariances with euclidean distance.
+#'
+#' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an
+#'   object of the same class with columns `sim1`, `sim2`, ...
+#' @references Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning
+#' Research* 22(105), 1-47.
+#' @examples
+#' x <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' simulate(fit, nsim = 2, seed = 1, newdata = data.frame(x = 1:3))
+#' @importFrom stats simulate
+#' @export
+simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
+                        features = 2000, coords = NULL, ...) {
+  check_number(nsim, "nsim", least = 1, whole = TRUE)
+  check_number(features, "features", least = 1, whole = TRUE)
+  check_flag(conditional, "conditional")
+  check_flag(noise, "noise")
+  points <- new_points(object, newdata, coords)
+  draw <- function() {
+    field <- if (conditional) conditional_draws(object, points, nsim, features) else {
+      predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
+    }
+    field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
+  }
+  draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
+  table <- as.data.frame(draws)
+  names(table) <- paste0("sim", seq_len(nsim))
+  if (inherits(newdata, c("sf", "sfc", "Spatial"))) return(give_back_points(table, points, newdata, object))
+  result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
+  result[points$complete, ] <- draws
+  result
+}
+
+conditional_draws <- function(object, points, nsim, features) {
+  n <- nrow(object$data$u)
+  m <- nrow(points$u)
+  both <- prior_draws(object, rbind(object$data$u, points$u), nsim, features)
+  seen <- both[seq_len(n), , drop = FALSE]
+  noise <- sqrt(noise_variance(object$data, object$model, object$theta))
+  off <- kriging_weights(object, seen + noise * stats::rnorm(length(seen)))
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  mean <- with(predicted_terms(object, points), trend + process)
+  correction <- covariance_times(object, points$u, off$alpha) + x %*% off$beta
+  mean + both[n + seq_len(m), , drop = FALSE] - as.matrix(correction)
+}
+
+# For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
+kriging_weights <- function(object, values) {
+  solved <- solver_for(object)(values)
+  if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
+  # z = K^-1 X R^-1 with R' R = X' K^-1 X
+  rotated <- crossprod(object$state$z, values)
+  list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
+}
+
+prior_draws <- function(object, u, nsim, features) {
+  n <- nrow(u)
+  if (n > object$how$control$exact_limit) return(fourier_draws(object, u, nsim, features))
+  k <- matrix(0, n, n)
+  product <- covariance_product(object$model, block_width)
+  for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
+  diagonal <- dense_diagonal(k)
+  # points that coincide or nearly so: a relative jitter that no draw shows
+  jitter <- 1e-10 * max(diagonal)
+  repeat {
+    dense_add_diagonal(k, rep(jitter, n))
+    if (dense_factor(k, kernops_option("isa", ""), threads()) == 0) break
+    jitter <- 10 * jitter
+    for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
+  }
+  dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
+}

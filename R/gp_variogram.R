@@ -1,0 +1,61 @@
+#' The variogram of all pairs
+#'
+#' Half the mean squared difference of pairs of values, in classes of their distance: of all n (n - 1) / 2 pairs,
+#' in memory that grows with n, by one reduction.
+#'
+#' @param x the points: a matrix or data frame of coordinates, or a vector.
+#' @param y the values, for example residuals of a trend.
+#' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
+#'   third of the largest extent. A class contains its upper limit, not its lower one.
+#' @param backend as in [keops_kernel()].
+#' @return A data frame of class `gp_variogram`: for each class the number of pairs `np`, their mean distance `dist`
+#'   and the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; its columns are
+#'   named as in gstat.
+#' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
+#' @examples
+#' x <- matrix(runif(400), 200)
+#' gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
+#' @export
+gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
+  x <- if (is.data.frame(x)) as.matrix(x) else as.matrix(x)
+  if (!is.numeric(x) || !is.numeric(y) || nrow(x) != length(y)) {
+    stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
+  }
+  complete <- is.finite(rowSums(x)) & is.finite(y)
+  x <- unname(sweep(x, 2, colMeans(x[complete, , drop = FALSE])))[complete, , drop = FALSE]
+  y <- y[complete] - mean(y[complete])
+  if (length(y) < 2) stop_kernops("input", "A variogram needs at least two points.")
+  breaks <- variogram_breaks(x, breaks)
+  classes <- length(breaks) - 1
+  # how many of the limits the distance exceeds is the class; for each, the count, the distance and half the square
+  op <- keops_kernel(
+    paste0("Sum_Reduction(TensorProd(OneHot(Sum(LessThan(limits, Norm2(x - y))), ", classes + 2, "), ",
+           "Concat(1, Concat(Norm2(x - y), 0.5 * Square(a - b)))), 1)"),
+    c(sprintf("limits = Pm(%d)", classes + 1), sprintf("x = Vi(%d)", ncol(x)), sprintf("y = Vj(%d)", ncol(x)),
+      "a = Vi(1)", "b = Vj(1)"), precision = "float64", backend = backend
+  )
+  all <- colSums(op(list(limits = breaks, x = x, y = x, a = y, b = y)))
+  sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
+  # each pair was counted twice; a point with itself lies in the class that contains 0, if any
+  own <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
+  if (own >= 1 && own <= classes) sums[1, own] <- sums[1, own] - length(y)
+  structure(data.frame(np = sums[1, ] / 2, dist = sums[2, ] / sums[1, ], gamma = sums[3, ] / sums[1, ],
+                       lower = breaks[-length(breaks)], upper = breaks[-1]), class = c("gp_variogram", "data.frame"))
+}
+
+variogram_breaks <- function(x, breaks, call = caller_env()) {
+  if (!is.numeric(breaks) || !all(is.finite(breaks)) || is.unsorted(breaks, strictly = TRUE)) {
+    stop_kernops("input", "{.arg breaks} must be ascending numbers, or how many classes there are.", call = call)
+  }
+  if (length(breaks) > 1) return(breaks)
+  check_number(breaks, "breaks", least = 1, whole = TRUE, call = call)
+  extent <- sqrt(sum(apply(x, 2, function(v) diff(range(v)))^2))
+  seq(0, extent / 3, length.out = breaks + 1)
+}
+
+#' @export
+plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
+  graphics::plot(x$dist, x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, na.rm = TRUE)), pch = 16, las = 1,
+                 col = viridis(3)[[1]], xlab = xlab, ylab = ylab, ...)
+  invisible(x)
+}

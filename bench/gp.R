@@ -1,0 +1,73 @@
+# R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000; larger n leave fields out
+#
+# Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
+# noise-free truth
+# of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R, and gstat and
+# fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000.
+
+library(kernops)
+sizes <- as.integer(commandArgs(TRUE))
+if (!length(sizes)) sizes <- c(1000L, 2000L, 4000L)
+slow <- nzchar(Sys.getenv("KERNOPS_BENCH_SLOW"))
+has <- function(name) requireNamespace(name, quietly = TRUE)
+if (has("fields")) suppressMessages(library(fields))  # it looks for its covariances among what is attached
+
+matern32 <- function(h, range) (1 + h / range) * exp(-h / range)
+
+# A draw of the field by many random cosines: frequencies of a Matern 3/2 are Student's t with 3 degrees of freedom.
+field <- function(n, range = 0.1, waves = 20000) {
+  set.seed(n)
+  u <- matrix(runif(2 * (n + 1000)), ncol = 2, dimnames = list(NULL, c("x", "y")))
+  w <- matrix(rnorm(2 * waves), waves) / sqrt(rgamma(waves, 1.5, 1.5)) / (sqrt(3) * range)
+  wave <- keops_kernel("Sum_Reduction(Cos((x | w) + t) * b, 1)", c("x = Vi(2)", "w = Vj(2)", "t = Vj(1)", "b = Vj(1)"))
+  f <- as.vector(wave(list(u, w, runif(waves, 0, 2 * pi), rnorm(waves) * sqrt(2 / waves))))
+  data.frame(u, f = f, z = f + rnorm(n + 1000, sd = 0.2))
+}
+
+ours <- function(d, new) predict(gp(z ~ 1, d, ~ x + y, matern(3/2) + nugget()), new, se.fit = TRUE)$fit
+
+iterative <- function(d, new) {
+  predict(gp(z ~ 1, d, ~ x + y, matern(3/2) + nugget(), method = "iterative"), new)
+}
+
+fields_ml <- function(d, new) {
+  fit <- fields::spatialProcess(d[c("x", "y")], d$z, smoothness = 1.5, mKrig.args = list(m = 1), REML = FALSE)
+  fields::predictSE(fit, as.matrix(new[c("x", "y")]))
+  as.vector(predict(fit, as.matrix(new[c("x", "y")])))
+}
+
+gstat_local <- function(d, new) {
+  at <- function(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
+  gstat::krige(z ~ 1, at(d), at(new), gstat::vgm(1, "Mat", 0.1, nugget = 0.04, kappa = 1.5), nmax = 50,
+               debug.level = 0)$var1.pred
+}
+
+dense <- function(d, new) {
+  at <- as.matrix(d[c("x", "y")])
+  root <- chol(matern32(as.matrix(dist(at)), 0.1) + diag(0.04, nrow(d)))
+  a <- backsolve(root, backsolve(root, d$z, transpose = TRUE))
+  to <- as.matrix(new[c("x", "y")])
+  h <- sqrt(pmax(outer(rowSums(to^2), rowSums(at^2), "+") - 2 * tcrossprod(to, at), 0))
+  as.vector(matern32(h, 0.1) %*% a)
+}
+
+report <- function(name, n, predictor, d, new) {
+  invisible(gc(reset = TRUE))
+  time <- system.time(fit <- suppressWarnings(predictor(d, new)))[["elapsed"]]
+  cat(sprintf("%-52s n = %6d  %8.2f s  RMSE %.4f  peak of R %5.0f MB\n", name, n, time, sqrt(mean((fit - new$f)^2)),
+              sum(gc()[, 6])))
+}
+
+cat(R.version.string, ", kernops ", format(packageVersion("kernops")), ", ", parallel::detectCores(), " cores, BLAS ",
+    basename(extSoftVersion()[["BLAS"]]), "\n", sep = "")
+for (n in sizes) {
+  d <- field(n)
+  new <- d[n + 1:1000, ]
+  d <- d[seq_len(n), ]
+  report("kernops gp(), ML, 1000 points with se", n, ours, d, new)
+  if (n > 4000) report("kernops gp(), iterative, ML, 1000 means", n, iterative, d, new)
+  if (has("gstat") && has("sp")) report("gstat krige(nmax = 50), true parameters", n, gstat_local, d, new)
+  if (n <= 4000) report("dense Cholesky in base R, true parameters", n, dense, d, new)
+  if (has("fields") && (n <= 1000 || (slow && n <= 4000))) report("fields spatialProcess, ML, 1000 points with se", n,
+                                                                  fields_ml, d, new)
+}

@@ -1,0 +1,45 @@
+// Dense symmetric positive definite matrices, column by column in memory, for exact Gaussian processes. Only
+// the lower triangle is read and written. Everything happens in place, in tiles that threads share.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+namespace kernops {
+namespace dense {
+
+struct Matrix {
+  double* at;
+  std::ptrdiff_t rows, columns, stride;  // from column to column
+  Matrix block(std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) const {
+    return {at + i + j * stride, m, n, stride};
+  }
+};
+
+enum class Side { left, left_transposed, right_transposed };
+
+// What is done to single tiles, compiled once for each instruction set.
+struct Tiles {
+  // c -= op(a) op(b), where op may transpose
+  void (*subtract_product)(Matrix c, Matrix a, bool transpose_a, Matrix b, bool transpose_b);
+  // A = L L'; the place of the first pivot that is not positive, or -1
+  std::ptrdiff_t (*factor)(Matrix a);
+  // b becomes L^-1 b, L^-T b or b L^-T
+  void (*solve)(Matrix l, Side side, Matrix b);
+  // L becomes its inverse, with zeros above the diagonal
+  void (*invert)(Matrix l);
+};
+
+extern const Tiles tiles_baseline, tiles_avx2;
+
+struct Context {
+  const Tiles& tiles;
+  int threads;
+  std::function<void()> check;  // between steps, while no thread runs: may throw
+};
+
+std::ptrdiff_t cholesky(const Context& context, Matrix a);                // A becomes L; -1, or the bad pivot
+void solve(const Context& context, Matrix l, bool transposed, Matrix b);  // b becomes L^-1 b or L^-T b
+void inverse(const Context& context, Matrix l);                           // L becomes (L L')^-1
+
+}  // namespace dense
+}  // namespace kernops

@@ -1,0 +1,1 @@
+#include "dense_engine.h"

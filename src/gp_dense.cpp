@@ -1,0 +1,119 @@
+// Dense linear algebra for R/gp_exact.R.
+#include "border.h"
+#include "dense.h"
+
+#include <algorithm>
+
+using namespace kernops;
+
+namespace {
+
+dense::Matrix matrix(Rcpp::NumericMatrix& x) { return {x.begin(), x.nrow(), x.ncol(), x.nrow()}; }
+
+dense::Context context(const std::string& isa, int threads) {
+  const std::vector<std::string> all = cpu::instruction_sets();
+  const bool wide = isa != "baseline" && std::find(all.begin(), all.end(), "avx2") != all.end();
+#ifdef __x86_64__
+  const dense::Tiles& tiles = wide ? dense::tiles_avx2 : dense::tiles_baseline;
+#else
+  const dense::Tiles& tiles = dense::tiles_baseline;
+#endif
+  (void)wide;
+  return {tiles, threads, [] { Rcpp::checkUserInterrupt(); }};
+}
+
+}  // namespace
+
+// The lower triangle of x becomes its Cholesky factor: x itself is overwritten. 0, or the row of the first
+// pivot that is not positive.
+// [[Rcpp::export]]
+double dense_factor(Rcpp::NumericMatrix x, std::string isa, int threads) {
+  return guard([&] { return double(dense::cholesky(context(isa, threads), matrix(x)) + 1); });
+}
+
+// A factor becomes the inverse of the matrix that it came from, in the lower triangle.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, int threads) {
+  return guard([&] {
+    dense::inverse(context(isa, threads), matrix(factor));
+    return factor;
+  });
+}
+
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b,
+                                std::string isa, int threads) {
+  return guard([&] {
+    Rcpp::NumericMatrix x = Rcpp::clone(b);
+    dense::solve(context(isa, threads), matrix(factor), transposed, matrix(x));
+    return x;
+  });
+}
+
+// The first columns of block are written into x, with its first entry at (row, column), all from 1.
+// [[Rcpp::export]]
+void dense_put(Rcpp::NumericMatrix x, Rcpp::NumericMatrix block, int row, int column, int columns) {
+  for (int j = 0; j < columns; ++j)
+    std::copy(block.column(j).begin(), block.column(j).end(), x.column(column - 1 + j).begin() + (row - 1));
+}
+
+// [[Rcpp::export]]
+Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x) {
+  Rcpp::NumericVector diagonal(std::min(x.nrow(), x.ncol()));
+  for (int i = 0; i < diagonal.size(); ++i) diagonal[i] = x(i, i);
+  return diagonal;
+}
+
+// [[Rcpp::export]]
+void dense_add_diagonal(Rcpp::NumericMatrix x, Rcpp::NumericVector values) {
+  for (int i = 0; i < values.size(); ++i) x(i, i) += values[i];
+}
+
+// Columns first..last, from row `first` on, of x - left right', whose lower triangle counts twice and whose
+// upper one does not count; zeros fill up to `width` columns.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right,
+                                  int first, int last, int width) {
+  const int n = x.nrow();
+  Rcpp::NumericMatrix weights(n - first + 1, width);
+  for (int j = first - 1; j < last; ++j) {
+    for (int i = j; i < n; ++i) {
+      double value = x(i, j);
+      for (int k = 0; k < left.ncol(); ++k) value -= left(i, k) * right(j, k);
+      weights(i - first + 1, j - first + 1) = (i > j ? 2 : 1) * value;
+    }
+  }
+  return weights;
+}
+
+// L z, with the lower triangle of x as L.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z) {
+  const int n = x.nrow();
+  Rcpp::NumericMatrix product(n, z.ncol());
+  for (int c = 0; c < z.ncol(); ++c)
+    for (int j = 0; j < n; ++j)
+      for (int i = j; i < n; ++i) product(i, c) += x(i, j) * z(j, c);
+  return product;
+}
+
+// A b for a symmetric A whose lower triangle is that of x.
+// [[Rcpp::export]]
+Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b) {
+  const int n = x.nrow();
+  Rcpp::NumericMatrix product(n, b.ncol());
+  for (int c = 0; c < b.ncol(); ++c) {
+    const double* in = b.column(c).begin();
+    double* out = product.column(c).begin();
+    for (int j = 0; j < n; ++j) {
+      const double* column = x.column(j).begin();
+      double sum = column[j] * in[j];
+      for (int i = j + 1; i < n; ++i) {
+        out[i] += column[i] * in[j];
+        sum += column[i] * in[i];
+      }
+      out[j] += sum;
+    }
+  }
+  return product;
+}

@@ -1,0 +1,70 @@
+# Gaussian processes in plain R: dense matrices, base functions.
+
+pairs_apply <- \(f) \(a, b) {
+  pairs <- expand.grid(i = seq_len(nrow(a)), j = seq_len(nrow(b)))
+  matrix(mapply(\(i, j) f(a[i, ], b[j, ]), pairs$i, pairs$j), nrow(a))
+}
+
+oracle_covariance <- list(
+  exponential = pairs_apply(\(p, q) 2 * exp(-sqrt(sum((p - q)^2)) / 0.4)),
+  squared_exponential = pairs_apply(\(p, q) 2 * exp(-sum((p - q)^2) / (2 * 0.4^2))),
+  matern32 = pairs_apply(\(p, q) {
+    h <- sqrt(3) * sqrt(sum((p - q)^2)) / 0.4
+    2 * (1 + h) * exp(-h)
+  }),
+  matern52 = pairs_apply(\(p, q) {
+    h <- sqrt(5) * sqrt(sum((p - q)^2)) / 0.4
+    2 * (1 + h + h^2 / 3) * exp(-h)
+  }),
+  rational_quadratic = pairs_apply(\(p, q) 2 * (1 + sum((p - q)^2) / (2 * 0.7 * 0.4^2))^-0.7),
+  periodic = pairs_apply(\(p, q) 2 * exp(-2 * sum(sin(pi * (p - q) / 0.9)^2) / 0.4^2)),
+  spherical = pairs_apply(\(p, q) {
+    h <- sqrt(sum((p - q)^2)) / 0.4
+    if (h < 1) 2 * (1 - 1.5 * h + 0.5 * h^3) else 0
+  }),
+  wendland = pairs_apply(\(p, q) {
+    h <- sqrt(sum((p - q)^2)) / 0.4
+    if (h < 1) 2 * (1 - h)^4 * (4 * h + 1) else 0
+  }),
+  linear = pairs_apply(\(p, q) 2 * sum((p - 0.3) * (q - 0.3))),
+  constant = pairs_apply(\(p, q) 2)
+)
+oracle_objects <- function() list(
+  exponential = exponential(2, 0.4), squared_exponential = squared_exponential(2, 0.4), matern32 = matern(3/2, 2, 0.4),
+  matern52 = matern(5/2, 2, 0.4), rational_quadratic = rational_quadratic(2, 0.4, 0.7),
+  periodic = periodic(2, 0.4, 0.9),
+  spherical = spherical(2, 0.4), wendland = wendland(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
+)
+
+# k(a, b) of a covariance object, by the engine.
+covariance_values <- function(object, a, b) {
+  model <- kernops:::covariance_model(object, ncol(a))
+  kernops:::covariance_matrix(kernops:::covariance_product(model, kernops:::block_width), model$parameters$value, a, b)
+}
+
+# -2 log-likelihood of y ~ N(X beta, K), beta by generalised least squares.
+oracle_likelihood <- function(K, y, X, reml = FALSE) {
+  inverse <- solve(K)
+  p <- ncol(X)
+  beta <- if (p) solve(t(X) %*% inverse %*% X, t(X) %*% inverse %*% y) else numeric()
+  r <- y - if (p) X %*% beta else 0
+  logdet <- \(m) if (length(m)) as.numeric(determinant(m)$modulus) else 0
+  value <- (length(y) - reml * p) * log(2 * pi) + logdet(K) + sum(r * (inverse %*% r))
+  if (reml) value <- value + logdet(t(X) %*% inverse %*% X) - logdet(t(X) %*% X)
+  list(value = value, beta = as.vector(beta))
+}
+
+# Universal kriging from the bordered system (Cressie 1993, 3.4).
+oracle_kriging <- function(K, k0, k00, y, X, X0) {
+  p <- ncol(X)
+  bordered <- rbind(cbind(K, X), cbind(t(X), matrix(0, p, p)))
+  weights <- solve(bordered, rbind(k0, t(X0)))
+  n <- length(y)
+  list(mean = as.vector(t(weights[seq_len(n), , drop = FALSE]) %*% y),
+       variance = k00 - colSums(weights * rbind(k0, t(X0))))
+}
+
+smooth_case <- function(n, noise = 0.1) {
+  u <- matrix(runif(2 * n), n, dimnames = list(NULL, c("a", "b")))
+  data.frame(u, z = sin(5 * u[, 1]) + cos(4 * u[, 2]) + rnorm(n, sd = noise), w = rnorm(n))
+}

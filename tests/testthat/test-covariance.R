@@ -1,0 +1,101 @@
+# Covariance functions against plain R.
+
+points_of <- \(n, d = 2) matrix(runif(n * d), n)
+
+test_that("each covariance is what its formula says", {
+  withr::local_seed(1)
+  a <- points_of(7)
+  b <- rbind(points_of(4), a[1:2, ])
+  objects <- oracle_objects()
+  expect_identical(names(objects), names(oracle_covariance))
+  for (name in names(objects)) {
+    expect_close(covariance_values(objects[[name]], a, b), oracle_covariance[[name]](a, b), info = name)
+  }
+})
+
+test_that("sums, products and numbers join them", {
+  withr::local_seed(2)
+  a <- points_of(5)
+  k <- oracle_covariance
+  object <- oracle_objects()
+  expect_close(covariance_values(object$matern32 + object$periodic * object$linear, a, a),
+               k$matern32(a, a) + k$periodic(a, a) * k$linear(a, a))
+  expect_close(covariance_values(3 * object$exponential, a, a), 3 * k$exponential(a, a))
+})
+
+test_that("ranges may differ by coordinate, coordinates be chosen", {
+  withr::local_seed(3)
+  a <- points_of(6, 3)
+  scaled <- \(x) exp(-as.matrix(dist(x)))
+  expect_close(covariance_values(exponential(1, c(0.2, 0.5, 3)), a, a), scaled(a %*% diag(1 / c(0.2, 0.5, 3))))
+  expect_close(covariance_values(exponential(1, 0.2, dims = c(1, 3)), a, a), scaled(a[, c(1, 3)] / 0.2))
+  expect_close(covariance_values(exponential(1, 0.2, dims = 3) * exponential(1, 2, dims = 1:2), a, a),
+               scaled(a[, 3] / 0.2) * scaled(a[, 1:2] / 2))
+})
+
+test_that("anisotropy is longest in the direction of its angle", {
+  withr::local_seed(4)
+  a <- points_of(6)
+  t <- 30 * pi / 180
+  along <- a %*% c(sin(t), cos(t))
+  across <- a %*% c(cos(t), -sin(t))
+  expect_close(covariance_values(exponential(1, 0.5, angle = 30, ratio = 0.4), a, a),
+               exp(-as.matrix(dist(cbind(along / 0.5, across / 0.2)))))
+})
+
+test_that("great-circle distance is the chord in km", {
+  lon_lat <- rbind(c(13.4, 52.5), c(2.35, 48.86), c(-74, 40.7), c(13.4, 52.5001))
+  rad <- lon_lat * pi / 180
+  arc <- outer(1:4, 1:4, Vectorize(function(i, j) {
+    h <- sin((rad[i, 2] - rad[j, 2]) / 2)^2 + cos(rad[i, 2]) * cos(rad[j, 2]) * sin((rad[i, 1] - rad[j, 1]) / 2)^2
+    2 * 6371.0088 * sqrt(h)
+  }))
+  expect_close(covariance_values(exponential(1, 500, distance = "great_circle"), lon_lat, lon_lat), exp(-arc / 500))
+})
+
+test_that("a formula of one's own replaces whole names only, once", {
+  withr::local_seed(5)
+  a <- points_of(4)
+  own <- covariance("s * Exp(-SqDist(x, y) * l.1) + x2 * Exp(-1e-3 * Norm2(x - y))", list(s = 2, l.1 = 3, x2 = 0.5))
+  h2 <- as.matrix(dist(a))^2
+  expect_close(covariance_values(own, a, a), 2 * exp(-3 * h2) + 0.5 * exp(-1e-3 * sqrt(h2)))
+})
+
+test_that("in a product one factor keeps its variance", {
+  table <- kernops:::covariance_model(matern() * periodic() + constant() + nugget(), 1)$parameters
+  expect_identical(table$name[table$fixed], "periodic.variance")
+  expect_identical(table$value[table$fixed], 1)
+  model <- kernops:::covariance_model((matern() + exponential()) * periodic(), 1)
+  expect_identical(model$parameters$name[model$scale], c("matern.variance", "exponential.variance"))
+})
+
+test_that("covariances print", {
+  expect_snapshot({
+    matern(3/2, range = c(1, 2), fixed = "range") * periodic(dims = 1) + linear() + nugget(0.1)
+    2 * (exponential(distance = "great_circle") + covariance("s * Exp(-Norm2(x - y))", list(s = 1)))
+    spherical(angle = 30, ratio = 0.5)
+  })
+})
+
+test_mistakes("kernops_input_error", alist(
+  `nu that is not offered` = matern(1),
+  `negative variance` = matern(variance = -1),
+  `range in words` = exponential(range = "far"),
+  `fixed without a value` = exponential(fixed = "range"),
+  `fixed that is no parameter` = exponential(fixed = "shape"),
+  `anisotropy with two ranges` = exponential(range = 1:2, angle = 30),
+  `ratio above 1` = exponential(ratio = 2),
+  `periodic on a sphere` = periodic(distance = "great_circle"),
+  `difference of covariances` = matern() - nugget(),
+  `sum with a word` = matern() + "nugget",
+  `product with a nugget` = matern() * nugget(),
+  `own formula without names` = covariance("Exp(-SqDist(x, y))", list(1)),
+  `own formula without values` = covariance("s * Exp(-SqDist(x, y))", list(s = NULL)),
+  `negative start of a positive parameter` = covariance("s * Exp(-SqDist(x, y))", list(s = -1))
+))
+test_mistakes("kernops_dim_error", alist(
+  `more ranges than coordinates` = kernops:::covariance_model(exponential(range = 1:3), 2),
+  `coordinates that are not there` = kernops:::covariance_model(exponential(dims = 3), 2),
+  `spherical in 4 dimensions` = kernops:::covariance_model(spherical(), 4),
+  `anisotropy in 3 dimensions` = kernops:::covariance_model(exponential(angle = 10), 3)
+))

@@ -1,0 +1,39 @@
+# Cholesky factor, solves and inverse against base R, for sizes around those of a tile.
+
+for_each_isa <- function(body) for (isa in c("", "baseline")) for (threads in 1:3) body(isa, threads)
+positive_definite <- \(n) crossprod(matrix(rnorm(n * (n + 5)), n + 5)) / n
+
+test_that("factor, solves and inverse are those of base R", {
+  withr::local_seed(1)
+  for_each_isa(function(isa, threads) for (n in c(1, 2, 127, 128, 129, 300)) {
+    A <- positive_definite(n)
+    L <- A + 0
+    expect_identical(kernops:::dense_factor(L, isa, threads), 0)
+    expect_close(L * lower.tri(L, TRUE), t(chol(A)))
+    b <- matrix(rnorm(3 * n), n)
+    expect_close(kernops:::dense_solve(L, FALSE, b, isa, threads), forwardsolve(t(chol(A)), b), tolerance = 1e-9)
+    expect_close(kernops:::dense_solve(L, TRUE, b, isa, threads), backsolve(chol(A), b), tolerance = 1e-9)
+    expect_close(kernops:::dense_lower_product(L, b), t(chol(A)) %*% b)
+    inverse <- kernops:::dense_inverse(L, isa, threads)
+    expect_close(inverse * lower.tri(L, TRUE), chol2inv(chol(A)) * lower.tri(L, TRUE), tolerance = 1e-7)
+  })
+})
+
+test_that("the first pivot that is not positive is named", {
+  withr::local_seed(2)
+  A <- positive_definite(200)
+  A[, 150] <- A[, 20]
+  A[150, ] <- A[20, ]
+  A[150, 150] <- A[20, 20] - 1
+  expect_identical(kernops:::dense_factor(A, "", 2L), 150)
+  expect_identical(kernops:::dense_factor(matrix(-1), "", 1L), 1)
+})
+
+test_that("weights are those of the lower triangle, counted twice", {
+  withr::local_seed(3)
+  A <- positive_definite(7)
+  left <- matrix(rnorm(14), 7)
+  right <- matrix(rnorm(14), 7)
+  expected <- (A - left %*% t(right)) * (lower.tri(A) * 2 + diag(7))
+  expect_close(kernops:::dense_weights(A, left, right, 3L, 5L, 4L), cbind(expected[3:7, 3:5], 0))
+})

@@ -1,0 +1,99 @@
+# The iterative method against the exact one.
+
+case <- local({
+  withr::local_seed(1)
+  smooth_case(500)
+})
+given <- matern(3/2, 1.3, 0.4) + nugget(0.05)
+fitted_by <- \(method, ..., data = case, formula = z ~ w, covariance = given) {
+  gp(formula, data, ~ a + b, covariance, method = method, estimate = "none", ...)
+}
+for_each_precision <- function(body) {
+  for (backend in backends()) for (precision in c("float64", "float32")) body(backend, precision)
+}
+
+test_that("mean, variance and likelihood are the exact ones", {
+  exact <- fitted_by("exact")
+  new <- case[1:20, ] + 0.01
+  expected <- predict(exact, new, se.fit = TRUE)
+  for_each_precision(function(backend, precision) {
+    fit <- fitted_by("iterative", backend = backend, precision = precision)
+    at <- predict(fit, new, se.fit = TRUE)
+    expect_lt(max(abs(at$fit - expected$fit)), 1e-5)
+    expect_lt(max(abs(at$se.fit^2 / expected$se.fit^2 - 1)), 1e-3)
+    expect_equal(coef(fit), coef(exact), tolerance = 1e-4)
+    expect_lt(abs(fit$loglik - exact$loglik), 3 * fit$state$logdet_error / 2)
+    expect_equal(vcov(fit), vcov(exact), tolerance = 1e-4)
+  })
+})
+
+test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo error; the gradient has no bias", {
+  withr::local_seed(2)
+  some <- case[1:150, ]
+  noise <- runif(150, 0, 0.1)
+  for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
+    fit <- fitted_by("exact", data = some, known = list(noise = noise * !profile))
+    how <- list(method = "iterative", reml = reml, precision = "float64", backend = "cpu")
+    by_seed <- function(seed, ...) {
+      how$control <- gp_control(rank = 150, cg_tol = 1e-10, seed = seed)
+      kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, profile, ...)
+    }
+    exact <- kernops:::exact_likelihood(fit$data, fit$model, reml)$evaluate(fit$theta, profile)
+    expect_equal(by_seed(1)$value, exact$value, tolerance = 1e-6)
+    gradients <- vapply(1:15, \(seed) by_seed(seed, search = TRUE)$gradient(), numeric(3))
+    expect_lt(max(abs(rowMeans(gradients) - exact$gradient()) / (apply(gradients, 1, sd) / sqrt(15))), 4)
+  }
+})
+
+test_that("the information is that of Gilmour, Thompson and Cullis", {
+  some <- case[1:100, ]
+  fit <- fitted_by("exact", data = some)
+  how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",
+              control = gp_control(cg_tol = 1e-10))
+  state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, search = TRUE)
+  exact <- kernops:::exact_likelihood(fit$data, fit$model, TRUE)$evaluate(fit$theta)
+  exact$gradient()
+  h <- as.matrix(dist(some[c("a", "b")]))
+  K <- \(t) t[1] * (1 + sqrt(3) * h / t[2]) * exp(-sqrt(3) * h / t[2]) + diag(t[3], 100)
+  theta <- unname(fit$theta)
+  slopes <- lapply(1:3, \(k) (K(replace(theta, k, theta[k] + 1e-5)) - K(replace(theta, k, theta[k] - 1e-5))) / 2e-5)
+  X <- model.matrix(~ w, some)
+  inverse <- solve(K(theta))
+  P <- inverse - inverse %*% X %*% solve(t(X) %*% inverse %*% X, t(X) %*% inverse)
+  y <- some$z
+  expected <- outer(1:3, 1:3, Vectorize(\(i, j) sum(y * (P %*% slopes[[i]] %*% P %*% slopes[[j]] %*% P %*% y))))
+  expect_equal(unname(state$information()), expected, tolerance = 1e-5)
+  expect_equal(unname(exact$information()), expected, tolerance = 1e-5)
+})
+
+test_that("estimates are near the exact ones: the likelihood lost is less than one", {
+  exact <- gp(z ~ w, case, ~ a + b, method = "exact")
+  fit <- gp(z ~ w, case, ~ a + b, method = "iterative")
+  at <- gp(z ~ w, case, ~ a + b, fit$covariance, method = "exact", estimate = "none")
+  expect_lt(exact$loglik - at$loglik, 1)
+  expect_lt(abs(fit$loglik - at$loglik), 4 * fit$state$logdet_error / 2)
+})
+
+test_that("draws and leave-one-out work without the matrix", {
+  some <- case[1:150, ]
+  exact <- fitted_by("exact", data = some)
+  fit <- fitted_by("iterative", data = some)
+  new <- case[151:160, ]
+  expect_equal(simulate(fit, 3, seed = 1, newdata = new), simulate(exact, 3, seed = 1, newdata = new), tolerance = 1e-4)
+  expect_equal(gp_cv(fit)$se.fit, gp_cv(exact)$se.fit, tolerance = 1e-3)
+  expect_equal(gp_cv(fit)$fit, gp_cv(exact)$fit, tolerance = 1e-4)
+})
+
+test_that("the same seed gives the same likelihood, and leaves R's generator alone", {
+  set.seed(5)
+  before <- .Random.seed
+  one <- fitted_by("iterative")
+  expect_identical(.Random.seed, before)
+  expect_identical(fitted_by("iterative")$loglik, one$loglik)
+  expect_false(identical(fitted_by("iterative", control = gp_control(seed = 2))$loglik, one$loglik))
+})
+
+test_that("what does not converge warns with the residual", {
+  expect_warning(fitted_by("iterative", control = gp_control(rank = 0, cg_tol = 1e-17, probes = 2)),
+                 class = "kernops_not_converged", "residual")
+})

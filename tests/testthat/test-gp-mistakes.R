@@ -1,0 +1,91 @@
+# Odd data: the right answer, or an error that says which rows or parameters.
+
+odd <- local({
+  withr::local_seed(1)
+  smooth_case(12)
+})
+flat <- transform(odd, z = 3)
+twice <- rbind(odd, odd[c(2, 5), ])
+known <- matern(3/2, 1, 0.5)
+
+test_that("one point, a constant and n = p have an answer when the covariance is known", {
+  one <- gp(z ~ 0, odd[1, ], ~ a + b, known, estimate = "none")
+  expect_equal(unname(predict(one, odd[1, ])), odd$z[1])
+  expect_equal(one$loglik, dnorm(odd$z[1], log = TRUE))
+  constant <- gp(z ~ 1, flat, ~ a + b, known, estimate = "none")
+  expect_equal(unname(predict(constant, data.frame(a = 9, b = 9))), 3)
+  full <- gp(z ~ w, odd[1:2, ], ~ a + b, known, estimate = "none")
+  expect_equal(unname(coef(full)), unname(coef(lm(z ~ w, odd[1:2, ]))))
+  expect_equal(unname(residuals(full)), c(0, 0))
+})
+
+test_that("without a nugget the field goes through the observations", {
+  fit <- gp(z ~ 1, odd, ~ a + b, known, estimate = "none")
+  at <- predict(fit, se.fit = TRUE)
+  expect_equal(at$fit, odd$z)
+  expect_lt(max(at$se.fit), 1e-6)
+})
+
+test_that("with a nugget, observations at one point are averaged", {
+  fit <- gp(z ~ 1, twice, ~ a + b, known + nugget(0.1), estimate = "none")
+  expect_false(anyNA(predict(fit, se.fit = TRUE)$se.fit))
+})
+
+test_that("a parameter at its bound is named", {
+  withr::local_seed(2)
+  d <- data.frame(a = 1:40, z = sin(1:40 / 6) + rnorm(40, sd = 0.01))
+  expect_warning(gp(z ~ 1, d, ~ a, covariance = rational_quadratic() + nugget()), class = "kernops_at_bound", "shape")
+})
+
+test_that("a search cut short warns", {
+  withr::local_seed(3)
+  expect_warning(gp(z ~ 1, smooth_case(60), ~ a + b, control = gp_control(maxit = 1)), class = "kernops_not_converged")
+})
+
+test_that("a singular covariance names a row", {
+  fit <- function() gp(z ~ 1, data.frame(a = seq(0, 1, length.out = 60), z = rnorm(60)), ~ a,
+                       squared_exponential(1, 50), estimate = "none")
+  error <- expect_error(fit(), class = "kernops_singular_error")
+  expect_s3_class(error, "kernops_error")
+  expect_match(conditionMessage(error), "row")
+})
+
+test_mistakes("kernops_input_error", alist(
+  `duplicates without a nugget` = gp(z ~ 1, twice, ~ a + b, matern()),
+  `constant response` = gp(z ~ 1, flat, ~ a + b),
+  `response that is the trend` = gp(I(2 * w) ~ w, odd, ~ a + b),
+  `collinear trend` = gp(z ~ w + I(2 * w), odd, ~ a + b),
+  `as many coefficients as observations` = gp(z ~ w, odd[1:2, ], ~ a + b),
+  `one point to estimate from` = gp(z ~ 1, odd[1, ], ~ a + b),
+  `nothing but missing values` = gp(z ~ 1, transform(odd, z = NA_real_), ~ a + b, na.action = na.omit),
+  `infinite response` = gp(z ~ 1, transform(odd, z = c(1 / 0, z[-1])), ~ a + b),
+  `no response` = gp(~ 1, odd, ~ a + b),
+  `no coordinates` = gp(z ~ 1, odd),
+  `coordinate that is not there` = gp(z ~ 1, odd, ~ a + nowhere),
+  `coordinates in words` = gp(z ~ 1, transform(odd, g = "p"), ~ g),
+  `nothing but a nugget` = gp(z ~ 1, odd, ~ a + b, nugget()),
+  `two nuggets` = gp(z ~ 1, odd, ~ a + b, matern() + nugget() + nugget()),
+  `no covariance` = gp(z ~ 1, odd, ~ a + b, "matern"),
+  `no values where none are sought` = gp(z ~ 1, odd, ~ a + b, estimate = "none"),
+  `unknown method` = gp(z ~ 1, odd, ~ a + b, method = "approximate"),
+  `unknown knowledge` = gp(z ~ 1, odd, ~ a + b, known = list(mean = 1)),
+  `negative weights` = gp(z ~ 1, odd, ~ a + b, weights = -1),
+  `negative noise` = gp(z ~ 1, odd, ~ a + b, known = list(noise = -1)),
+  `negative seed` = gp_control(seed = -1),
+  `level above 1` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd, interval = "confidence",
+                            level = 95),
+  `new data without a covariate` = predict(gp(z ~ w, odd, ~ a + b, known, estimate = "none"), odd[c("a", "b")]),
+  `variogram of one point` = gp_variogram(matrix(1), 1),
+  `breaks that descend` = gp_variogram(diag(3), 1:3, breaks = 3:1),
+  `interpolation without a range` = kernel_interpolation(diag(3), 1:3, matern()),
+  `model of something else` = as_gp(lm(z ~ w, odd))
+))
+test_mistakes("kernops_dim_error", alist(
+  `coordinates of other rows` = gp(z ~ 1, odd, matrix(0, 3, 2)),
+  `noise of other rows` = gp(z ~ 1, odd, ~ a + b, known = list(noise = 1:3)),
+  `too many known coefficients` = gp(z ~ 1, odd, ~ a + b, known = list(beta = 1:3)),
+  `new points of another dimension` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"),
+                                              coords = matrix(0, 2, 3)),
+  `folds of other rows` = gp_cv(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), folds = 1:3),
+  `values of other points` = gp_variogram(diag(3), 1:4)
+))

@@ -1,0 +1,95 @@
+# The same as gstat and fields, where these are installed.
+
+test_that("kriging of meuse is gstat's, with both conventions of the nugget", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  data("meuse", "meuse.grid", package = "sp", envir = environment())
+  grid <- meuse.grid[seq(1, nrow(meuse.grid), 7), ]
+  at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
+  micro <- gstat::vgm(0.5, "Exp", 300, nugget = 0.05)
+  error <- gstat::vgm(0.5, "Exp", 300, add.to = gstat::vgm(0.05, "Err", 0))
+  cases <- list(list(log(zinc) ~ 1), list(log(zinc) ~ sqrt(dist)), list(log(zinc) ~ 0, beta = 5.9))
+  for (case in cases) {
+    simple <- !is.null(case$beta)
+    fit <- gp(case[[1]], meuse, ~ x + y, as_gp(micro), estimate = "none", known = case["beta"][simple])
+    for (interval in c("confidence", "prediction")) {
+      model <- if (interval == "confidence") error else micro
+      expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(grid), model, beta = case$beta,
+                               debug.level = 0)
+      ours <- predict(fit, grid, se.fit = TRUE, interval = interval)
+      expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
+      expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
+    }
+  }
+})
+
+test_that("models of gstat become covariances", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  withr::local_seed(1)
+  d <- smooth_case(50)
+  new <- smooth_case(10)
+  at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b")]), d)
+  models <- list(
+    gstat::vgm(1, "Sph", 0.8, 0.1), gstat::vgm(1, "Gau", 0.3, 0.1), gstat::vgm(1, "Mat", 0.3, 0.1, kappa = 1.5),
+    gstat::vgm(1, "Ste", 0.3, 0.1, kappa = 2.5), gstat::vgm(1, "Exp", 0.3, 0.1, anis = c(30, 0.4))
+  )
+  for (model in models) {
+    expected <- gstat::krige(z ~ 1, at(d), at(new), model, debug.level = 0)
+    ours <- predict(gp(z ~ 1, at(d), covariance = as_gp(model), estimate = "none"), at(new), se.fit = TRUE,
+                    interval = "prediction")
+    expect_s4_class(ours, "SpatialPointsDataFrame")
+    expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
+    expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
+  }
+  expect_error(as_gp(gstat::vgm(1, "Hol", 1)), class = "kernops_input_error")
+})
+
+test_that("predictions are those of fields, and the likelihood is at least as high", {
+  skip_if_not_installed("fields")
+  withr::local_package("fields")
+  data("ozone2", package = "fields", envir = environment())
+  y <- ozone2$y[16, ]
+  good <- !is.na(y)
+  x <- ozone2$lon.lat[good, ]
+  y <- y[good]
+  theirs <- fields::mKrig(x, y, cov.function = "stationary.cov",
+                          cov.args = list(Covariance = "Matern", smoothness = 1.5),
+                          aRange = 1.2, sigma2 = 400, tau = 5, lambda = 25 / 400, m = 2)
+  fit <- gp(y ~ lon + lat, data.frame(lon = x[, 1], lat = x[, 2]), ~ lon + lat,
+            matern(3/2, 400, 1.2 * sqrt(3)) + nugget(25), estimate = "none")
+  new <- cbind(lon = seq(-92, -84, length.out = 20), lat = seq(38, 44, length.out = 20))
+  ours <- predict(fit, as.data.frame(new), se.fit = TRUE)
+  expect_equal(ours$fit, as.vector(predict(theirs, new)), tolerance = 1e-6)
+  expect_equal(ours$se.fit, as.vector(fields::predictSE(theirs, new)), tolerance = 1e-6)
+
+  best <- fields::spatialProcess(x, y, smoothness = 1.5, mKrig.args = list(m = 2), REML = FALSE)
+  found <- gp(y ~ lon + lat, data.frame(lon = x[, 1], lat = x[, 2]), ~ lon + lat)
+  expect_gt(found$loglik, best$summary[["lnProfileLike.FULL"]] - 1e-3)
+})
+
+test_that("sf objects go in and out", {
+  skip_if_not_installed("sf")
+  withr::local_seed(2)
+  d <- smooth_case(40)
+  points <- sf::st_as_sf(d, coords = c("a", "b"))
+  covariance <- matern(3/2, 1, 0.4) + nugget(0.01)
+  fit <- gp(z ~ w, points, covariance = covariance, estimate = "none")
+  plain <- gp(z ~ w, d, ~ a + b, covariance, estimate = "none")
+  expect_equal(fit$loglik, plain$loglik)
+  ours <- predict(fit, points[1:4, ], se.fit = TRUE)
+  expect_s3_class(ours, "sf")
+  expect_equal(ours$fit, unname(predict(plain, d[1:4, ])))
+  expect_named(sf::st_drop_geometry(simulate(fit, 2, 1, points[1:4, ])), c("sim1", "sim2"))
+  expect_warning(gp(z ~ 1, sf::st_set_crs(points, 4326), covariance = covariance, estimate = "none"), "longitude")
+})
+
+test_that("broom's verbs work", {
+  skip_if_not_installed("generics")
+  withr::local_seed(3)
+  fit <- gp(z ~ w, smooth_case(40), ~ a + b)
+  expect_identical(generics::tidy(fit)$term, names(coef(fit, "both")))
+  expect_false(anyNA(generics::tidy(fit, conf.int = TRUE)$conf.low))
+  expect_equal(generics::glance(fit)$AIC, AIC(fit))
+  expect_equal(generics::augment(fit)$.fitted, unname(fitted(fit)))
+})

@@ -1,0 +1,116 @@
+# Draws have the moments of kriging; cross-validation and variogram against their definitions.
+
+moments <- function(draws, mean, covariance) {
+  n <- ncol(draws)
+  error <- (rowMeans(draws) - mean) / sqrt(diag(covariance) / n)
+  spread <- (cov(t(draws)) - covariance) / sqrt((tcrossprod(diag(covariance)) + covariance^2) / n)
+  expect_lt(max(abs(error)), 5)
+  expect_lt(max(abs(spread)), 5)
+}
+
+test_that("draws have the mean and the covariance of kriging, exactly made or by Fourier features", {
+  withr::local_seed(1)
+  d <- smooth_case(40)
+  new <- smooth_case(6)
+  u <- as.matrix(rbind(d, new)[c("a", "b")])
+  for (name in c("squared_exponential", "exponential", "matern52", "rational_quadratic")) {
+    object <- oracle_objects()[[name]]
+    fit <- gp(z ~ w, d, ~ a + b, object + nugget(0.1), estimate = "none")
+    both <- oracle_covariance[[name]](u, u)
+    K <- both[1:40, 1:40] + diag(0.1, 40)
+    X <- model.matrix(~ w, d)
+    X0 <- model.matrix(~ w, new)
+    gap <- X0 - both[41:46, 1:40] %*% solve(K, X)
+    covariance <- both[41:46, 41:46] - both[41:46, 1:40] %*% solve(K, both[1:40,
+        41:46]) + gap %*% solve(t(X) %*% solve(K, X), t(gap))
+    mean <- predict(fit, new)
+    for (limit in c(1e4, 10)) {
+      fit$how$control$exact_limit <- limit
+      moments(simulate(fit, 600, seed = 2, newdata = new, features = 6000), mean, covariance)
+    }
+    fit$how$control$exact_limit <- 1e4
+    moments(simulate(fit, 3000, seed = 3, newdata = new, noise = TRUE), mean, covariance + diag(0.1, 6))
+    free <- simulate(fit, 3000, seed = 4, newdata = new, conditional = FALSE)
+    moments(free, as.vector(X0 %*% coef(fit)), both[41:46, 41:46])
+  }
+})
+
+test_that("anisotropy and products have Fourier features", {
+  withr::local_seed(2)
+  u <- matrix(runif(10), 5)
+  object <- exponential(1, 0.5, angle = 30, ratio = 0.3) * matern(3/2, range = 0.7, dims = 2) + constant(0.5)
+  fit <- gp(z ~ 1, smooth_case(20), ~ a + b, object + nugget(0.1), estimate = "none")
+  draws <- kernops:::fourier_draws(fit, u, 600, 6000)
+  moments(draws, rep(0, 5), covariance_values(fit$covariance$parts[[1]], u, u))
+  other <- gp(z ~ 1, smooth_case(20), ~ a + b, wendland(1, 1) + nugget(0.1), estimate = "none")
+  expect_error(kernops:::fourier_draws(other, u, 1, 10), class = "kernops_input_error")
+})
+
+test_that("a seed gives the same draws, and leaves the generator alone", {
+  withr::local_seed(3)
+  fit <- gp(z ~ 1, smooth_case(20), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.1), estimate = "none")
+  before <- .Random.seed
+  first <- simulate(fit, 2, seed = 7)
+  expect_identical(.Random.seed, before)
+  expect_identical(simulate(fit, 2, seed = 7), first)
+  expect_false(identical(simulate(fit, 2, seed = 8), first))
+})
+
+test_that("intervals cover what they say", {
+  withr::local_seed(4)
+  u <- matrix(runif(1000), 500)
+  h <- sqrt(3) * as.matrix(dist(u)) / 0.3
+  field <- t(chol((1 + h) * exp(-h))) %*% matrix(rnorm(500 * 12), 500)
+  within <- vapply(1:12, function(k) {
+    z <- field[1:200, k] + rnorm(200, sd = 0.2)
+    fit <- gp(z ~ 1, coords = u[1:200, ])
+    out <- predict(fit, u[201:500, ], interval = "prediction")
+    new <- field[201:500, k] + rnorm(300, sd = 0.2)
+    mean(out$lwr <= new & new <= out$upr)
+  }, 0)
+  expect_gt(mean(within), 0.93)
+  expect_lt(mean(within), 0.97)
+})
+
+test_that("leave-one-out is what leaving out one by one gives", {
+  withr::local_seed(5)
+  d <- smooth_case(30)
+  covariance <- matern(3/2, 1, 0.5) + nugget(0.02)
+  fit <- gp(z ~ w, d, ~ a + b, covariance, estimate = "none", weights = runif(30, 0.5, 1.5))
+  quick <- gp_cv(fit)
+  slow <- gp_cv(fit, folds = 1:30)
+  expect_equal(quick$fit, slow$fit)
+  expect_equal(quick$se.fit, slow$se.fit)
+  one <- gp(z ~ w, d[-4, ], ~ a + b, covariance, estimate = "none", weights = fit$data$weights[-4])
+  expect_equal(quick$fit[4], unname(predict(one, d[4, ])))
+  expect_equal(summary(quick)$rmse, sqrt(mean((d$z - quick$fit)^2)))
+  expect_identical(sort(unique(gp_cv(fit, folds = 5)$fold)), 1:5)
+  refitted <- gp_cv(gp(z ~ 1, d, ~ a + b), folds = 3, refit = TRUE)
+  expect_false(anyNA(refitted$fit))
+})
+
+test_that("the variogram is that of all pairs", {
+  withr::local_seed(6)
+  x <- matrix(runif(80), 40)
+  y <- rnorm(40)
+  breaks <- c(0, 0.1, 0.3, 0.35, 0.8)
+  v <- gp_variogram(x, y, breaks)
+  h <- as.vector(dist(x))
+  half <- as.vector(dist(y))^2 / 2
+  class <- cut(h, breaks)
+  expect_equal(v$np, as.vector(table(class)))
+  expect_equal(v$gamma, as.vector(tapply(half, class, mean)))
+  expect_equal(v$dist, as.vector(tapply(h, class, mean)))
+  expect_equal(sum(gp_variogram(x, y, c(-1, 2))$np), 40 * 39 / 2)
+})
+
+test_that("kernel interpolation goes through its points", {
+  withr::local_seed(7)
+  x <- matrix(runif(100), 50)
+  y <- sin(5 * x[, 1]) + x[, 2]
+  f <- kernel_interpolation(x, y, matern(5/2, 1, 0.4), tol = 1e-10)
+  expect_equal(f(x), y, tolerance = 1e-6)
+  both <- kernel_interpolation(x, cbind(y, 2 * y), "Exp(-9 * SqDist(x, y))", lambda = 0.1, tol = 1e-10)
+  K <- exp(-9 * as.matrix(dist(x))^2)
+  expect_close(both(x), K %*% solve(K + diag(0.1, 50), cbind(y, 2 * y)), tolerance = 1e-6)
+})

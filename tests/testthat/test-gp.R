@@ -1,0 +1,201 @@
+# gp() by the exact method against dense plain R.
+
+covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
+  h <- sqrt(3) * as.matrix(dist(u)) / r
+  v * (1 + h) * exp(-h) + diag(tau, nrow(u))
+}
+trends <- list(z ~ 0, z ~ 1, z ~ w + a)
+given <- \(...) matern(3/2, 1.3, 0.4) + nugget(0.05)
+
+test_that("likelihood and trend are those of dense algebra, by ML and REML", {
+  withr::local_seed(1)
+  d <- smooth_case(140)
+  K <- covariance_of(d[c("a", "b")])
+  for (formula in trends) for (reml in c(FALSE, TRUE)) {
+    fit <- gp(formula, d, ~ a + b, given(), estimate = "none")
+    expected <- oracle_likelihood(K, d$z, model.matrix(formula, d), reml)
+    how <- list(method = "exact", reml = reml)
+    value <- kernops:::likelihood_for(fit$data, fit$model, how)$evaluate(unname(fit$theta))$value
+    expect_equal(value, expected$value, tolerance = 1e-10)
+    expect_equal(unname(coef(fit)), expected$beta, tolerance = 1e-9)
+    if (!reml) expect_equal(as.numeric(logLik(fit)), -expected$value / 2, tolerance = 1e-10)
+  }
+})
+
+test_that("the gradient is that of finite differences, for every covariance", {
+  withr::local_seed(2)
+  d <- smooth_case(70)
+  cases <- c(oracle_objects()[c("exponential", "matern52", "rational_quadratic", "periodic", "linear")],
+             list(ard = matern(3/2, 1, c(0.3, 0.7)), turned = exponential(1, 0.4, angle = 20, ratio = 0.5),
+                  own = covariance("s * Exp(-l * SqDist(x, y))", list(s = 1, l = 3)),
+                  joined = matern(1/2, 1, 0.3) * periodic(1, 1, 2) + constant(0.5)))
+  for (name in names(cases)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
+    fit <- gp(z ~ w, d, ~ a + b, cases[[name]] + nugget(0.1), estimate = "none")
+    likelihood <- kernops:::exact_likelihood(fit$data, fit$model, reml)
+    theta <- unname(fit$theta)
+    gradient <- likelihood$evaluate(theta, profile)$gradient()
+    expected <- central_difference(\(t) likelihood$evaluate(t, profile)$value, theta, h = 2^-8 * 0.05)
+    expect_close(matrix(gradient, 1), expected, tolerance = 1e-5, info = name)
+  }
+})
+
+test_that("estimates are at an optimum of the dense likelihood", {
+  withr::local_seed(3)
+  d <- smooth_case(100)
+  for (estimate in c("ML", "REML")) {
+    fit <- gp(z ~ w, d, ~ a + b, estimate = estimate)
+    value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z,
+                                    model.matrix(~ w, d), estimate == "REML")$value
+    at <- log(unname(coef(fit, "covariance")))
+    expect_equal(-2 * fit$loglik, value(at), tolerance = 1e-9)
+    best <- optim(at, value, control = list(reltol = 1e-10))$value
+    expect_lt(value(at) - best, 1e-3)
+  }
+})
+
+test_that("kriging is that of the bordered system", {
+  withr::local_seed(4)
+  d <- smooth_case(60)
+  new <- smooth_case(25)
+  both <- covariance_of(rbind(d, new)[c("a", "b")], tau = 0)
+  K <- both[1:60, 1:60] + diag(0.05, 60)
+  for (formula in trends[-1]) {
+    fit <- gp(formula, d, ~ a + b, given(), estimate = "none")
+    X <- model.matrix(formula, d)
+    X0 <- model.matrix(formula, transform(new, z = 0))
+    expected <- oracle_kriging(K, both[1:60, 61:85], diag(both)[61:85], d$z, X, X0)
+    field <- predict(fit, new, se.fit = TRUE, interval = "confidence", level = 0.9)
+    expect_close(matrix(field$fit), expected$mean, tolerance = 1e-9)
+    expect_close(matrix(field$se.fit), sqrt(expected$variance), tolerance = 1e-8)
+    expect_equal(field$upr - field$fit, qnorm(0.95) * field$se.fit)
+    expect_equal(predict(fit, new, se.fit = TRUE, interval = "prediction")$se.fit,
+                 unname(sqrt(expected$variance + 0.05)), tolerance = 1e-8)
+    parts <- predict(fit, new, type = "terms")
+    expect_equal(parts$trend, as.vector(X0 %*% coef(fit)))
+    expect_equal(parts$trend + parts$process, field$fit)
+  }
+})
+
+test_that("simple kriging has a known mean", {
+  withr::local_seed(5)
+  d <- smooth_case(40)
+  K <- covariance_of(d[c("a", "b")])
+  fit <- gp(z ~ 0, d, ~ a + b, given(), estimate = "none", known = list(beta = 2))
+  expect_equal(unname(fitted(fit)), as.vector(2 + (K - diag(0.05, 40)) %*% solve(K, d$z - 2)), tolerance = 1e-9)
+  same <- gp(z ~ w, d, ~ a + b, given(), estimate = "none", known = list(beta = c(2, 0)))
+  expect_equal(unname(fitted(same)), unname(fitted(fit)))
+})
+
+test_that("noise and weights of each point enter its variance", {
+  withr::local_seed(6)
+  d <- smooth_case(30)
+  noise <- runif(30)
+  weights <- runif(30, 0.5, 2)
+  K <- covariance_of(d[c("a", "b")], tau = 0) + diag(noise + 0.05 / weights)
+  fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", known = list(noise = noise), weights = weights)
+  expect_equal(-2 * fit$loglik, oracle_likelihood(K, d$z, matrix(1, 30))$value, tolerance = 1e-9)
+  estimated <- gp(z ~ 1, d, ~ a + b, known = list(noise = noise / 50), weights = weights)
+  expect_gt(estimated$loglik, -Inf)
+})
+
+test_that("an offset and factors are those of the formula", {
+  withr::local_seed(7)
+  d <- transform(smooth_case(40), g = rep(c("p", "q"), 20))
+  fit <- gp(z ~ g + offset(w), d, ~ a + b, given(), estimate = "none")
+  other <- gp(I(z - w) ~ g, d, ~ a + b, given(), estimate = "none")
+  expect_equal(fit$loglik, other$loglik)
+  expect_equal(predict(fit, d[1:3, ]), predict(other, d[1:3, ]) + d$w[1:3])
+  expect_equal(predict(fit), predict(fit, d))
+})
+
+test_that("missing values are left out, or kept as NA", {
+  withr::local_seed(8)
+  d <- smooth_case(40)
+  d$z[3] <- NA
+  d$a[7] <- NA
+  omitted <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.omit)
+  expect_identical(nobs(omitted), 38L)
+  expect_length(residuals(omitted), 38)
+  excluded <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.exclude)
+  expect_length(residuals(excluded), 40)
+  expect_identical(unname(which(is.na(fitted(excluded)))), c(3L, 7L))
+  expect_identical(unname(is.na(predict(omitted, d)))[c(3, 7)], c(FALSE, TRUE))
+  expect_error(gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.fail), class = "kernops_input_error")
+})
+
+test_that("coordinates come as formula, matrix or vector alike", {
+  withr::local_seed(9)
+  d <- smooth_case(30)
+  by_formula <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")
+  by_matrix <- gp(z ~ 1, d, as.matrix(d[c("a", "b")]), given(), estimate = "none")
+  expect_equal(by_matrix$loglik, by_formula$loglik)
+  new <- matrix(runif(6), 3)
+  expect_equal(unname(predict(by_matrix, new)), unname(predict(by_formula, data.frame(a = new[, 1], b = new[, 2]))))
+  expect_equal(predict(by_matrix, coords = new), predict(by_matrix, new))
+})
+
+test_that("methods agree with one another", {
+  withr::local_seed(10)
+  d <- smooth_case(60)
+  fit <- gp(z ~ w, d, ~ a + b)
+  expect_equal(AIC(fit), -2 * as.numeric(logLik(fit)) + 2 * 5)
+  expect_equal(BIC(fit), -2 * as.numeric(logLik(fit)) + log(60) * 5)
+  expect_equal(unname(residuals(fit)), d$z - unname(fitted(fit)))
+  K <- do.call(covariance_of, c(list(d[c("a", "b")]), unname(as.list(coef(fit, "covariance")))))
+  X <- model.matrix(~ w, d)
+  expect_equal(unname(vcov(fit)), unname(solve(t(X) %*% solve(K, X))), tolerance = 1e-8)
+  s <- log(unname(coef(fit, "covariance")))
+  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
+  expect_equal(unname(vcov(fit, "covariance")), solve(optimHess(s, value)), tolerance = 1e-2)
+  limits <- confint(fit, level = 0.9)
+  expect_identical(rownames(limits), names(coef(fit, "both")))
+  expect_true(all(limits[, 1] < coef(fit, "both") & coef(fit, "both") < limits[, 2]))
+  expect_equal(formula(update(fit, . ~ 1)), z ~ 1)
+  expect_lt(update(fit, . ~ 1)$loglik, fit$loglik + 1e-6)
+})
+
+test_that("a fit and its summary print", {
+  withr::local_seed(11)
+  fit <- gp(z ~ w, smooth_case(50), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.01), estimate = "none")
+  expect_snapshot({
+    fit
+    summary(fit)
+  })
+})
+
+test_that("every picture can be drawn", {
+  withr::local_seed(12)
+  d <- smooth_case(40)
+  file <- withr::local_tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  for (fit in list(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"), gp(z ~ w, d, ~ a + b, given(), estimate = "none"),
+                   gp(z ~ 1, d, ~ a, given(), estimate = "none"))) {
+    expect_invisible(plot(fit, n = 30))
+  }
+  plot(gp_variogram(d[c("a", "b")], d$z))
+  grDevices::dev.off()
+  expect_gt(file.size(file), 1000)
+})
+
+test_that("the search says where it is, when asked to", {
+  withr::local_seed(15)
+  d <- smooth_case(30)
+  expect_output(gp(z ~ 1, d, ~ a + b, control = gp_control(progress = TRUE)), "log-likelihood .* at  matern.variance = ")
+})
+
+test_that("equal parts of a sum start apart, and given values stay", {
+  withr::local_seed(13)
+  u <- matrix(runif(40))
+  model <- kernops:::covariance_model(matern(range = 0.5) + matern(5/2) + matern(5/2) + nugget(), 1)
+  starts <- kernops:::starting_values(kernops:::with_bounds(model, u, rnorm(40)), u, rnorm(40))
+  expect_true(all(starts[, 2] == 0.5))
+  expect_true(all(starts[, 4] > 2 * starts[, 6]))
+})
+
+test_that("a period is found", {
+  withr::local_seed(14)
+  u <- seq(0, 10, length.out = 120)
+  z <- sin(2 * pi * u / 1.7) + rnorm(120, sd = 0.1)
+  fit <- gp(z ~ 1, coords = ~ u, covariance = periodic() + nugget())
+  expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
+})
