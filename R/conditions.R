@@ -18,6 +18,11 @@ check_choice <- function(x, name, choices, call = caller_env()) {
   stop_kernops("input", "{.arg {name}} must be one of {.or {.val {choices}}}, not {.val {x}}.", call = call)
 }
 
+check_flag <- function(x, name, call = caller_env()) {
+  if (is.logical(x) && length(x) == 1 && !is.na(x)) return(x)
+  stop_kernops("input", "{.arg {name}} must be TRUE or FALSE, not {.val {x}}.", call = call)
+}
+
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
 stop_formula <- function(message, position, unknown, text) {
   abort(c(message, if (position >= 0) caret(text, position), suggestion(unknown)),

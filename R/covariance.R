@@ -29,7 +29,8 @@
 #' @param variance,range,shape,period the parameters, positive numbers in the units of the data. `NULL` leaves the value
 #'   to [gp()]; with a number the search starts there. A range for each coordinate (a vector, or
 #'   `ard = TRUE`) gives each its own scale (automatic relevance determination).
-#' @param nu smoothness of the Matern covariance: 1/2, 3/2 or 5/2.
+#' @param nu smoothness of the Matern covariance, above 0; 1/2, 3/2 and 5/2 are much faster than others, which need Bessel
+#'   functions.
 #' @param center a fixed point, one number or one for each coordinate.
 #' @param ... for all but `linear`, `constant` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;
@@ -77,12 +78,14 @@ exponential <- function(variance = NULL, range = NULL, ...) {
 #' @export
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
-  if (!is.numeric(nu) || length(nu) != 1 || !format(nu) %in% names(known)) {
-    stop_kernops("input", c("{.arg nu} must be 1/2, 3/2 or 5/2, not {.val {nu}}.",
+  if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
+    stop_kernops("input", c("{.arg nu} must be a number above 0, of at most 50, not {.val {nu}}.",
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
-  scaled <- paste0("Sqrt(", format(2 * nu), " * {q})")
-  formula <- gsub("{d}", scaled, paste("variance *", known[[format(nu)]]), fixed = TRUE)
+  digits <- format(nu, digits = 15)
+  correlation <- if (digits %in% names(known)) known[[digits]] else paste0("Matern(", digits, ", Sqrt({q}))")
+  scaled <- paste0("Sqrt(", format(2 * nu, digits = 15), " * {q})")
+  formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)
   stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)))
 }
 

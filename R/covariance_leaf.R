@@ -58,10 +58,6 @@ check_positive <- function(x, name, call = caller_env()) {
   if (!all(x > 0)) stop_kernops("input", "{.arg {name}} must be positive, not {.val {x}}.", call = call)
 }
 
-check_flag <- function(x, name, call = caller_env()) {
-  if (!isTRUE(x) && !isFALSE(x)) stop_kernops("input", "{.arg {name}} must be TRUE or FALSE.", call = call)
-}
-
 check_subset <- function(x, name, choices, call = caller_env()) {
   if (is.null(x) || (is.character(x) && all(x %in% choices))) return(invisible())
   stop_kernops("input", "{.arg {name}} must be among {.val {choices}}, not {.val {setdiff(x, choices)}}.", call = call)

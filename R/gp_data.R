@@ -18,7 +18,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat)
-  check_values(parts, call)
+  check_gp_values(parts, call)
   parts
 }
 
@@ -56,7 +56,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   )
 }
 
-check_values <- function(parts, call) {
+check_gp_values <- function(parts, call) {
   n <- length(parts$y)
   if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
   for (name in c("y", "u", "x")) {

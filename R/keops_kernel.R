@@ -103,7 +103,8 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 # var: the variable that a gradient is for, whose shape the result takes.
-kernel_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator, var = NULL) {
+kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
+                            accumulator = "auto", var = NULL) {
   kernel <- kernel_compile(formula, args)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
@@ -129,7 +130,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
                          if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
-    keep_names(result, input[named_alike], rows)
+    if (about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
 }

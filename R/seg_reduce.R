@@ -189,11 +189,6 @@ check_bits <- function(op, x, call = caller_env()) {
   stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
 }
 
-check_flag <- function(x, name, call = caller_env()) {
-  if (is.logical(x) && length(x) == 1 && !is.na(x)) return(x)
-  stop_kernops("input", "{.arg {name}} must be TRUE or FALSE, not {.val {x}}.", call = call)
-}
-
 check_empty <- function(empty, call) {
   if ((is.numeric(empty) || is.logical(empty)) && length(empty) == 1) return(as.numeric(empty))
   stop_kernops("input", "{.arg empty} must be one number, not {.val {empty}}.", call = call)

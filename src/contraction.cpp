@@ -25,14 +25,14 @@ bool entrywise(const OpRow& op) {
 
 class Tiler {
  public:
-  Tiler(const Plan& plan, bool long_vectors) : long_vectors_(long_vectors) {
+  Tiler(const Plan& plan, bool long_vectors, bool expands) : long_vectors_(long_vectors), expands_(expands) {
     static_cast<Plan&>(plan_) = plan;
   }
 
   TiledPlan make() {
     own_slots();
     take_out_factor();
-    plan_.expansion = expand(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
+    if (expands_) plan_.expansion = expand(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
     used_.assign(plan_.slots.size(), false);
     used_[0] = true;
     if (long_vectors_) find_spread();
@@ -190,7 +190,7 @@ class Tiler {
     }
   }
 
-  const bool long_vectors_;
+  const bool long_vectors_, expands_;
   TiledPlan plan_;
   std::vector<bool> used_;  // by the pair steps that are left
   std::set<int> computed_;  // by them
@@ -198,6 +198,8 @@ class Tiler {
 
 }  // namespace
 
-TiledPlan tile(const Plan& plan, bool long_vectors) { return Tiler(plan, long_vectors).make(); }
+TiledPlan tile(const Plan& plan, bool long_vectors, bool expands) {
+  return Tiler(plan, long_vectors, expands).make();
+}
 
 }  // namespace kernops

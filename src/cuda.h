@@ -26,7 +26,8 @@ struct Shape {
   int rows_per_thread, threads, lanes;
   bool some = false;  // not all pairs, but those of ranges
 };
-TiledPlan tiled(const Plan& plan);
+constexpr Count few_rows = 128;  // up to which places are kept short
+TiledPlan tiled(const Plan& plan, Count rows);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 

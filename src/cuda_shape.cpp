@@ -29,8 +29,8 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (grouped(plan) && plan.expansion.exponent) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
-  if (rows > 128 && rows < Count(most) * 32 * multiprocessors) most = 1;
-  int threads = rows <= 128 && most == 2                                  ? 64
+  if (rows > few_rows && rows < Count(most) * 32 * multiprocessors) most = 1;
+  int threads = rows <= few_rows && most == 2                             ? 64
                 : settings.single && rows >= Count(256) * multiprocessors ? 256
                                                                           : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
@@ -41,11 +41,14 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 }  // namespace
 
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
-// earlier.
-TiledPlan tiled(const Plan& plan) {
+// earlier. Few rows take less time than filling the places of their lanes, so these are kept short.
+TiledPlan tiled(const Plan& plan, Count rows) {
+  const bool expands = rows > few_rows;
   const int needed = words(plan, plan.entries[int(Place::row)]);
-  const TiledPlan shared = tile(plan, needed > 40);
-  return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
+  const TiledPlan shared = tile(plan, needed > 40, expands);
+  TiledPlan chosen = needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false, expands);
+  if (!expands) chosen.id = -1 - plan.id;
+  return chosen;
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once

@@ -202,7 +202,8 @@ struct TiledPlan : Plan {
   std::array<int, 3> kept{};
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
 };
-TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for them
+// Whether to look for long vectors, and to expand squared distances (expansion.cpp).
+TiledPlan tile(const Plan& plan, bool long_vectors, bool expands = true);
 
 // Adds what an expansion takes; none of vectors shorter than that, or, where x - y is shared with other steps, of those.
 Expansion expand(Plan& plan, bool shares_differences, int shortest);

@@ -16,6 +16,10 @@ oracle_covariance <- list(
     h <- sqrt(5) * sqrt(sum((p - q)^2)) / 0.4
     2 * (1 + h + h^2 / 3) * exp(-h)
   }),
+  matern_general = pairs_apply(\(p, q) {
+    h <- sqrt(2 * 1.2) * sqrt(sum((p - q)^2)) / 0.4
+    if (h == 0) 2 else 2 * 2^(1 - 1.2) / gamma(1.2) * h^1.2 * besselK(h, 1.2)
+  }),
   rational_quadratic = pairs_apply(\(p, q) 2 * (1 + sum((p - q)^2) / (2 * 0.7 * 0.4^2))^-0.7),
   periodic = pairs_apply(\(p, q) 2 * exp(-2 * sum(sin(pi * (p - q) / 0.9)^2) / 0.4^2)),
   spherical = pairs_apply(\(p, q) {
@@ -31,7 +35,8 @@ oracle_covariance <- list(
 )
 oracle_objects <- function() list(
   exponential = exponential(2, 0.4), squared_exponential = squared_exponential(2, 0.4), matern32 = matern(3/2, 2, 0.4),
-  matern52 = matern(5/2, 2, 0.4), rational_quadratic = rational_quadratic(2, 0.4, 0.7),
+  matern52 = matern(5/2, 2, 0.4), matern_general = matern(1.2, 2, 0.4),
+  rational_quadratic = rational_quadratic(2, 0.4, 0.7),
   periodic = periodic(2, 0.4, 0.9),
   spherical = spherical(2, 0.4), wendland = wendland(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
 )

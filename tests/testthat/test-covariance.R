@@ -78,7 +78,7 @@ test_that("covariances print", {
 })
 
 test_mistakes("kernops_input_error", alist(
-  `nu that is not offered` = matern(1),
+  `nu that is not positive` = matern(0),
   `negative variance` = matern(variance = -1),
   `range in words` = exponential(range = "far"),
   `fixed without a value` = exponential(fixed = "range"),

@@ -197,9 +197,9 @@ test_that("k-means by argmin, nearest neighbours and spectra agree with those wh
   leading <- RSpectra::eigs_sym(\(v, K) drop(K %*% v), k = 5, n = 300, args = K)
   expect_equal(leading$values, eigen(as.matrix(K))$values[1:5], tolerance = 1e-10)
   skip_if_not_installed("FNN")
-  among <- matrix(runif(6e4), 2e4)
-  expect_identical(argKmin(sqdist(Vi(among[1:1000, ]), Vj(among)), 10, "j"),
-                   matrix(FNN::knnx.index(among, among[1:1000, ], 10), 1000))
+  among <- matrix(runif(3e5), 1e5)
+  expect_identical(argKmin(sqdist(Vi(among[1:10000, ]), Vj(among)), 10, "j"),
+                   matrix(FNN::knnx.index(among, among[1:10000, ], 10), 10000))
 })
 
 test_that("a tensor is shown with its shape, formula and size", {
