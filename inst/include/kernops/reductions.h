@@ -188,12 +188,12 @@ struct Variance {
     const V d = x - s.v[0];
     s.v[1] += V(1);
     s.v[2] += d;
-    s.v[3] += d * d;
+    s.v[3] = fma(d, d, s.v[3]);  // said, not left to the compiler, so that all copies of this code round alike
   }
   template <class S, class V> static KERNOPS_FN void join(S& s, V n, V shift, V above, V squares) {
     const V total = s.v[4] + n, share = n / total, d = (shift - s.v[5]) + (above - s.v[6]);
     const auto fresh = s.v[4] == V(0), nothing = n == V(0);
-    const V both = s.v[7] + (squares + d * d * (s.v[4] * share)), moved = s.v[6] + d * share;
+    const V both = s.v[7] + fma(d * d, s.v[4] * share, squares), moved = fma(d, share, s.v[6]);
     s.v[4] = total;
     s.v[5] = select(fresh, shift, s.v[5]);
     s.v[6] = select(nothing, s.v[6], select(fresh, above, moved));
@@ -202,7 +202,7 @@ struct Variance {
   template <class S> static KERNOPS_FN void settle(S& s) {
     const auto n = s.v[1], above = s.v[2] / n;
     decltype(s.v[2] * above) zero = 0;
-    join(s, n, s.v[0], above, max(s.v[3] - s.v[2] * above, zero));
+    join(s, n, s.v[0], above, max(fma(-s.v[2], above, s.v[3]), zero));
     s.v[0] = s.v[1] = s.v[2] = s.v[3] = 0;
   }
   template <class S> static KERNOPS_FN void merge(S& s, S o) {

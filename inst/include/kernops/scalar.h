@@ -13,12 +13,15 @@ inline namespace KERNOPS_ISA {
 #define KERNOPS_MATH2(name)                                               \
   KERNOPS_FN float name(float x, float y) { return ::name##f(x, y); }     \
   KERNOPS_FN double name(double x, double y) { return ::name(x, y); }
+KERNOPS_FN float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
+KERNOPS_FN double fma(double x, double y, double z) { return ::fma(x, y, z); }
 KERNOPS_FN float abs(float x) { return ::fabsf(x); }
 KERNOPS_FN double abs(double x) { return ::fabs(x); }
 #else
 #define KERNOPS_MATH(name) using std::name;
 #define KERNOPS_MATH2(name) using std::name;
 using std::abs;
+using std::fma;
 #endif
 
 #ifdef __CUDACC__
