@@ -52,7 +52,8 @@
 #' x <- matrix(runif(200), 100)
 #' b <- sin(6 * x[, 1])
 #' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01)
-#' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01, precond = "pivoted_cholesky", rank = 20)
+#' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01,
+#'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
                          precond = c("none", "jacobi", "pivoted_cholesky", "nystrom"), rank = 100,

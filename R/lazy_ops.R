@@ -8,7 +8,7 @@
 #'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
-#' @param x,y,f,g,a,b [LazyTensor]s or numbers.
+#' @param x,y,f,a,b [LazyTensor]s or numbers.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
 #' @param m the entry, from 1.
 #' @param n how many entries the result has.

@@ -54,6 +54,12 @@
 #' op(list(x, y, b))
 #' @name LazyTensor
 #' @aliases LazyTensor-class ComplexLazyTensor-class
+#'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
+#'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
+#'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
+#'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
+#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method [,LazyTensor-method diag,LazyTensor-method
+#'   dim,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
 #' @exportClass LazyTensor
 #' @exportClass ComplexLazyTensor
 NULL
