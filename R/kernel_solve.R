@@ -1,8 +1,8 @@
 #' Solve a kernel linear system
 #'
 #' Finds `a` with \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`, by iterations
-#' that are one call of `op` each: K is never stored. Where `op` runs on a GPU, so does all of it, on the first one of `op`:
-#' data and vectors are moved there once, and only scalar products of columns come back.
+#' that are one call of `op` each: K is never stored. Where `op` runs on a GPU, so does all of it, on the first one of
+#' `op`: data and vectors are moved there once, and only scalar products of columns come back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric: the same points on both
 #'   axes. It acts on each column of `b_name` alone, as products of a kernel of size 1 with `b_name` do.
