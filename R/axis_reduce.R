@@ -7,8 +7,8 @@
 #' @param dims the dimensions to reduce, by number, in any order; default: all. A vector has one.
 #' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
 #'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice,
-#'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers, `"bit_and"`,
-#'   `"bit_or"`, `"bit_xor"`.
+#'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers,
+#'   `"bit_and"`, `"bit_or"`, `"bit_xor"`.
 #' @param keepdims whether the reduced dimensions stay, with size 1.
 #' @param na.rm whether `NA` and `NaN` are left out.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
@@ -60,7 +60,10 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   stay <- check_stay(output, on_gpu, x, call)
   plan <- plan_for(x, dims, plan, call)
   run <- function(x, op) {
-    if (on_gpu) return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), check_device(NULL)[[1]]))
+    if (on_gpu) {
+      device <- check_device(NULL)[[1]]
+      return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), device))
+    }
     if (is_gpu_matrix(x)) x <- as.matrix(x)
     axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
   }

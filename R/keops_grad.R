@@ -10,8 +10,8 @@
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 0.
 #'
-#' @return An operator as of [keops_kernel()]. Its result has the shape of `var`: n x size for a variable indexed by i or
-#'   j, 1 x size for a parameter. The name of the new argument is `eta`, or `eta2`, `eta3`, ... where that is taken.
+#' @return An operator as of [keops_kernel()]. Its result has the shape of `var`: n x size for a variable indexed by i
+#'   or j, 1 x size for a parameter. The name of the new argument is `eta`, or `eta2`, `eta3`, ... where that is taken.
 #'
 #' @section Errors: class `kernops_input_error` where `var` is not a variable of `op`.
 #'
@@ -44,6 +44,7 @@ check_operator <- function(op, call = caller_env()) {
 variable_name <- function(var, names, call = caller_env()) {
   if (is.character(var) && length(var) == 1 && var %in% names) return(var)
   if (is.numeric(var) && length(var) == 1 && var %in% (seq_along(names) - 1)) return(names[[var + 1]])
-  stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 0 to {length(names) - 1}.",
+  last <- length(names) - 1
+  stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 0 to {last}.",
                           x = "It is {.val {var}}."), call = call)
 }

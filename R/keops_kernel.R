@@ -41,18 +41,19 @@
 #'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
 #'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
 #' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp` and
-#'   `SumSoftMaxWeight`) as doubles, each of them, so that a sum is exact to the last bits of its float32 terms, at up to
-#'   twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`: `"block_sum"`
-#'   in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all schemes are
-#'   alike but for the cost. The terms themselves are float32: more digits than they have take `precision = "float64"`.
+#'   `SumSoftMaxWeight`) as doubles, each of them, so that a sum is exact to the last bits of its float32 terms, at up
+#'   to twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`:
+#'   `"block_sum"` in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all
+#'   schemes are alike but for the cost. The terms themselves are float32: more digits than they have take
+#'   `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
 #'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
 #'     Integers and logicals are taken as doubles. Any of them may be a [gpu_matrix()], which takes the
 #'     computation to the GPU.
-#'   * An input may be an array of 3 dimensions, n x size x B: a computation for each of B batches. Matrices, vectors and
-#'     arrays with B = 1 serve all batches; a parameter of its own for each is a 1 x size x B array. The result
+#'   * An input may be an array of 3 dimensions, n x size x B: a computation for each of B batches. Matrices, vectors
+#'     and arrays with B = 1 serve all batches; a parameter of its own for each is a 1 x size x B array. The result
 #'     is then an array, n x size x B. A gradient has the shape of its variable: one that serves all batches
 #'     receives the sum over them.
 #'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
@@ -65,7 +66,8 @@
 #' @section Errors:
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
 #' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
-#' that fails, the class is `kernops_memory_error`, and all data are as they were. All of them have class `kernops_error`.
+#' that fails, the class is `kernops_memory_error`, and all data are as they were. All of them have class
+#' `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with

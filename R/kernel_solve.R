@@ -1,8 +1,8 @@
 #' Solve a kernel linear system
 #'
 #' Finds `a` with \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`, by iterations
-#' that are one call of `op` each: K is never stored. Where `op` runs on a GPU, so does all of it, on the first one of `op`:
-#' data and vectors are moved there once, and only scalar products of columns come back.
+#' that are one call of `op` each: K is never stored. Where `op` runs on a GPU, so does all of it, on the first one of
+#' `op`: data and vectors are moved there once, and only scalar products of columns come back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric: the same points on both
 #'   axes. It acts on each column of `b_name` alone, as products of a kernel of size 1 with `b_name` do.
@@ -52,7 +52,8 @@
 #' x <- matrix(runif(200), 100)
 #' b <- sin(6 * x[, 1])
 #' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01)
-#' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01, precond = "pivoted_cholesky", rank = 20)
+#' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01,
+#'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
                          precond = c("none", "jacobi", "pivoted_cholesky", "nystrom"), rank = 100,

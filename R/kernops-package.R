@@ -3,10 +3,11 @@
 #' Write a formula of points \eqn{x_i}, \eqn{y_j} and parameters, get an R function that reduces it over all pairs in
 #' memory that grows with the data only, and its exact gradient.
 #'
-#' Groups, runs and rows of sparse matrices are reduced by [seg_reduce()].
-#'
-#' Start with [keops_kernel()]; [keops_grad()] differentiates, [kernel_solve()] solves kernel linear systems, and
+#' Start with [keops_kernel()], or with [symbolic matrices][LazyTensor], which write formulas by R's own arithmetic.
+#' [keops_grad()] differentiates, [kernel_solve()] solves kernel linear systems, [gp()] fits Gaussian processes, and
 #' [keops_ops()] lists the operations of the formula language.
+#'
+#' Groups, runs and rows of sparse matrices are reduced by [seg_reduce()], dimensions of arrays by [axis_reduce()].
 #'
 #' @section Options:
 #' \describe{

@@ -33,9 +33,9 @@ setMethod("-", signature("LazyTensor", "missing"),
 setMethod("!", "LazyTensor", function(x) combined("Not(%s)", list(x)))
 
 functions <- c(abs = "Abs", sign = "Sign", sqrt = "Sqrt", ceiling = "Ceil", floor = "Floor", trunc = "Trunc",
-               exp = "Exp", expm1 = "Expm1", log1p = "Log1p", log2 = "Log2", log10 = "Log10", cos = "Cos", cosh = "Cosh",
-               sin = "Sin", sinh = "Sinh", tan = "Tan", tanh = "Tanh", acos = "Acos", asin = "Asin", atan = "Atan",
-               gamma = "Gamma", lgamma = "Lgamma", digamma = "Digamma")
+               exp = "Exp", expm1 = "Expm1", log1p = "Log1p", log2 = "Log2", log10 = "Log10", cos = "Cos",
+               cosh = "Cosh", sin = "Sin", sinh = "Sinh", tan = "Tan", tanh = "Tanh", acos = "Acos", asin = "Asin",
+               atan = "Atan", gamma = "Gamma", lgamma = "Lgamma", digamma = "Digamma")
 
 setMethod("Math", "LazyTensor", function(x) {
   if (.Generic == "trigamma") return(combined("Polygamma(%s, 1)", list(x)))

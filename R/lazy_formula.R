@@ -30,7 +30,8 @@ as_lazy <- function(x, call = caller_env()) {
   if (is_lazy(x)) return(x)
   if (is.data.frame(x) || length(dim(x)) > 0) {
     stop_kernops("input", c("A matrix meets a {.cls LazyTensor}.",
-                            i = "Say what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters, {.code Pm(x)}."),
+                            i = paste("Say what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters,",
+                                      "{.code Pm(x)}.")),
                  call = call)
   }
   variable(as.vector(check_numbers(x, call)), "p", "p")

@@ -1,19 +1,20 @@
 #' Operations on symbolic matrices
 #'
-#' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices, numbers and, where the operation takes
-#' integers or lists of them, to those. The others are short names of the most common ones; what R itself has, such as
-#' `exp()` or `x + y`, is written as in R (see [LazyTensor]).
+#' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices, numbers and, where the operation
+#' takes integers or lists of them, to those. The others are short names of the most common ones; what R itself has,
+#' such as `exp()` or `x + y`, is written as in R (see [LazyTensor]).
 #'
 #' Entries are counted from 1 here, as everywhere in R; inside formula strings they are counted from 0, as in 'KeOps'.
 #'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
-#' @param x,y,f,g,a,b [LazyTensor]s or numbers.
+#' @param x,y,f,a,b [LazyTensor]s or numbers.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
 #' @param m the entry, from 1.
 #' @param n how many entries the result has.
 #' @param d how many entries are taken.
-#' @param dim_x,dim_y the shapes of x and y as tensors; the last dimension is the one whose entries are next to each other.
+#' @param dim_x,dim_y the shapes of x and y as tensors; the last dimension is the one whose entries are next to each
+#'   other.
 #' @param sum_x,sum_y the dimensions summed over, from 1, in the same order.
 #' @param perm where each dimension of the product goes, from 1.
 #' @param order the order of the splines.

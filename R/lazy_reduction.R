@@ -1,8 +1,8 @@
 #' Reductions of symbolic matrices
 #'
 #' `lazy_reduce()` does any reduction of [keops_kernel()] to a symbolic matrix over `index`, the axis summed over: `"j"`
-#' gives one row for each i, `"i"` one for each j. The others are short names. `sum()`, `prod()`, `min()`, `max()`, `any()`,
-#' `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
+#' gives one row for each i, `"i"` one for each j. The others are short names. `sum()`, `prod()`, `min()`, `max()`,
+#' `any()`, `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
 #'
 #' @param x a [LazyTensor].
 #' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas.
@@ -11,8 +11,8 @@
 #' @param weight a [LazyTensor] that weights the terms.
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
-#' @return A matrix with one row per point of the other axis (complex for complex tensors); positions are integers from 1.
-#'   Where the variables have no data yet, an operator as of [keops_kernel()].
+#' @return A matrix with one row per point of the other axis (complex for complex tensors); positions are
+#'   integers from 1. Where the variables have no data yet, an operator as of [keops_kernel()].
 #'
 #' @examples
 #' x <- Vi(matrix(runif(20), 10))

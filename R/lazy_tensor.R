@@ -7,8 +7,8 @@
 #' Symbolic matrices
 #'
 #' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`
-#' that is never stored: arithmetic on it writes a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes it
-#' as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` those that index columns, `Pm(p)`
+#' that is never stored: arithmetic on it writes a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes
+#' it as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` those that index columns, `Pm(p)`
 #' parameters.
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& | !`, the functions of R's groups Math (`exp()`, `abs()`,
@@ -24,8 +24,8 @@
 #'   are part of the formula.
 #'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
-#'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which they
-#'   appear.
+#'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which
+#'   they appear.
 #'
 #' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
 #'   `Pm`, a vector. Complex numbers make a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of
@@ -54,6 +54,12 @@
 #' op(list(x, y, b))
 #' @name LazyTensor
 #' @aliases LazyTensor-class ComplexLazyTensor-class
+#'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
+#'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
+#'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
+#'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
+#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method [,LazyTensor-method diag,LazyTensor-method
+#'   dim,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
 #' @exportClass LazyTensor
 #' @exportClass ComplexLazyTensor
 NULL

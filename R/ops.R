@@ -12,9 +12,9 @@ keops_ops <- function() ops_table()
 
 #' The reductions of the formula language
 #'
-#' @return A data frame with one row per reduction: `name` (in a formula `<name>_Reduction`), `arguments` (`f` is what is
-#'   reduced, of size `F`; `w` weights, of size `W`; `p` an integer number), the `size` of the result, its `meaning`, and
-#'   its `gradient` for each vector argument, where `g` is the incoming gradient.
+#' @return A data frame with one row per reduction: `name` (in a formula `<name>_Reduction`), `arguments` (`f` is what
+#'   is reduced, of size `F`; `w` weights, of size `W`; `p` an integer number), the `size` of the result, its `meaning`,
+#'   and its `gradient` for each vector argument, where `g` is the incoming gradient.
 #' @seealso [keops_kernel()] for what they do, [lazy_reduction] for their use with symbolic matrices.
 #' @examples
 #' keops_reductions()[, c("name", "arguments", "meaning")]

@@ -53,7 +53,8 @@
 #' ranges <- from_matrix(clusters$ranges, clusters$ranges, near)
 #' ranges
 #'
-#' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y) / s), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"))
+#' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y) / s), 1)",
+#'                    c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"))
 #' input <- list(s = 2 * sigma^2, x = sorted$x, y = sorted$x)
 #' sparse <- op(input, ranges = ranges)
 #' max(abs(sparse - op(input)) / op(input))

@@ -12,6 +12,8 @@
 #' @section Errors: as of [seg_reduce()]. `seg_softmax()` does not take `sources`, by which a value could be in several
 #'   segments.
 #'
+#' @seealso [softmax()] and [logsumexp()] for dimensions of an array.
+#'
 #' @examples
 #' seg_softmax(c(1, 2, 3, 1000, 1001), lengths = c(3, 2))
 #' seg_logsumexp(c(1, 2, 3, 1000, 1001), lengths = c(3, 2))

@@ -63,8 +63,9 @@ spmv_plan <- function(A) {
     column <- check_columns(A$columns) + 1
   } else {
     stop_kernops("input",
-                 c("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, or a list with {.code offsets} and {.code columns}.",
-                            x = "It is {.obj_type_friendly {A}}."))
+                 c(paste("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, or a list with {.code offsets} and",
+                         "{.code columns}."),
+                   x = "It is {.obj_type_friendly {A}}."))
   }
   exact <- !is.list(A)
   structure(list(rows = rows, column = column, exact = exact,

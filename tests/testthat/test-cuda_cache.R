@@ -144,7 +144,7 @@ test_that("what the README writes is in the catalogue, with its gradient", {
   for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
 })
 
-# The shape limits of src/cuda.cpp are where an H200 is fastest, not where spills begin: this spills 8 bytes.
+# The shape limits of src/cuda_shape.cpp are where an H200 is fastest, not where spills begin: this spills 8 bytes.
 spilling <- list(float32 = "ArgKMin_Reduction(SqDist(x, y), 10, 1)", float64 = character())
 
 # Each formula in three dimensions, both precisions, in the shape that asks most of the registers.
