@@ -141,14 +141,6 @@ cpu_isas <- function() {
     .Call(`_kernops_cpu_isas`)
 }
 
-ops_table <- function() {
-    .Call(`_kernops_ops_table`)
-}
-
-reductions_table <- function() {
-    .Call(`_kernops_reductions_table`)
-}
-
 is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
 }
@@ -191,6 +183,14 @@ gpu_combine <- function(x, C) {
 
 lanczos_quadrature <- function(diagonal, below) {
     .Call(`_kernops_lanczos_quadrature`, diagonal, below)
+}
+
+ops_table <- function() {
+    .Call(`_kernops_ops_table`)
+}
+
+reductions_table <- function() {
+    .Call(`_kernops_reductions_table`)
 }
 
 seg_from_offsets <- function(offsets, sources, values) {

@@ -457,26 +457,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// ops_table
-Rcpp::DataFrame ops_table();
-RcppExport SEXP _kernops_ops_table() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(ops_table());
-    return rcpp_result_gen;
-END_RCPP
-}
-// reductions_table
-Rcpp::DataFrame reductions_table();
-RcppExport SEXP _kernops_reductions_table() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(reductions_table());
-    return rcpp_result_gen;
-END_RCPP
-}
 // is_null_pointer
 bool is_null_pointer(SEXP pointer);
 RcppExport SEXP _kernops_is_null_pointer(SEXP pointerSEXP) {
@@ -601,6 +581,26 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type below(belowSEXP);
     rcpp_result_gen = Rcpp::wrap(lanczos_quadrature(diagonal, below));
+    return rcpp_result_gen;
+END_RCPP
+}
+// ops_table
+Rcpp::DataFrame ops_table();
+RcppExport SEXP _kernops_ops_table() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(ops_table());
+    return rcpp_result_gen;
+END_RCPP
+}
+// reductions_table
+Rcpp::DataFrame reductions_table();
+RcppExport SEXP _kernops_reductions_table() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(reductions_table());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -780,8 +780,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
-    {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
-    {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
@@ -793,6 +791,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
     {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
+    {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
+    {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},

@@ -1,0 +1,25 @@
+// The functions behind the BUILT rows of ops.def: operations made of others.
+#pragma once
+#include "formula.h"
+
+namespace kernops {
+namespace built {
+
+using Trees = std::vector<Tree>;
+using Integers = std::vector<int>;
+using Lists = std::vector<Integers>;
+
+Tree tensor_dot(Graph& graph, const Trees& args, const Lists& lists);  // tensors.cpp
+Tree kron(Graph& graph, const Trees& args, const Lists& lists);
+Tree soft_dtw(Graph& graph, const Trees& args, const Lists& lists);     // soft_dtw.cpp
+Tree grad_matrix(Graph& graph, const Trees& args, const Lists& lists);  // derivatives.cpp
+Tree diff(Graph& graph, const Trees& args, const Lists& lists);
+Tree divergence(Graph& graph, const Trees& args, const Lists& lists);
+Tree laplacian(Graph& graph, const Trees& args, const Lists& lists);
+
+[[noreturn]] void fail(const std::string& message);  // built.cpp
+Tree op(Graph& graph, const char* name, const Trees& args, const Integers& ints = {});
+Tree concat(Graph& graph, const Trees& parts);
+
+}  // namespace built
+}  // namespace kernops

@@ -1,0 +1,125 @@
+// R's data, checked against the variables of a formula.
+#include "kernel_call.h"
+
+namespace kernops {
+
+const char* category(unsigned axes) { return axes == axis_i ? "Vi" : axes == axis_j ? "Vj" : "Pm"; }
+
+namespace {
+
+std::string count(Count n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+[[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
+  throw InputError("dim", "`" + v.name + "` must have " +
+                              (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) +
+                              " (points are " + (rows ? "columns" : "rows") + "), not " +
+                              std::to_string(got));
+}
+
+// Points are the rows or the columns of a matrix. A parameter may have any shape.
+Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
+  if (v.axes == none) {
+    if (nrow * ncol != v.size)
+      throw InputError("dim", "the parameter `" + v.name + "` must have " +
+                                  count(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
+    input.column.entry = 1;
+    return input;
+  }
+  if ((points_are_columns ? nrow : ncol) != v.size)
+    wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
+  input.points = points_are_columns ? ncol : nrow;
+  input.column.entry = points_are_columns ? 1 : nrow;
+  input.column.item = points_are_columns ? nrow : 1;
+  return input;
+}
+
+Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
+  const cuda::Matrix& matrix = gpu_matrix(x);
+  const Home home = matrix.single ? Home::device_float : Home::device_double;
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
+                   matrix.columns, points_are_columns);
+}
+
+Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
+  if (is_gpu_matrix(x)) return read_gpu_matrix(v, x, points_are_columns);
+  const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
+  if (!numeric)
+    throw InputError("input",
+                     "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
+  const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
+  const int dims = Rf_length(dim);
+  if (dims != 0 && dims != 2 && dims != 3)
+    throw InputError("dim", "`" + v.name +
+                                "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
+                                "not of " +
+                                std::to_string(dims));
+  Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
+  input.column.data = input.values.begin();
+  const Count length = Rf_xlength(x);
+  const Count nrow = dims ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
+  const Count ncol = dims ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  if (dims == 3) {
+    input.batched = true;
+    input.batches = INTEGER(dim)[2];
+    input.column.batch = input.batches == 1 ? 0 : nrow * ncol;
+  }
+  return as_points(v, input, nrow, ncol, points_are_columns);
+}
+
+// Arrays of one batch serve all the batches of the others.
+Count common_batches(const Program& program, const std::vector<Input>& inputs) {
+  int first = -1;
+  for (int n = 0; n < int(inputs.size()); ++n) {
+    if (inputs[n].batches == 1) continue;
+    if (first < 0) first = n;
+    if (inputs[n].batches != inputs[first].batches)
+      throw InputError("dim", "all variables must have the same number of batches, or one: `" +
+                                  program.variables[first].name + "` has " +
+                                  std::to_string(inputs[first].batches) + ", `" + program.variables[n].name +
+                                  "` has " + std::to_string(inputs[n].batches));
+  }
+  return first < 0 ? 1 : inputs[first].batches;
+}
+
+// All variables of an axis must have the same number of points; an axis without variables has one.
+Count common_points(const Program& program, const std::vector<Input>& inputs, unsigned axes) {
+  int first = -1;
+  for (int n = 0; n < int(inputs.size()); ++n) {
+    if (program.variables[n].axes != axes) continue;
+    if (first < 0)
+      first = n;
+    else if (inputs[n].points != inputs[first].points)
+      throw InputError(
+          "dim", std::string("all ") + category(axes) + " variables must have the same number of points: `" +
+                     program.variables[first].name + "` has " + std::to_string(inputs[first].points) + ", `" +
+                     program.variables[n].name + "` has " + std::to_string(inputs[n].points));
+  }
+  return first < 0 ? 1 : inputs[first].points;
+}
+
+}  // namespace
+
+Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
+           bool points_are_columns) {
+  const Program& program = kernel.program;
+  const Reduction& result = program.graph.reductions[program.result];
+  for (size_t n = 0; n < program.variables.size(); ++n) {
+    inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
+    data.variables.push_back(inputs.back().column);
+    batched = batched || inputs.back().batched;
+  }
+  data.m = common_points(program, inputs, axis_i);
+  data.n = common_points(program, inputs, axis_j);
+  batches = common_batches(program, inputs);
+  const Count size = result.size;
+  points = result.axes() == none ? 1 : data.length(result.axes());
+  nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
+  entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+  if (ranges.isNull()) return;
+  some = std::make_unique<Ranges>(Rcpp::List(ranges), data.m, data.n);
+  data.ranges[0] = &some->by_i, data.ranges[1] = &some->by_j;
+}
+
+}  // namespace kernops

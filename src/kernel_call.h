@@ -1,0 +1,41 @@
+// What R hands over for one computation.
+#pragma once
+#include <memory>
+
+#include "gpu_matrix.h"
+#include "ranges.h"
+
+namespace kernops {
+
+const char* category(unsigned axes);  // Vi, Vj or Pm
+
+// An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Keeps alive
+// what it converted.
+struct Input {
+  Rcpp::NumericVector values;
+  Column column;
+  Count points;
+  Count batches = 1;
+  bool batched = false;  // an array of three dimensions
+};
+
+// All that R hands over for one computation, checked, and the shape of its result.
+struct Call {
+  Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
+       bool points_are_columns);
+  Target target(const cuda::Matrix& out) const {
+    return {out.doubles(), entry, row, Home::device_double, out.device};
+  }
+  Target target(Rcpp::NumericVector& out) const {
+    return {out.begin(), entry, row, Home::host, 0, nrow * ncol};
+  }
+
+  std::vector<Input> inputs;
+  Data data;
+  Count batches;
+  bool batched = false;  // by an array, be it of a single batch
+  std::unique_ptr<Ranges> some;
+  Count points, nrow, ncol, entry, row;
+};
+
+}  // namespace kernops
