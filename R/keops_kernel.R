@@ -17,6 +17,7 @@
 #' | `Sum` | the sum of f, 0 where there is nothing to sum |
 #' | `LogSumExp(f, [w,] axis)` | log of the sum of exp(f) (times w) |
 #' | `SumSoftMaxWeight(f, w, axis)` | the mean of w, weighted by exp(f) |
+#' | `Max_SumShiftExp(f, axis)`, `Max_SumShiftExpWeight(f, w, axis)` | the largest value m of f, then the sum of exp(f - m) (times w) |
 #' | `Min`, `Max` | the extreme value of each entry; NaN wins; `Inf`, `-Inf` where there is nothing |
 #' | `ArgMin`, `ArgMax` | its position, the lowest of equals; `NA` where there is nothing |
 #' | `Min_ArgMin`, `Max_ArgMax` | the values, then the positions |

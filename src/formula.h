@@ -139,7 +139,9 @@ struct ReductionRow {
   bool weighted, counted;  // takes w, takes K
   int (*size_of)(int F, int W, int p);
   std::vector<Expr> gradients;
-  bool exponentiates() const { return engine == "LogSumExp" || engine == "SoftMax"; }
+  bool exponentiates() const {
+    return engine == "LogSumExp" || engine == "SoftMax" || engine == "MaxSumShiftExp";
+  }
 };
 const std::vector<ReductionRow>& reduction_table();
 int find_reduction(const std::string& name, bool weighted);

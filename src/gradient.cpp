@@ -65,7 +65,10 @@ Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g) {
                  {"g", g},
                  {"F", graph.constant(graph[reduction.f].size)},
                  {"p", graph.constant(reduction.k)}};
-  if (reduction.w >= 0) scope["w"] = reduction.w;
+  if (reduction.w >= 0) {
+    scope["w"] = reduction.w;
+    scope["W"] = graph.constant(graph[reduction.w].size);
+  }
 
   Tree incoming[] = {-1, -1};
   for (size_t n = 0; n < row.gradients.size(); ++n)

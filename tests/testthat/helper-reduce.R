@@ -9,6 +9,8 @@ oracle_reductions <- list(
   Sum              = \(v, w, K) colSums(v),
   LogSumExp        = \(v, w, K) log_sum_exp(v, if (is.null(w)) 1 + 0 * v else w),
   SumSoftMaxWeight = \(v, w, K) colSums(exp(drop(v) - max(v)) * w) / sum(exp(v - max(v))),
+  Max_SumShiftExp  = \(v, w, K) c(max(v, -Inf), sum(exp(drop(v) - max(v, -Inf)))),
+  Max_SumShiftExpWeight = \(v, w, K) c(max(v, -Inf), colSums(exp(drop(v) - max(v, -Inf)) * w)),
   Min              = by_entry(\(x) min(x, Inf)),
   Max              = by_entry(\(x) max(x, -Inf)),
   ArgMin           = by_entry(\(x) first_place(x, which.min)),

@@ -30,6 +30,8 @@ differentiable <- list(
   list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x | y)", f = wave, w = \(x, y, s) exp(sum(x * y))),
   list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = wave, w = \(x, y, s) exp(x * y)),
   list("SumSoftMaxWeight", "s | Sin(x + 2 * y)", ", x * y + s", f = wave, w = \(x, y, s) x * y + s),
+  list("Max_SumShiftExp", "s | Sin(x + 2 * y)", f = wave),
+  list("Max_SumShiftExpWeight", "s | Sin(x + 2 * y)", ", x * y + s", f = wave, w = \(x, y, s) x * y + s),
   list("Min", "s * Sin(x + 2 * y)", f = waves),
   list("Max", "s * Sin(x + 2 * y)", f = waves),
   list("Min_ArgMin", "s * Sin(x + 2 * y)", f = waves),

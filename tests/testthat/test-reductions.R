@@ -42,12 +42,14 @@ test_that("Mean, Var, Count, Any, All and Prod are those of the loops", {
   check_against_loops("Prod", f = near_1, formula = "1 + (x - y) / 8")
 })
 
-test_that("LogSumExp and SumSoftMaxWeight are those of the loops", {
+test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp are those of the loops", {
   distance <- \(x, y, p) sum((x - y)^2)
   check_against_loops("LogSumExp", f = distance, formula = "SqDist(x, y)")
   check_against_loops("LogSumExp", ", Exp(x | y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(sum(x * y)))
   check_against_loops("LogSumExp", ", Exp(x + y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(x + y))
   check_against_loops("SumSoftMaxWeight", ", x * y", distance, "SqDist(x, y)", w = \(x, y, p) x * y)
+  check_against_loops("Max_SumShiftExp", f = distance, formula = "SqDist(x, y)")
+  check_against_loops("Max_SumShiftExpWeight", ", x * y", distance, "SqDist(x, y)", w = \(x, y, p) x * y)
 })
 
 test_that("positions are integers from 1", {

@@ -64,7 +64,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
 
 // Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
 // exponential per pair.
-template <class T, int W, bool softmax, class A> struct ShiftedExpRow {
+template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
   T shift;
   State<BlockSum, A, int> mass[1], s[W];
@@ -93,13 +93,13 @@ template <class T, int W, bool softmax, class A> struct ShiftedExpRow {
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u)
       if (u < n) highest = larger(f[u][0], highest);
-    if (!softmax && highest > -lowest()) highest = -lowest();  // so that Inf minus it is Inf
+    if (result == Shifted::log_sum && highest > -lowest()) highest = -lowest();  // so that Inf minus it is Inf
     rescale(highest);
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
-      const T e = softmax && f[u][0] == shift ? T(1) : exp2(f[u][0] - shift);
-      if (softmax) mass[0].v[2] += e;
+      const T e = result != Shifted::log_sum && f[u][0] == shift ? T(1) : exp2(f[u][0] - shift);
+      if (result == Shifted::softmax) mass[0].v[2] += e;
       KERNOPS_UNROLL
       for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
     }
@@ -119,11 +119,15 @@ template <class T, int W, bool softmax, class A> struct ShiftedExpRow {
     for (int k = 0; k < W; ++k) BlockSum::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
-    const double total = BlockSum::finish(mass[0], 0);
+    const double total = BlockSum::finish(mass[0], 0), ln_2 = 0.6931471805599453;
+    constexpr int first = result == Shifted::max_and_sums;
+    if (first) out[0] = shift == lowest() ? -infinity<double>() : double(shift) * ln_2;
     KERNOPS_UNROLL
     for (int k = 0; k < W; ++k) {
       const double sum = BlockSum::finish(s[k], 0);
-      out[k * stride] = softmax ? sum / total : (double(shift) + ::log2(sum)) * 0.6931471805599453;
+      out[(first + k) * stride] = result == Shifted::softmax   ? sum / total
+                                  : result == Shifted::log_sum ? (double(shift) + ::log2(sum)) * ln_2
+                                                               : sum;
     }
   }
 };
@@ -187,8 +191,9 @@ namespace engines {
 template <class T, int F, int W, int K, class A = T> using Sum = EntrywiseRow<T, BlockSum, F, W, A>;
 template <class T, int F, int W, int K, class A = T> using DirectSum = EntrywiseRow<T, kernops::DirectSum, F, W, A>;
 template <class T, int F, int W, int K, class A = T> using KahanSum = EntrywiseRow<T, kernops::KahanSum, F, W, A>;
-template <class T, int F, int W, int K, class A = T> using LogSumExp = ShiftedExpRow<T, W ? W : 1, false, A>;
-template <class T, int F, int W, int K, class A = T> using SoftMax = ShiftedExpRow<T, W, true, A>;
+template <class T, int F, int W, int K, class A = T> using LogSumExp = ShiftedExpRow<T, W ? W : 1, Shifted::log_sum, A>;
+template <class T, int F, int W, int K, class A = T> using SoftMax = ShiftedExpRow<T, W, Shifted::softmax, A>;
+template <class T, int F, int W, int K, class A = T> using MaxSumShiftExp = ShiftedExpRow<T, W ? W : 1, Shifted::max_and_sums, A>;
 template <class T, int F, int W, int K, class A = T> using Min = EntrywiseRow<T, Extreme<1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using Max = EntrywiseRow<T, Extreme<-1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using ArgMin = EntrywiseRow<T, ExtremeAt<1, 1, 1>, F, 0, T>;

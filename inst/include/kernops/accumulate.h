@@ -97,7 +97,7 @@ template <class T, class R, class A = T> struct Entrywise {
 };
 
 // max f, the sum of exp(f - max f), and for each entry of w the sum of exp(f - max f) * w.
-template <class T, bool softmax, class A = T> struct ShiftedExp {
+template <class T, Shifted result, class A = T> struct ShiftedExp {
   using V = Pack<T>;
   using Sums = Entrywise<T, BlockSum, A>;
   using Sum = typename Sums::Sum;
@@ -186,9 +186,13 @@ template <class T, bool softmax, class A = T> struct ShiftedExp {
   static void finish(const Job& job, const char* partial, bool, double* out) {
     const Partial& all = *reinterpret_cast<const Partial*>(partial);
     const double mass = BlockSum::finish(all.sums[0], 0);
+    constexpr int first = result == Shifted::max_and_sums;
+    if (first) out[0] = all.shift == lowest() ? -infinity<double>() : double(all.shift);
     for (int k = 0; k < job.w_size; ++k) {
       const double sum = BlockSum::finish(all.sums[k + 1], 0);
-      out[k * job.out_entry] = softmax ? sum / mass : double(all.shift) + log(sum);
+      out[(first + k) * job.out_entry] = result == Shifted::softmax   ? sum / mass
+                                         : result == Shifted::log_sum ? double(all.shift) + log(sum)
+                                                                      : sum;
     }
   }
 };

@@ -202,8 +202,9 @@ template <class T, class Reduction> struct Run {
 // The engines that reductions.def names, of terms T and sums A.
 template <class T, class A> struct Reductions {
   using Sum = Entrywise<T, BlockSum, A>;
-  using LogSumExp = ShiftedExp<T, false, A>;
-  using SoftMax = ShiftedExp<T, true, A>;
+  using LogSumExp = ShiftedExp<T, Shifted::log_sum, A>;
+  using SoftMax = ShiftedExp<T, Shifted::softmax, A>;
+  using MaxSumShiftExp = ShiftedExp<T, Shifted::max_and_sums, A>;
   using Min = Entrywise<T, Extreme<1>>;
   using Max = Entrywise<T, Extreme<-1>>;
   using ArgMin = Entrywise<T, ExtremeAt<1, 1, 1>>;

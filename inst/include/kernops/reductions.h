@@ -46,6 +46,9 @@ template <class S> KERNOPS_FN auto compensated(const S& s) {
   return s.v[0] - s.v[0] == 0 ? s.v[0] + s.v[1] : s.v[0];
 }
 
+// What is made of max f and sums of exp(f - max f): the log of a sum, weighted means, or they themselves.
+enum class Shifted { log_sum, softmax, max_and_sums };
+
 struct DirectSum {
   static constexpr int values = 1, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0; }
