@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <vector>
+
+#include "threads.h"
 
 namespace kernops {
 namespace dense {
@@ -17,13 +18,9 @@ constexpr Size width = 128;
 // f(0), ..., f(count - 1), in any order.
 template <class F> void for_each(int threads, Size count, F f) {
   std::atomic<Size> next{0};
-  const auto work = [&] {
+  on_threads(std::min<Size>(threads, count), [&](bool) {
     for (Size n; (n = next++) < count;) f(n);
-  };
-  std::vector<std::thread> others;
-  for (Size n = 1; n < std::min<Size>(threads, count); ++n) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  });
 }
 
 // A square matrix as tiles.
