@@ -6,11 +6,7 @@
 #include <kernops/axis_softmax.h>
 
 #include "axis_engines.h"
-
-#define KERNOPS_JOIN_(a, b) a##b
-#define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)
-#define KERNOPS_TEXT_(a) #a
-#define KERNOPS_TEXT(a) KERNOPS_TEXT_(a)
+#include "engine_name.h"
 
 namespace kernops {
 inline namespace KERNOPS_ISA {

@@ -5,10 +5,7 @@
 #include <kernops/map_reduce.h>
 #include <kernops/seg_engine.h>
 
-#define KERNOPS_JOIN_(a, b) a##b
-#define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)
-#define KERNOPS_TEXT_(a) #a
-#define KERNOPS_TEXT(a) KERNOPS_TEXT_(a)
+#include "engine_name.h"
 
 namespace kernops {
 

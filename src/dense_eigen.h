@@ -15,8 +15,8 @@
 #include <sstream>
 #include <vector>
 
-#define KERNOPS_JOIN_(a, b) a##b
-#define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)
+#include "engine_name.h"
+
 #define Eigen KERNOPS_JOIN(Eigen_, KERNOPS_ISA)
 #define EIGEN_DONT_PARALLELIZE
 

@@ -171,7 +171,7 @@ test_that("all pairs, in ranges of any number, are what no ranges give", {
   }
 })
 
-test_that("far pairs are left out with little loss, and in less time", {
+test_that("far pairs are left out with little loss", {
   withr::local_seed(6)
   x <- matrix(runif(1e4), 5000)
   sigma <- 0.05

@@ -74,18 +74,10 @@ template <class T, class Reduction> class Worker {
 
  private:
   void place_slots(Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
-    for (int n = 0; n < job_.slots.count; ++n) {
-      const Slot& slot = job_.slots.items[n];
-      if (slot.place == place)
-        slots_.data()[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
-    }
+    kernops::place_slots(job_.slots, place, base, entry, lanes, slots_.data());
   }
 
-  void run_steps(Place place, int lanes) {
-    const Span<Step>& steps = job_.steps[int(place)];
-    for (int n = 0; n < steps.count; ++n)
-      step_function<T>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
-  }
+  void run_steps(Place place, int lanes) { kernops::run_steps(job_.steps[int(place)], slots_.data(), lanes); }
 
   static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
 

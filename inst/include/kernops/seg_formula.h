@@ -39,17 +39,9 @@ class PairMap {
 
  private:
   void place(Place place, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
-    for (int n = 0; n < job_.slots.count; ++n) {
-      const Slot& slot = job_.slots.items[n];
-      if (slot.place == place)
-        slots_.data()[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
-    }
+    place_slots(job_.slots, place, base, entry, lanes, slots_.data());
   }
-  void run(Place place, int lanes) {
-    const Span<Step>& steps = job_.steps[int(place)];
-    for (int n = 0; n < steps.count; ++n)
-      step_function<double>(steps.items[n].op)(steps.items[n], slots_.data(), lanes);
-  }
+  void run(Place place, int lanes) { run_steps(job_.steps[int(place)], slots_.data(), lanes); }
 
   const SegmentJob& job_;
   Buffer<Operand<double>> slots_;

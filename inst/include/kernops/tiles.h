@@ -1,5 +1,6 @@
 // The CPU's interpreter: one compiled SIMD loop per operation, over a tile of lanes.
 #pragma once
+#include <kernops/job.h>
 #include <kernops/ops.h>
 #include <kernops/pack.h>
 #include <kernops/pack_math.h>
@@ -34,6 +35,17 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
+// The operands of a place whose entries stand `entry` numbers apart from `base` on.
+template <class T>
+void place_slots(const Span<Slot>& slots, Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
+                 Operand<T>* operands) {
+  for (int n = 0; n < slots.count; ++n) {
+    const Slot& slot = slots.items[n];
+    if (slot.place == place)
+      operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+  }
+}
+
 template <class T> using StepFunction = void (*)(const Step&, const Operand<T>*, int lanes);
 
 template <class T> StepFunction<T> step_function(int op) {
@@ -51,6 +63,11 @@ template <class T> StepFunction<T> step_function(int op) {
 #undef GROUP
   };
   return table[op];
+}
+
+template <class T> void run_steps(const Span<Step>& steps, const Operand<T>* operands, int lanes) {
+  for (int n = 0; n < steps.count; ++n)
+    step_function<T>(steps.items[n].op)(steps.items[n], operands, lanes);
 }
 
 }  // namespace KERNOPS_ISA
