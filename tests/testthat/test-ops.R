@@ -4,38 +4,7 @@
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
                   "Divergence", "Laplacian")
 
-# A random formula with this operation: list(formula, args, input, value). value(input) are its values in R
-# for some i (they run faster) and all j, one row a pair. In odd trials the first argument is Vi + Vj.
-random_case <- function(name, M, N, trial, some_i = seq_len(M)) {
-  op <- oracle_ops[[name]]
-  m <- sample(7, 1)
-  n <- sample(4, 1)
-  integers <- as.list(op$integers(m, n))
-  sizes <- op$sizes(m, n)
-  homes <- sample(list("i", "j", "p", c("i", "j")), length(sizes), replace = TRUE)
-  if (length(homes) && trial %% 2) homes[[1]] <- c("i", "j")
-  letter <- letters[seq_along(sizes)]
-  rows <- c(i = M, j = N, p = 1)
-  full <- \(domain, home) if (length(home) == 1) \(n) domain(n) + domain(n) else domain
-  draw <- \(domain, size, home) lapply(rows[home], \(n) matrix(full(domain, home)(n * size), n))
-  names <- Map(paste0, letter, homes)
-  input <- stats::setNames(unlist(Map(draw, op$domains, sizes, homes), recursive = FALSE), unlist(names))
-
-  pairs <- expand.grid(i = some_i, j = seq_len(N), p = 1)
-  at_pairs <- \(x, home) x[pairs[[home]], , drop = FALSE]
-  value <- function(input) {
-    arguments <- Map(\(names, homes) Reduce(`+`, Map(at_pairs, input[names], homes)), names, homes)
-    op$rows(nrow(pairs), unname(arguments), integers)
-  }
-  categories <- c(i = "Vi", j = "Vj", p = "Pm")[unlist(homes)]
-  list(formula = sprintf("%s(%s)", name, toString(c(vapply(names, paste, "", collapse = " + "), integers))),
-       args = sprintf("%s = %s(%d)", unlist(names), categories, rep(sizes, lengths(homes))),
-       input = input, value = value)
-}
-
-# Sum over j of u_i w_j value, as an operator and in plain R.
-as_operator <- \(case, kernel) kernel(sprintf("Sum_Reduction(u * w * %s, 1)", case$formula),
-                                      c("u = Vi(1)", "w = Vj(1)", case$args))
+# Sum over j of u_i w_j value, in plain R.
 sum_in_R <- function(value, u, w) {
   vapply(seq_len(ncol(value)), \(k) drop(u * matrix(value[, k], length(u)) %*% w), drop(u))
 }
