@@ -9,11 +9,10 @@ namespace cuda {
 namespace {
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, Count rows) {
-  static std::map<std::pair<long, bool>, TiledPlan> known;
-  const std::pair<long, bool> key(plan.id, rows <= few_rows);
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, tiled(plan, rows)).first->second;
+const TiledPlan& tiled_once(const Plan& plan) {
+  static std::map<long, TiledPlan> known;
+  const auto found = known.find(plan.id);
+  return found != known.end() ? found->second : known.emplace(plan.id, tiled(plan)).first->second;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.
@@ -51,7 +50,7 @@ class CudaBackend : public Backend {
                   Count row_end, const Target& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    const TiledPlan& plan = tiled_once(untiled, rows.count());
+    const TiledPlan& plan = tiled_once(untiled);
     const int multiprocessors = use_device(first().number()).multiprocessors;
     const Blocks* ranges = data.pairs(plan.rows);
     const auto task_for = [&](Count rows_of_card) {

@@ -18,9 +18,9 @@ struct Order {
 };
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  static std::map<std::array<long, 9>, const Kernels*> known;
-  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double,
-                             shape.kind, shape.rows_per_thread, shape.threads, shape.some, device}];
+  static std::map<std::array<long, 10>, const Kernels*> known;
+  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double, shape.kind,
+                             shape.rows_per_thread, shape.threads, shape.some, shape.makes_lanes, device}];
   if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
   return *k;
 }
@@ -129,6 +129,11 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   job.once = work.places.once.address(), job.rows = work.places.x.address();
   job.lanes = reinterpret_cast<const void*>(work.places.y.pointer() - size_t(lanes.begin * lane_bytes));
   job.lane_begin = lanes.begin, job.lane_end = lanes.end;
+  if (task.shape.makes_lanes) {
+    const std::vector<DeviceSource> from = sources(task, Place::lane, lanes, nullptr);
+    job.source_count = int(from.size());
+    std::copy(from.begin(), from.end(), job.sources);
+  }
   job.chunk = slabs.chunk;
   const Count most_lanes = task.most_lanes(lanes.count());
   job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));

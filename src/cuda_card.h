@@ -66,7 +66,7 @@ struct Places {
   Places(const Task& task, Count rows, Count lanes)
       : once(size_t(task.item_bytes(Place::once))),
         x(size_t(rows * task.item_bytes(Place::row))),
-        y(size_t(lanes * task.item_bytes(Place::lane))) {}
+        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Place::lane))) {}
   Buffer once, x, y;
 };
 
@@ -102,6 +102,7 @@ class Card {
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
+  std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
   void fill(const Task& task, const Places& places, Range rows, Range lanes);
   void reduce_pairs(Work& work, Range rows, Range lanes);
   void merge_states(const Task& task, const PairJob& job);

@@ -2,12 +2,26 @@
 #include "cuda_card.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kernops {
 namespace cuda {
 namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30;
+
+// Lanes of a chunk, of at most so many: such that the multiprocessors have as many of them, or as nearly as possible. The
+// fewest chunks that will do, of whole groups of lanes.
+Count balanced_chunk(Count lanes, Count most_chunks, Count blocks, const Shape& shape) {
+  const Count group = shape.kind == Shape::narrow ? 8 : shape.lanes, multiprocessors = current_device().multiprocessors;
+  Count chosen = 1, least = std::numeric_limits<Count>::max();
+  for (Count chunks = most_chunks; chunks > std::max(most_chunks / 2, most_chunks - 64); --chunks) {
+    const Count chunk = std::max<Count>(1, ceil_div(ceil_div(lanes, chunks), group)) * group;
+    const Count time = ceil_div(blocks * ceil_div(lanes, chunk), multiprocessors) * chunk;
+    if (time <= least) least = time, chosen = chunk;
+  }
+  return chosen;
+}
 
 }  // namespace
 
@@ -20,7 +34,7 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
       Count(kernels_->resident) * current_device().multiprocessors;  // blocks that run at a time
 
   const auto bytes_of = [&](Place place) {
-    Count bytes = task.item_bytes(place);
+    Count bytes = place == Place::lane && task.shape.makes_lanes ? 0 : task.item_bytes(place);
     for (const Load& load : plan.loads[int(place)]) {
       const Column* from = task.column(load);
       if (from && !is_here(*from)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(*from);
@@ -40,8 +54,7 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
     const Count wanted =
         std::min<Count>(waves * filled / task.full_blocks(rows), most_lanes / (2 * task.shape.lanes));
     const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-    const Count of_tiles = ceil_div(ceil_div(most_lanes, pieces), task.shape.lanes) * task.shape.lanes;
-    slabs.chunk = std::max<Count>(1, of_tiles);
+    slabs.chunk = balanced_chunk(most_lanes, pieces, task.full_blocks(rows), task.shape);
     slabs.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
     const bool streams = slabs.lanes < lanes;
     const bool merges = to_states || streams || slabs.chunks > 1 || task.shape.kind == Shape::spread;
