@@ -33,7 +33,12 @@ class CudaBackend : public Backend {
     for (const int number : devices) cards_.emplace_back(number);
   }
 
+  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.gpu_plans; }
   Count slab() const override { return Count(cards_.size()) << 20; }
+
+  void next_batch(const Data& data) override {
+    for (Card& card : cards_) card.keep_shared(data);
+  }
 
   Room keep(Count count) override {
     use_device(first().number());

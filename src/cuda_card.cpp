@@ -118,7 +118,7 @@ PairJob Card::job_for(const Task& task, Range rows, const Buffer* aside) const {
   return job;
 }
 
-// Rows are launched in slabs that take some tenths of a second, so that the caller may interrupt.
+// A launch takes rows for some tenths of a second, so that the caller may interrupt.
 void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   const Task& task = work.task;
   const Slabs& slabs = work.slabs;
@@ -138,10 +138,8 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   const Count most_lanes = task.most_lanes(lanes.count());
   job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
 
-  const Count per_block = task.rows_of_block();
-  const double cost = double(std::max<Count>(most_lanes, 1)) * (task.plan.pair_footprint + 1);
-  const Count filled = Count(kernels_->resident) * current_device().multiprocessors;
-  const Count most = std::max<Count>(2 * filled, Count(5e12 / cost / double(per_block)));
+  const Count most =
+      std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_lanes, 1) / task.rows_of_block());
   const Grid grid(task, rows, lanes, most);
 
   PairJob merging = job;
@@ -166,6 +164,8 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }
 }
+
+Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
 
 void Card::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;

@@ -38,6 +38,8 @@ struct Task {
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
   Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+  // Pairs that take some tenths of a second, after which the caller may interrupt.
+  Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
   Count most_lanes(Count lanes) const;  // of so many, that a block meets
@@ -82,6 +84,9 @@ class Card {
   // end first.
   void fetch(const Task& task, Range rows, Range lanes, bool to_states);
 
+  // Drops the copies of what serves one batch alone.
+  void keep_shared(const Data& data);
+
   // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);
   // The same, but the states of the rows are returned: a share of the lanes is reduced elsewhere.
@@ -99,6 +104,7 @@ class Card {
   };
   struct Work;
 
+  Count filled() const;  // blocks that run at a time
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);

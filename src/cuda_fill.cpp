@@ -38,6 +38,16 @@ Column Card::here(const Column& column, int size, Range items) {
   return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
 }
 
+void Card::keep_shared(const Data& data) {
+  const auto serves_all = [&](Count address) {
+    return std::any_of(data.variables.begin(), data.variables.end(), [=](const Column& column) {
+      return column.batch == 0 && Count(reinterpret_cast<DevicePointer>(column.data)) == address;
+    });
+  };
+  for (auto copy = copies_.begin(); copy != copies_.end();)
+    copy = serves_all(copy->first[0]) ? std::next(copy) : copies_.erase(copy);
+}
+
 void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   use_device(number_);
   const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);

@@ -25,13 +25,13 @@ Count balanced_chunk(Count lanes, Count most_chunks, Count blocks, const Shape& 
 
 }  // namespace
 
-// Rows are halved while they fill the card, then lanes, until what is there at a time fits.
+// Of lanes, no more than a launch takes. Rows are halved while they fill the card, then lanes, until what is there at a
+// time fits.
 Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool to_states) {
   constexpr Count many_rows = 1 << 18, many_lanes = 1 << 16;
   const Plan& plan = task.plan;
   const Count per_block = task.rows_of_block();
-  const Count filled =
-      Count(kernels_->resident) * current_device().multiprocessors;  // blocks that run at a time
+  const Count filled = this->filled();
 
   const auto bytes_of = [&](Place place) {
     Count bytes = place == Place::lane && task.shape.makes_lanes ? 0 : task.item_bytes(place);
@@ -45,7 +45,11 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   const Count row_bytes = bytes_of(Place::row) + (aside ? plan.reduction.size * Count(sizeof(double)) : 0);
   const Count lane_bytes = bytes_of(Place::lane);
 
-  Slabs slabs{rows, lanes, 0, 0, 0};
+  // All blocks that run at a time end before the caller loses patience.
+  const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled * per_block));
+  const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_lanes);
+  const Count parts = std::max<Count>(1, ceil_div(lanes, longest));
+  Slabs slabs{rows, std::min(lanes, ceil_div(ceil_div(lanes, parts), task.shape.lanes) * task.shape.lanes), 0, 0, 0};
   // Lanes are split where rows alone do not fill the card several times.
   const auto split = [&] {
     const Count kept = std::min(rows, filled * per_block) * kernels_->partial_bytes;  // bytes of a piece
