@@ -36,21 +36,18 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
 // Every `step`th entry of a source, from `first` on, into item n of a place.
 template <class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first, int step) {
-  const auto each = [&](auto value) {
-    KERNOPS_UNROLL_BY(4)
-    for (int k = first; k < s.size; k += step) out[s.offset + k] = T(value(k));
-  };
   const auto read = [&](auto type) {
     const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
-    each([&](int k) { return __ldg(data + k * s.entry); });
+    KERNOPS_UNROLL_BY(4)
+    for (int k = first; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
   };
-  switch (s.kind) {
-    case DeviceSource::constant: return each([&](int) { return s.value; });
-    case DeviceSource::given: return each([&](int k) { return given[s.first + k]; });
-    case DeviceSource::doubles: return read(double());
-    case DeviceSource::floats: return read(float());
-    default: return each([&](int) { return double(s.first + n + 1); });
-  }
+  if (s.kind == DeviceSource::doubles) return read(double());
+  if (s.kind == DeviceSource::floats) return read(float());
+  KERNOPS_UNROLL_BY(1)
+  for (int k = first; k < s.size; k += step)
+    out[s.offset + k] = T(s.kind == DeviceSource::constant ? s.value
+                          : s.kind == DeviceSource::given  ? given[s.first + k]
+                                                           : double(s.first + n + 1));
 }
 
 // What is there once, by all threads of a block.
