@@ -101,12 +101,18 @@ void execute_batches(const Kernel& kernel, const Data& data, Count batches, cons
 class Backend {
  public:
   virtual ~Backend() = default;
+  virtual const std::vector<Plan>& plans(const Kernel& kernel) const = 0;
   // Rows row_begin..row_end of the plan's result, counted from row_begin.
   virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
                           Count row_end, const Target& out) = 0;
   virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
   virtual Room keep(Count count);  // where this backend reads them best
+  virtual void next_batch(const Data&) {}  // of what it keeps, only what serves every batch is of use
 };
+
+// The backend that is wanted, or where the data are.
+std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out);
+void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Target& out);
 
 namespace cpu {
 std::vector<std::string> instruction_sets();  // of this machine, the best one first

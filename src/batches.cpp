@@ -38,8 +38,11 @@ void execute_batches(const Kernel& kernel, const Data& data, Count batches, cons
       return !stopped && settings.keep_going((double(next - 1) + fraction) / double(batches));
     };
     try {
-      for (Count batch; !stopped && (batch = next++) < batches;)
-        execute(kernel, nth(data, batch), here, nth(out, batch));
+      const std::unique_ptr<Backend> backend = backend_for(kernel, data, settings, out);
+      for (Count batch; !stopped && (batch = next++) < batches;) {
+        execute(*backend, kernel, nth(data, batch), here, nth(out, batch));
+        backend->next_batch(data);
+      }
     } catch (...) {
       stopped = true;
       throw;

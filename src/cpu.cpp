@@ -190,6 +190,7 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
+  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.plans; }
   Count slab() const override { return 4096; }
 
   void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,

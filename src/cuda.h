@@ -24,10 +24,11 @@ struct Shape {
     spread
   } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
   int rows_per_thread, threads, lanes;
-  bool some = false;  // not all pairs, but those of ranges
+  bool some = false;         // not all pairs, but those of ranges
+  bool makes_lanes = false;  // as it needs them, instead of reading a filled place
 };
-constexpr Count few_rows = 128;  // up to which places are kept short
-TiledPlan tiled(const Plan& plan, Count rows);
+constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
+TiledPlan tiled(const Plan& plan);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 

@@ -9,11 +9,10 @@ namespace cuda {
 namespace {
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, Count rows) {
-  static std::map<std::pair<long, bool>, TiledPlan> known;
-  const std::pair<long, bool> key(plan.id, rows <= few_rows);
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, tiled(plan, rows)).first->second;
+const TiledPlan& tiled_once(const Plan& plan) {
+  static std::map<long, TiledPlan> known;
+  const auto found = known.find(plan.id);
+  return found != known.end() ? found->second : known.emplace(plan.id, tiled(plan)).first->second;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.
@@ -34,7 +33,12 @@ class CudaBackend : public Backend {
     for (const int number : devices) cards_.emplace_back(number);
   }
 
+  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.gpu_plans; }
   Count slab() const override { return Count(cards_.size()) << 20; }
+
+  void next_batch(const Data& data) override {
+    for (Card& card : cards_) card.keep_shared(data);
+  }
 
   Room keep(Count count) override {
     use_device(first().number());
@@ -51,7 +55,7 @@ class CudaBackend : public Backend {
                   Count row_end, const Target& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    const TiledPlan& plan = tiled_once(untiled, rows.count());
+    const TiledPlan& plan = tiled_once(untiled);
     const int multiprocessors = use_device(first().number()).multiprocessors;
     const Blocks* ranges = data.pairs(plan.rows);
     const auto task_for = [&](Count rows_of_card) {

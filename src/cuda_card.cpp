@@ -18,9 +18,9 @@ struct Order {
 };
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  static std::map<std::array<long, 9>, const Kernels*> known;
-  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double,
-                             shape.kind, shape.rows_per_thread, shape.threads, shape.some, device}];
+  static std::map<std::array<long, 10>, const Kernels*> known;
+  const Kernels*& k = known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double, shape.kind,
+                             shape.rows_per_thread, shape.threads, shape.some, shape.makes_lanes, device}];
   if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
   return *k;
 }
@@ -118,7 +118,7 @@ PairJob Card::job_for(const Task& task, Range rows, const Buffer* aside) const {
   return job;
 }
 
-// Rows are launched in slabs that take some tenths of a second, so that the caller may interrupt.
+// A launch takes rows for some tenths of a second, so that the caller may interrupt.
 void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   const Task& task = work.task;
   const Slabs& slabs = work.slabs;
@@ -129,14 +129,17 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   job.once = work.places.once.address(), job.rows = work.places.x.address();
   job.lanes = reinterpret_cast<const void*>(work.places.y.pointer() - size_t(lanes.begin * lane_bytes));
   job.lane_begin = lanes.begin, job.lane_end = lanes.end;
+  if (task.shape.makes_lanes) {
+    const std::vector<DeviceSource> from = sources(task, Place::lane, lanes, nullptr);
+    job.source_count = int(from.size());
+    std::copy(from.begin(), from.end(), job.sources);
+  }
   job.chunk = slabs.chunk;
   const Count most_lanes = task.most_lanes(lanes.count());
   job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
 
-  const Count per_block = task.rows_of_block();
-  const double cost = double(std::max<Count>(most_lanes, 1)) * (task.plan.pair_footprint + 1);
-  const Count filled = Count(kernels_->resident) * current_device().multiprocessors;
-  const Count most = std::max<Count>(2 * filled, Count(5e12 / cost / double(per_block)));
+  const Count most =
+      std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_lanes, 1) / task.rows_of_block());
   const Grid grid(task, rows, lanes, most);
 
   PairJob merging = job;
@@ -161,6 +164,8 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }
 }
+
+Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
 
 void Card::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;

@@ -38,6 +38,8 @@ struct Task {
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
   Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+  // Pairs that take some tenths of a second, after which the caller may interrupt.
+  Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
   Count most_lanes(Count lanes) const;  // of so many, that a block meets
@@ -66,7 +68,7 @@ struct Places {
   Places(const Task& task, Count rows, Count lanes)
       : once(size_t(task.item_bytes(Place::once))),
         x(size_t(rows * task.item_bytes(Place::row))),
-        y(size_t(lanes * task.item_bytes(Place::lane))) {}
+        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Place::lane))) {}
   Buffer once, x, y;
 };
 
@@ -81,6 +83,9 @@ class Card {
   // Copies what other cards hold, unless it is taken in slabs: before any card begins, as they would have to
   // end first.
   void fetch(const Task& task, Range rows, Range lanes, bool to_states);
+
+  // Drops the copies of what serves one batch alone.
+  void keep_shared(const Data& data);
 
   // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);
@@ -99,9 +104,11 @@ class Card {
   };
   struct Work;
 
+  Count filled() const;  // blocks that run at a time
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
+  std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
   void fill(const Task& task, const Places& places, Range rows, Range lanes);
   void reduce_pairs(Work& work, Range rows, Range lanes);
   void merge_states(const Task& task, const PairJob& job);

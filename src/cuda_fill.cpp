@@ -38,6 +38,16 @@ Column Card::here(const Column& column, int size, Range items) {
   return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
 }
 
+void Card::keep_shared(const Data& data) {
+  const auto serves_all = [&](Count address) {
+    return std::any_of(data.variables.begin(), data.variables.end(), [=](const Column& column) {
+      return column.batch == 0 && Count(reinterpret_cast<DevicePointer>(column.data)) == address;
+    });
+  };
+  for (auto copy = copies_.begin(); copy != copies_.end();)
+    copy = serves_all(copy->first[0]) ? std::next(copy) : copies_.erase(copy);
+}
+
 void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   use_device(number_);
   const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
@@ -54,42 +64,51 @@ void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   take(Place::lane, lanes);
 }
 
-void Card::fill(const Task& task, const Places& places, Range rows, Range lanes) {
-  FillJob job{};
-  std::vector<DeviceSource> sources;
-  int given = 0;
-  const auto take = [&](Place place, Range items, const Buffer& out) {
-    const int first = int(sources.size());
-    for (const Load& load : task.plan.loads[int(place)]) {
-      if (items.count() == 0) break;
-      const Slot& slot = task.plan.slots[load.slot];
-      DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
-      if (load.kind == Load::index) s.kind = DeviceSource::index;
-      if (const Column* from = task.column(load)) {
-        if (place == Place::once && from->home == Home::host && given + slot.size <= FillJob::most_given) {
-          s.kind = DeviceSource::given, s.first = given;  // parameters travel with the launch
-          const double* values = static_cast<const double*>(from->data);
-          for (int k = 0; k < slot.size; ++k) job.given[given++] = values[k * from->entry];
-        } else {
-          const Column some = here(*from, slot.size, items);
-          s.kind = some.home == Home::device_float ? DeviceSource::floats : DeviceSource::doubles;
-          s.data = some.data, s.entry = some.entry, s.item = some.item;
-        }
+// Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch, while
+// there is room.
+std::vector<DeviceSource> Card::sources(const Task& task, Place place, Range items, double* given) {
+  std::vector<DeviceSource> all;
+  if (items.count() == 0) return all;
+  int count = 0;  // of what is given
+  for (const Load& load : task.plan.loads[int(place)]) {
+    const Slot& slot = task.plan.slots[load.slot];
+    DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
+    if (load.kind == Load::index) s.kind = DeviceSource::index;
+    if (const Column* from = task.column(load)) {
+      if (place == Place::once && from->home == Home::host && count + slot.size <= FillJob::most_given) {
+        s.kind = DeviceSource::given, s.first = count;
+        const double* values = static_cast<const double*>(from->data);
+        for (int k = 0; k < slot.size; ++k) given[count++] = values[k * from->entry];
+      } else {
+        const Column some = here(*from, slot.size, items);
+        s.kind = some.home == Home::device_float ? DeviceSource::floats : DeviceSource::doubles;
+        s.data = some.data, s.entry = some.entry, s.item = some.item;
       }
-      sources.push_back(s);
     }
-    job.places[int(place)] = {first, int(sources.size()), out.address(), items.count()};
+    all.push_back(s);
+  }
+  return all;
+}
+
+void Card::fill(const Task& task, const Places& places, Range rows, Range lanes) {
+  if (task.shape.makes_lanes) lanes.end = lanes.begin;
+  FillJob job{};
+  std::vector<DeviceSource> all;
+  const auto take = [&](Place place, Range items, const Buffer& out) {
+    const std::vector<DeviceSource> some = sources(task, place, items, job.given);
+    job.places[int(place)] = {int(all.size()), int(all.size() + some.size()), out.address(), items.count()};
+    all.insert(all.end(), some.begin(), some.end());
   };
   take(Place::once, {0, 1}, places.once);
   take(Place::row, rows, places.x);
   take(Place::lane, lanes, places.y);
 
   std::unique_ptr<Buffer> table;
-  if (sources.size() <= FillJob::most_sources) {
-    std::copy(sources.begin(), sources.end(), job.sources);
+  if (all.size() <= FillJob::most_sources) {
+    std::copy(all.begin(), all.end(), job.sources);
   } else {
-    table = std::make_unique<Buffer>(sources.size() * sizeof(DeviceSource));
-    copy_in(table->pointer(), sources.data(), sources.size() * sizeof(DeviceSource));
+    table = std::make_unique<Buffer>(all.size() * sizeof(DeviceSource));
+    copy_in(table->pointer(), all.data(), all.size() * sizeof(DeviceSource));
     job.table = static_cast<const DeviceSource*>(table->address());
   }
   constexpr unsigned threads = 128;

@@ -29,26 +29,25 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (grouped(plan) && plan.expansion.exponent) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
-  if (rows > few_rows && rows < Count(most) * 32 * multiprocessors) most = 1;
-  int threads = rows <= few_rows && most == 2                             ? 64
-                : settings.single && rows >= Count(256) * multiprocessors ? 256
+  const bool few = rows <= few_rows;
+  if (!few && rows < Count(most) * 32 * multiprocessors) most = 1;
+  int threads = few                                                         ? int(few_rows) / most
+                : settings.single && plan.reduction.k == 0 && rows >= Count(256) * multiprocessors ? 256
                                                                           : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
-  return {Shape::narrow, most, threads, threads};
+  const bool made = few && int(plan.loads[int(Place::lane)].size()) <= PairJob::most_sources;
+  return {Shape::narrow, most, threads, threads, false, made};
 }
 
 }  // namespace
 
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
-// earlier. Few rows take less time than filling the places of their lanes, so these are kept short.
-TiledPlan tiled(const Plan& plan, Count rows) {
-  const bool expands = rows > few_rows;
+// earlier.
+TiledPlan tiled(const Plan& plan) {
   const int needed = words(plan, plan.entries[int(Place::row)]);
-  const TiledPlan shared = tile(plan, needed > 40, expands);
-  TiledPlan chosen = needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false, expands);
-  if (!expands) chosen.id = -1 - plan.id;
-  return chosen;
+  const TiledPlan shared = tile(plan, needed > 40);
+  return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
@@ -66,7 +65,7 @@ std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
   std::vector<Shape> all;
   const auto same = [](const Shape& a, const Shape& b) {
     return a.kind == b.kind && a.rows_per_thread == b.rows_per_thread && a.threads == b.threads &&
-           a.lanes == b.lanes;
+           a.lanes == b.lanes && a.makes_lanes == b.makes_lanes;
   };
   for (Count rows = 1 << 16; rows >= 1; rows /= 2) {
     const Shape shape = choose_shape(plan, settings, rows, 1);

@@ -71,8 +71,6 @@ std::string cuda_compiler() {
   }
 }
 
-constexpr Count many_rows = 1 << 20;
-
 // The CUDA text of the last reduction of a kernel, of all pairs or of some.
 // [[Rcpp::export]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme,
@@ -81,7 +79,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   settings.single = single;
   settings.scheme = SumScheme(scheme);
   settings.accumulate_double = accumulate_double;
-  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), many_rows);
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back());
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
   return cuda::source(plan, settings, shape);
@@ -100,10 +98,9 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   settings.single = single;
   std::vector<std::string> texts;
   for (const Plan& untiled : kernel->gpu_plans) {
-    const TiledPlan plan = cuda::tiled(untiled, many_rows), short_plan = cuda::tiled(untiled, 1);
+    const TiledPlan plan = cuda::tiled(untiled);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings))
       texts.push_back(cuda::source(plan, settings, shape));
-    texts.push_back(cuda::source(short_plan, settings, cuda::choose_shape(short_plan, settings, 1, 1)));
   }
   return texts;
 }

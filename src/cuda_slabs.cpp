@@ -2,6 +2,7 @@
 #include "cuda_card.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kernops {
 namespace cuda {
@@ -9,18 +10,31 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30;
 
+// Lanes of a chunk, of at most so many: such that the multiprocessors have as many of them, or as nearly as possible. The
+// fewest chunks that will do, of whole groups of lanes.
+Count balanced_chunk(Count lanes, Count most_chunks, Count blocks, const Shape& shape) {
+  const Count group = shape.kind == Shape::narrow ? 8 : shape.lanes, multiprocessors = current_device().multiprocessors;
+  Count chosen = 1, least = std::numeric_limits<Count>::max();
+  for (Count chunks = most_chunks; chunks > std::max(most_chunks / 2, most_chunks - 64); --chunks) {
+    const Count chunk = std::max<Count>(1, ceil_div(ceil_div(lanes, chunks), group)) * group;
+    const Count time = ceil_div(blocks * ceil_div(lanes, chunk), multiprocessors) * chunk;
+    if (time <= least) least = time, chosen = chunk;
+  }
+  return chosen;
+}
+
 }  // namespace
 
-// Rows are halved while they fill the card, then lanes, until what is there at a time fits.
+// Of lanes, no more than a launch takes. Rows are halved while they fill the card, then lanes, until what is there at a
+// time fits.
 Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool to_states) {
   constexpr Count many_rows = 1 << 18, many_lanes = 1 << 16;
   const Plan& plan = task.plan;
   const Count per_block = task.rows_of_block();
-  const Count filled =
-      Count(kernels_->resident) * current_device().multiprocessors;  // blocks that run at a time
+  const Count filled = this->filled();
 
   const auto bytes_of = [&](Place place) {
-    Count bytes = task.item_bytes(place);
+    Count bytes = place == Place::lane && task.shape.makes_lanes ? 0 : task.item_bytes(place);
     for (const Load& load : plan.loads[int(place)]) {
       const Column* from = task.column(load);
       if (from && !is_here(*from)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(*from);
@@ -31,7 +45,11 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   const Count row_bytes = bytes_of(Place::row) + (aside ? plan.reduction.size * Count(sizeof(double)) : 0);
   const Count lane_bytes = bytes_of(Place::lane);
 
-  Slabs slabs{rows, lanes, 0, 0, 0};
+  // All blocks that run at a time end before the caller loses patience.
+  const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled * per_block));
+  const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_lanes);
+  const Count parts = std::max<Count>(1, ceil_div(lanes, longest));
+  Slabs slabs{rows, std::min(lanes, ceil_div(ceil_div(lanes, parts), task.shape.lanes) * task.shape.lanes), 0, 0, 0};
   // Lanes are split where rows alone do not fill the card several times.
   const auto split = [&] {
     const Count kept = std::min(rows, filled * per_block) * kernels_->partial_bytes;  // bytes of a piece
@@ -40,8 +58,7 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
     const Count wanted =
         std::min<Count>(waves * filled / task.full_blocks(rows), most_lanes / (2 * task.shape.lanes));
     const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-    const Count of_tiles = ceil_div(ceil_div(most_lanes, pieces), task.shape.lanes) * task.shape.lanes;
-    slabs.chunk = std::max<Count>(1, of_tiles);
+    slabs.chunk = balanced_chunk(most_lanes, pieces, task.full_blocks(rows), task.shape);
     slabs.chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
     const bool streams = slabs.lanes < lanes;
     const bool merges = to_states || streams || slabs.chunks > 1 || task.shape.kind == Shape::spread;

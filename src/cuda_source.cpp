@@ -2,6 +2,7 @@
 #include "cuda.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kernops {
 namespace cuda {
@@ -68,12 +69,12 @@ class Writer {
                             "<T, " + number(f) + ", " + number(w) + ", " +
                             number(std::max(plan_.reduction.k, 1)) +
                             (settings_.single && settings_.accumulate_double ? ", double" : "") + ">;\n";
-    const std::string pairs = shape_.some ? ", SomePairs)\n" : ", AllPairs)\n";
+    const std::string pairs = shape_.some ? "SomePairs" : "AllPairs";
     if (shape_.kind == Shape::narrow)
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape_.rows_per_thread) + ", " +
-             number(shape_.threads) + pairs;
+             number(shape_.threads) + ", " + pairs + (shape_.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
     return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
-           number(shape_.lanes / 8) + pairs;
+           number(shape_.lanes / 8) + ", " + pairs + ")\n";
   }
 
   std::string operation(const Step& step) const { return "ops::" + op_row(step.op).name; }
@@ -82,7 +83,18 @@ class Writer {
       text += (text.empty() ? "" : ", ") + names[step.in[n]];
     return text + ")";
   }
+  // What a unit of its own computes, slowly; division and powers take it several times.
+  static bool is_special(const Step& step) {
+    static const std::set<std::string> special = {"Sqrt", "Rsqrt", "Inv", "Divide", "Log", "Log2"};
+    return special.count(op_row(step.op).name) > 0;
+  }
+  bool takes_turns(const Step& step) const {
+    const auto& steps = plan_.steps[int(Place::pair)];
+    return op_row(step.op).name == "Exp2" && shape_.kind == Shape::narrow &&
+           std::any_of(steps.begin(), steps.end(), is_special);
+  }
   std::string call(const Step& step, int size, const std::vector<std::string>& names) const {
+    if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
     const bool empty = op_row(step.op).vectors.empty();
     return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " +
            number(step.ints[1]) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
@@ -113,7 +125,7 @@ class Writer {
     out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
     out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
            "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
-           (wide ? "const C& c, " : "") + "F& f, W& w) {\n";
+           (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn) {\n");
     std::vector<std::string> names = names_;
     int count = 0;
     for (const Step& step : plan_.steps[int(Place::pair)]) {

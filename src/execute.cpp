@@ -74,29 +74,35 @@ Room Backend::keep(Count count) {
   return {memory->data(), Home::host, 0, memory};
 }
 
+std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
+  return on_gpu(kernel, data, settings, out) ? cuda::backend(settings.devices) : cpu::backend();
+}
+
 void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out) {
+  execute(*backend_for(kernel, data, settings, out), kernel, std::move(data), settings, out);
+}
+
+void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Target& out) {
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
   std::vector<Room> kept;
-  const bool gpu = on_gpu(kernel, data, settings, out);
-  const std::unique_ptr<Backend> backend = gpu ? cuda::backend(settings.devices) : cpu::backend();
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n], size = reductions[id].size;
-    const Plan& plan = (gpu ? kernel.gpu_plans : kernel.plans)[n];
+    const Plan& plan = backend.plans(kernel)[n];
     const bool both_axes = plan.reduction.over == both;
     const Count rows = both_axes ? 1 : data.length(plan.rows);
     Target to = out;
     if (id != kernel.program.result) {
-      kept.push_back(both_axes ? backend->Backend::keep(size) : backend->keep(rows * size));
+      kept.push_back(both_axes ? backend.Backend::keep(size) : backend.keep(rows * size));
       const Room& room = kept.back();
       to = {room.data, 1, size, room.home, room.device};
     }
     Settings here = settings;  // float32 counts only to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
-      reduce_both(*backend, plan, data, here, to);
+      reduce_both(backend, plan, data, here, to);
     else
-      backend->map_reduce(plan, data, here, 0, rows, to);
+      backend.map_reduce(plan, data, here, 0, rows, to);
     data.reduced[id] = {to.data, 1, size, to.home, to.device};
   }
 }

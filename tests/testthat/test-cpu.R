@@ -1,4 +1,4 @@
-# What the CPU backend adds to the formulas: threads, instruction sets, interrupts.
+# What the CPU backend adds to the formulas: threads, instruction sets.
 
 gaussian <- function(...) {
   args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
@@ -56,50 +56,3 @@ for (isa in c("baseline", "avx2", "avx512")) {
     }
   })
 }
-
-# Runs script in another R, and interrupts it as Ctrl-C does once it has said that it is at work.
-interrupt <- function(script, after = 1) {
-  files <- file.path(withr::local_tempdir(), c("script", "pid", "result"))
-  body <- bquote({
-    .libPaths(.(.libPaths()))
-    say_pid <- \() writeLines(as.character(Sys.getpid()), .(files[2]))
-    result <- .(script)
-    saveRDS(result, .(paste0(files[3], ".part")))
-    file.rename(.(paste0(files[3], ".part")), .(files[3]))
-  })
-  writeLines(deparse(body), files[1])
-  system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", files[1]), env = "R_TESTS=", wait = FALSE,
-          stdout = FALSE, stderr = FALSE)
-  wait_for(files[2], 60)
-  Sys.sleep(after)
-  pid <- as.integer(readLines(files[2]))
-  tools::pskill(pid, tools::SIGINT)
-  if (!wait_for(files[3], 30)) tools::pskill(pid, tools::SIGKILL)
-  readRDS(files[3])
-}
-wait_for <- function(file, seconds) {
-  for (step in seq_len(seconds * 10)) {
-    if (file.exists(file) && file.size(file) > 0) break
-    Sys.sleep(0.1)
-  }
-  file.exists(file)
-}
-
-test_that("Ctrl-C ends a huge job within moments, and R lives on", {
-  skip_on_os("windows")
-  skip_on_cran()
-  installed <- nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths()))
-  skip_if_not(installed, "kernops is not installed")
-  result <- interrupt(quote({
-    x <- matrix(runif(6e6), ncol = 3)
-    args <- c("x = Vi(3)", "y = Vj(3)")
-    op <- kernops::keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", args, backend = "cpu")
-    say_pid()
-    start <- proc.time()[["elapsed"]]
-    ended <- tryCatch({op(list(x, x)); "finished"}, interrupt = \(e) "interrupted")
-    list(ended = ended, seconds = proc.time()[["elapsed"]] - start, afterwards = op(list(x[1:2, ], x[1:2, ])))
-  }))
-  expect_identical(result$ended, "interrupted")
-  expect_lt(result$seconds, 1 + 1.5)
-  expect_identical(dim(result$afterwards), c(2L, 1L))
-})

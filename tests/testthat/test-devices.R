@@ -94,6 +94,40 @@ test_that("data larger than the GPU's memory are taken in slabs", {
   expect_close(limited(12)(op, input)[[1]], op()(input))
 })
 
+test_that("ranges and batches are taken in slabs, and shared out, as well", {
+  skip_without_gpu()
+  withr::local_seed(6)
+  cells <- \(n, count) cbind(n / count * (seq_len(count) - 1) + 1, n / count * seq_len(count))
+  keep <- outer(1:100, 1:80, \(i, j) j == 1 + i %% 80 | j == 1 + (7 * i) %% 80 | i == 50)
+  ranges <- from_matrix(cells(3e5, 100), cells(2e5, 80), keep)
+  x <- uniform(3e5, 2)
+  y <- uniform(2e5, 2)
+  some <- c(1, 3000, 3001, 149000, 3e5)
+  met <- \(i) ifelse(keep[ceiling(i / 3000), ceiling(seq_len(2e5) / 2500)], 0, Inf)
+  squares <- lapply(some, \(i) colSums((t(y) - x[i, ])^2) + met(i))
+  batch <- array(uniform(9000), c(1500, 2, 3))
+  lanes <- y[1:5000, ]
+  dense <- \(x) rowSums(exp(-(outer(x[, 1], lanes[, 1], `-`)^2 + outer(x[, 2], lanes[, 2], `-`)^2)))
+
+  for (precision in c("float64", "float32")) {
+    run <- function(change) {
+      reduce <- \(formula) keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"), precision = precision, backend = "cuda",
+                                        device = change$device)
+      change$limit({
+        sums <- reduce("Sum_Reduction(Exp(-SqDist(x, y)), 1)")
+        sparse <- sums(list(x, y), ranges = ranges)
+        expect_close(sparse[some, , drop = FALSE], vapply(squares, \(d) sum(exp(-d)), 0), precision)
+        expect_close(drop(sums(list(batch, lanes))), apply(batch, 3, dense), precision)
+        nearest <- reduce("ArgKMin_Reduction(SqDist(x, y), 2, 1)")(list(x, y), ranges = ranges)
+        if (precision == "float64") expect_identical(nearest[some, ], t(vapply(squares, \(d) order(d)[1:2], c(0L, 0L))))
+      })
+    }
+    memory <- \(code) withr::with_options(list(kernops.gpu_memory = 12 * 2^20 + sum(cuda_describe()$used_bytes)), code)
+    run(list(device = 0, limit = memory))
+    if (nrow(cuda_describe()) > 1) run(list(device = 0:1, limit = identity))
+  }
+})
+
 test_that("where memory is too small even for that, nothing is lost", {
   skip_without_gpu()
   withr::local_seed(5)

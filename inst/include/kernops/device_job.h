@@ -42,8 +42,9 @@ static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
 constexpr int merged_by_one = 64;
 
 // `rows` and `lanes` point to where number 0 is, or would be: of the lanes, only lane_begin .. lane_end are
-// there.
+// there. Where few rows meet them, lanes are made from their sources as they are needed, instead of a filled place.
 struct PairJob {
+  static constexpr int most_sources = 8;
   const void *once, *rows, *lanes;  // filled places
   long long row_begin, row_end, lane_begin, lane_end;
   long long chunk;         // lanes that one block reduces
@@ -56,6 +57,8 @@ struct PairJob {
   long long out_entry, out_row;
   const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
   const Interval* intervals;
+  int source_count;
+  DeviceSource sources[most_sources];  // of lane_begin and those after it
 };
 
 // Rows and columns of a matrix, by positions from 1 (matrix.cuh).

@@ -33,45 +33,52 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
-template <class T> __device__ T source_value(const FillJob& job, const DeviceSource& s, int k, long long n) {
-  const long long at = k * s.entry + n * s.item;
-  switch (s.kind) {
-    case DeviceSource::constant: return T(s.value);
-    case DeviceSource::given: return T(job.given[s.first + k]);
-    case DeviceSource::doubles: return T(static_cast<const double*>(s.data)[at]);
-    case DeviceSource::floats: return T(static_cast<const float*>(s.data)[at]);
-    default: return T(double(s.first + n + 1));
-  }
-}
-
-// Gathers what comes from outside into item n of a place, every `step`th entry from k on.
-template <class T> __device__ void gather_sources(const FillJob& job, int place, long long n, T* out, int first, int step) {
-  for (int s = job.places[place].first_source; s < job.places[place].end_source; ++s) {
-    const DeviceSource& source = job.table ? job.table[s] : job.sources[s];
-    for (int k = first; k < source.size; k += step) out[source.offset + k] = source_value<T>(job, source, k, n);
-  }
+// Every `step`th entry of a source, from `first` on, into item n of a place.
+template <class T>
+__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first, int step) {
+  const auto read = [&](auto type) {
+    const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
+    KERNOPS_UNROLL_BY(4)
+    for (int k = first; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
+  };
+  if (s.kind == DeviceSource::doubles) return read(double());
+  if (s.kind == DeviceSource::floats) return read(float());
+  KERNOPS_UNROLL_BY(1)
+  for (int k = first; k < s.size; k += step)
+    out[s.offset + k] = T(s.kind == DeviceSource::constant ? s.value
+                          : s.kind == DeviceSource::given  ? given[s.first + k]
+                                                           : double(s.first + n + 1));
 }
 
 // What is there once, by all threads of a block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
-  gather_sources(job, 0, 0, out, threadIdx.x, blockDim.x);
+  const DeviceSource* sources = job.table ? job.table : job.sources;
+  for (int s = job.places[0].first_source; s < job.places[0].end_source; ++s)
+    gather(sources[s], job.given, 0, out, threadIdx.x, blockDim.x);
   __syncthreads();
   if (threadIdx.x == 0) Formula::run_once(out);
   __syncthreads();
 }
 
-// One thread an item, then the one as many items further as blocks `of` this place take. place: 1 rows, 2 lanes.
+// Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
+template <class Formula, int place>
+__device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once, long long n,
+                                          typename Formula::T* out) {
+  for (int s = 0; s < count; ++s) gather(sources[s], nullptr, n, out, 0, 1);
+  if constexpr (place == 1) Formula::run_row(once, out);
+  if constexpr (place == 2) Formula::run_lane(once, out);
+}
+
+// One thread an item, then the one as many items further as blocks `of` this place take.
 template <class Formula, int place>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;
   constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  const FillJob::Place& to = job.places[place];
+  const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
   const long long together = (long long)of * blockDim.x;
-  for (long long n = block * (long long)blockDim.x + threadIdx.x; n < job.places[place].count; n += together) {
-    T* out = static_cast<T*>(job.places[place].out) + n * stride;
-    gather_sources(job, place, n, out, 0, 1);
-    if constexpr (place == 1) Formula::run_row(once, out);
-    if constexpr (place == 2) Formula::run_lane(once, out);
-  }
+  for (long long n = block * (long long)blockDim.x + threadIdx.x; n < to.count; n += together)
+    make_item<Formula, place>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
 }
 
 template <class Formula> __device__ void fill_places(const FillJob& job) {
@@ -186,6 +193,36 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
+// How the lanes of a tile get into shared memory, and whether the norms that this thread has put there are near: from
+// a filled place,
+struct FilledLanes {
+  template <class Formula, int threads>
+  static __device__ bool take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+    using T = typename Formula::T;
+    constexpr int stride = padded<T>(Formula::lane);
+    const T* from = static_cast<const T*>(job.lanes) + lane * stride;
+    bool near = true;
+    for (int n = threadIdx.x; n < count * stride; n += threads) {
+      tile[n] = from[n];
+      if (Formula::expands && n % stride == 0) near = near && is_near(tile[n]);
+    }
+    return near;
+  }
+};
+
+// or made on the spot, where only one block of rows meets them.
+struct MadeLanes {
+  template <class Formula, int threads>
+  static __device__ bool take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+    using T = typename Formula::T;
+    constexpr int stride = padded<T>(Formula::lane);
+    if (threadIdx.x >= count) return true;
+    T* item = tile + threadIdx.x * stride;
+    make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once), lane - job.lane_begin + threadIdx.x, item);
+    return !Formula::expands || is_near(item[0]);
+  }
+};
+
 // The rows of a thread meet the lanes of a tile.
 template <class Pairs, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
@@ -199,7 +236,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
       typename Pairs::F f[group.size];
       typename Pairs::W w[group.size];
       KERNOPS_UNROLL
-      for (int u = 0; u < group.size; ++u) Pairs::pair(o, x[r], y[u], f[u], w[u]);
+      for (int u = 0; u < group.size; ++u) Pairs::pair(o, x[r], y[u], f[u], w[u], r + u * R);
       state[r].add(f, w, first + n, group.size);
     }
   };
@@ -211,7 +248,8 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
-template <class Formula, class Row, int R, int threads, class Share> __device__ void map_reduce(const PairJob& job) {
+template <class Formula, class Row, int R, int threads, class Share, class Lanes>
+__device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane), tile = threads;
@@ -237,13 +275,8 @@ template <class Formula, class Row, int R, int threads, class Share> __device__ 
   do {
     for (long long lane = share.begin; lane < share.end; lane += tile) {
       const int count = share.end - lane < tile ? int(share.end - lane) : tile;
-      const T* from = static_cast<const T*>(job.lanes) + lane * lane_stride;
-      bool near = rows_near;
       __syncthreads();
-      for (int n = threadIdx.x; n < count * lane_stride; n += threads) {
-        lanes[n] = from[n];
-        if (Formula::expands && n % lane_stride == 0) near = near && is_near(lanes[n]);
-      }
+      const bool near = Lanes::template take<Formula, threads>(job, lane, count, lanes) && rows_near;
       if (__syncthreads_and(near || !Formula::expands)) {
         meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
       } else if constexpr (Formula::expands) {
@@ -292,11 +325,11 @@ template <class Row> __device__ void merge_chunks(const PairJob& job) {
   extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
     kernops::fill_places<Formula>(job);                                                                            \
   }
-#define KERNOPS_KERNELS(Formula, Row, R, threads, Share)                                                           \
+#define KERNOPS_KERNELS(Formula, Row, R, threads, Share, Lanes)                                                    \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
-      kernops_pairs(kernops::PairJob job) {                                                                        \
-    kernops::map_reduce<Formula, Row, R, threads, Share>(job);                                                     \
+      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                                \
+    kernops::map_reduce<Formula, Row, R, threads, Share, Lanes>(job);                                              \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }     \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

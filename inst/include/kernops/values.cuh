@@ -64,6 +64,14 @@ KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_n
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
+// Exponentials of pair number `turn` of those that a thread has at a time.
+template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
+  Vec<T, D> result;
+  KERNOPS_UNROLL
+  for (int k = 0; k < D; ++k) result.v[k] = exp2_in_turn(x.v[k], turn);
+  return result;
+}
+
 // Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
 // at most, about what rounding its coordinates to T had made. Not for NaN.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }

@@ -1,0 +1,79 @@
+# One small case of each family of GPU kernels, large enough for several blocks of threads; called by tools/sanitize.
+# Without an argument: why there is no GPU to run them on, if so. --list: the families. Else runs the one named.
+suppressPackageStartupMessages(library(kernops))
+
+random <- \(n, d = 1) matrix(stats::runif(n * d), n, d)
+options(kernops.backend = "cuda")
+
+# A formula on points of dimension D, with b of E columns; `far` from one another, exponents are not expanded.
+pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, ranges = NULL) {
+  data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E))
+  declared <- c(s = "s = Pm(1)", x = sprintf("x = Vi(%d)", D), y = sprintf("y = Vj(%d)", D), b = sprintf("b = Vj(%d)", E),
+                g = sprintf("g = Vi(%d)", E))
+  used <- names(data) %in% all.vars(str2lang(gsub("|", "+", formula, fixed = TRUE)))
+  keops_kernel(formula, declared[used], precision = precision, ...)(data[used], ranges = ranges)
+}
+gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
+slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
+lengths <- c(0, 1, 5, 3000, 0, 40, rep(3:9, 300), 9000)
+values <- stats::rnorm(sum(lengths))
+
+families <- alist(
+  `sum, float32` = pairs(gauss),
+  `sum, float64` = pairs(gauss, precision = "float64"),
+  `sum, far apart` = pairs(gauss, far = TRUE),
+  `sum, three columns` = pairs(gauss, E = 3),
+  `sum, kahan` = pairs(gauss, sum_scheme = "kahan_scheme"),
+  `sum, float64 accumulator` = pairs(gauss, accumulator = "float64"),
+  `sum, merged by the last block` = pairs(gauss, M = 300, N = 5000),
+  `sum, merged by a launch` = pairs(gauss, M = 5, N = 50000),
+  `sum, few rows` = pairs(gauss, M = 100, N = 5000),
+  `gradient` = pairs(slope),
+  `exponential` = pairs("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)"),
+  `LogSumExp` = pairs("LogSumExp_Reduction(-s * SqDist(x, y), 1)"),
+  `Max_SumShiftExp` = pairs("Max_SumShiftExp_Reduction(s * (x | y), 1)"),
+  `ArgMin` = pairs("ArgMin_Reduction(SqDist(x, y), 1)"),
+  `ArgKMin` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)"),
+  `ranges` = {
+    cells <- cbind(c(1, 101, 351), c(100, 350, 700))
+    pairs(gauss, N = 700, ranges = from_matrix(cells, cells, matrix(c(TRUE, TRUE, FALSE), 3, 3)))
+  },
+  `batches` = {
+    op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
+    op(list(0.5, array(random(300, 9), c(300, 3, 3)), random(500, 3), random(500)))
+  },
+  `long vectors, float32` = pairs(gauss, D = 50, M = 300, N = 500),
+  `long vectors, float64` = pairs(gauss, D = 50, M = 300, N = 500, precision = "float64"),
+  `long vectors, absolute differences` = pairs("Sum_Reduction(Exp(-Sum(Abs(x - y))) * b, 1)", D = 50, M = 300, N = 500),
+  `gradient of long vectors, float32` = pairs(slope, D = 50, M = 300, N = 500),
+  `gradient of long vectors, float64` = pairs(slope, D = 50, M = 300, N = 500, precision = "float64"),
+  `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),
+  `segments of integers` = seg_reduce(rep_len(1:7, length(values)), lengths = lengths, op = "bit_xor"),
+  `segments by a plan` = seg_reduce(cbind(values, values), plan = seg_plan(lengths = lengths)),
+  `segments by sources` = seg_reduce(values, lengths = lengths, sources = rep(3, length(lengths))),
+  `segments by a formula` = seg_reduce(values, lengths = lengths, op = seg_op("a + b + a * b", 0)),
+  `segments by key` = reduce_by_key(rep(seq_along(lengths), lengths), values),
+  `softmax of segments` = seg_softmax(values, lengths = lengths),
+  `axes` = for (dims in list(1, 2, 3, 1:2, c(1, 3), 1:3)) axis_reduce(array(values[1:10500], c(30, 70, 5)), dims),
+  `softmax of axes` = for (dims in 1:2) softmax(matrix(values[1:10000], 100), dims),
+  `systems` = {
+    op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
+    x <- gpu_matrix(random(300, 3))
+    kernel_solve(op, "b", list(s = 0.5, x = x, y = x, b = gpu_matrix(random(300))), lambda = 1)
+  }
+)
+
+asked <- commandArgs(TRUE)
+if (length(asked) == 0) {
+  refusal <- tryCatch({pairs("Sum_Reduction(x, 1)", M = 1); NULL}, error = conditionMessage)
+  if (!is.null(refusal)) {
+    cat("there is no GPU to check:", refusal, "\n")
+    quit(status = 1)
+  }
+} else if (identical(asked, "--list")) {
+  writeLines(names(families))
+} else {
+  set.seed(1)
+  eval(families[[asked]])
+  cat("done\n")
+}
