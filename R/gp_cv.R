@@ -70,8 +70,7 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    inverse <- object$factor + 0 # a copy: the inverse takes its place
-    return(dense_diagonal(dense_inverse(inverse, kernops_option("isa", ""), threads())))
+    return(dense_inverse_diagonal(object$factor, kernops_option("isa", ""), threads()))
   }
   diagonal <- numeric(n)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))

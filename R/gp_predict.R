@@ -122,7 +122,7 @@ field_variance <- function(object, points) {
       gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
       prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
-  }, if (exact) 128L else solve_width(nrow(object$data$u)))
+  }, if (exact) 128L else solve_width(nrow(object$data$u)), nrow(object$data$u))
   pmax(prior, 0)
 }
 
