@@ -74,12 +74,13 @@ inverse_diagonal <- function(object) {
   }
   diagonal <- numeric(n)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
-  for_blocks(n, function(first, last) {
+  with_bar("Leaving out", for_blocks(n, function(first, last) {
     at <- first:last
+    say_progress(step = paste("observation", first, "of", n), fraction = (first - 1) / n)
     unit <- matrix(0, n, length(at))
     unit[cbind(at, seq_along(at))] <- 1
     diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
-  }, solve_width(n))
+  }, solve_width(n)))
   diagonal
 }
 

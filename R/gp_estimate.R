@@ -38,6 +38,7 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
   control <- how$control
   likelihood <- exact_likelihood(data, model, how$reml)
+  say_progress(step = paste("start from", length(data$y), "observations"))
   evaluate <- function(theta) likelihood$evaluate(theta, profile)
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)
@@ -58,13 +59,20 @@ subset_data <- function(data, some) {
   small
 }
 
+# Says after each likelihood where the search is: on the bar, or by a line.
 step_reporter <- function(evaluate, model, control) {
   force(evaluate)
-  if (!control$progress) return(evaluate)
+  count <- 0
   function(theta) {
+    say_progress(detail = paste0(", likelihood ", count + 1))
     state <- evaluate(theta)
-    cli::cat_line(if (!is.na(state$value)) paste0("-2 log-likelihood ", format(state$value, digits = 10), "  "), "at  ",
-                  paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    count <<- count + 1
+    value <- if (!is.na(state$value)) paste0(", log-likelihood ", format(-state$value / 2, digits = 10))
+    say_progress(step = paste0("likelihood ", count, value))
+    if (control$progress == "steps") {
+      cli::cat_line("likelihood ", count, value, ", at ",
+                    paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    }
     state
   }
 }

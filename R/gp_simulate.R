@@ -9,8 +9,8 @@
 #' @param seed handed to [set.seed()] if given; the state of the generator is then left as it was.
 #' @param conditional whether the draws honour the data.
 #' @param noise whether the nugget is added: draws of new observations.
-#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they are sums of
-#'   so many waves with random frequencies (random Fourier features), in memory that grows with the number of points.
+#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they are sums
+#'   of so many waves with random frequencies (random Fourier features), in memory that grows with the number of points.
 #'
 #' @details All covariances of the package, their sums and products have waves, drawn from their spectral densities;
 #'   [linear()] and [constant()] need none. Those of a formula of one's own are found by a Fourier transform: it must be

@@ -31,8 +31,8 @@ accepted <- function(n, proposal) {
   draws[seq_len(n)]
 }
 
-# The spherical covariance is the overlap of two balls of diameter 1. The transform of a ball gives the length r = 2 z of
-# a frequency the density of j(z)^2, with j the spherical Bessel function of order 1; it is below 1.3 / (1 + z^2).
+# The spherical covariance is the overlap of two balls of diameter 1. The transform of a ball gives the length r = 2 z
+# of a frequency the density of j(z)^2, with j the spherical Bessel function of order 1; it is below 1.3 / (1 + z^2).
 spherical_proposal <- function(n) {
   z <- abs(stats::rcauchy(n))
   j <- ifelse(z < 1e-3, z / 3, (sin(z) / z - cos(z)) / z)

@@ -1,5 +1,5 @@
-# Frequencies of a formula of the user's own, which must be stationary. On a torus several times as large as the data it
-# has a Fourier series, found by the fast Fourier transform; frequencies are drawn with its coefficients as probabilities.
+# Frequencies of a formula of the user's own, which must be stationary. On a torus several times as large as the data
+# it has a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
 
 own_spectrum <- function(x, where, call) {
   model <- covariance_model(x, where$d)
@@ -35,7 +35,7 @@ check_stationary <- function(values, where, call) {
   here <- values(u, v)
   there <- values(0 * u, v - u)
   if (!isTRUE(all(abs(here - there) <= 1e-8 * max(abs(here))))) {
-    stop_kernops("input", c("The covariance depends on the places of points, not on their distance alone: it has no waves.",
+    stop_kernops("input", c("The covariance depends on where points are, not only on their difference: it has no waves.",
                             i = exact_draws_hint), call = call)
   }
   h <- v - u

@@ -178,12 +178,6 @@ test_that("every picture can be drawn", {
   expect_gt(file.size(file), 1000)
 })
 
-test_that("the search says where it is, when asked to", {
-  withr::local_seed(15)
-  d <- smooth_case(30)
-  expect_output(gp(z ~ 1, d, ~ a + b, control = gp_control(progress = TRUE)), "log-likelihood .* at  matern.variance = ")
-})
-
 test_that("equal parts of a sum start apart, and given values stay", {
   withr::local_seed(13)
   u <- matrix(runif(40))
