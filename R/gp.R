@@ -88,7 +88,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 
 #' Settings of gp()
 #'
-#' @param starts from how many of the starting values that are tried the search begins.
+#' @param starts from how many of the starting values that are tried the search begins. With package future.apply these
+#'   searches run under any `future::plan()`.
 #' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many
 #'   for large data).
 #' @param exact_limit up to how many observations `method = "auto"` is exact.

@@ -28,8 +28,8 @@ test_that("one bar is over the whole fit: start, likelihoods, solves, and how fa
                           c(said$step, said$detail))))
     moved <- said$fraction[!is.na(said$fraction)]
     expect_gt(length(moved), 1)
-    expect_identical(moved[1], 0)
-    expect_gt(max(moved), 0.5)
+    expect_gte(min(moved), 0)
+    expect_gt(max(moved), 0.4)
   }
 })
 
