@@ -73,6 +73,10 @@ dense_inverse <- function(factor, isa, threads) {
     .Call(`_kernops_dense_inverse`, factor, isa, threads)
 }
 
+dense_inverse_diagonal <- function(factor, isa, threads) {
+    .Call(`_kernops_dense_inverse_diagonal`, factor, isa, threads)
+}
+
 dense_solve <- function(factor, transposed, b, isa, threads) {
     .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
 }

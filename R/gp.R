@@ -76,8 +76,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   problem <- prepare_problem(data_parts, model, known, estimate, here)
   how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
   likelihood <- likelihood_for(problem$data, problem$model, how)
-  search <- estimate_covariance(problem, likelihood, how, estimate, here)
-  fit <- finish_fit(problem, likelihood, search, how, here)
+  with_bar("Fitting", wanted = control$progress == "bar", {
+    search <- estimate_covariance(problem, likelihood, how, estimate, here)
+    fit <- finish_fit(problem, likelihood, search, how, here)
+  })
   structure(c(fit, list(
     call = match.call(), formula = formula, coords = coords, method = method, estimate = estimate, known = known,
     search = search, how = how, parts = data_parts, na.action = data_parts$na.action
@@ -86,7 +88,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 
 #' Settings of gp()
 #'
-#' @param starts from how many of the starting values that are tried the search begins.
+#' @param starts from how many of the starting values that are tried the search begins. With package future.apply these
+#'   searches run under any `future::plan()`.
 #' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many
 #'   for large data).
 #' @param exact_limit up to how many observations `method = "auto"` is exact.
@@ -97,13 +100,14 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param cg_tol relative residual of the linear systems (iterative).
 #' @param gain the search stops once a step would gain less log-likelihood than this (iterative).
 #' @param seed of these random vectors. The state of R's generator is left as it was.
-#' @param progress whether the search prints its steps.
+#' @param progress `"bar"`: a progress bar over the whole fit with the step, its log-likelihood and the time left, in
+#'   interactive sessions; `"steps"`: a line for each likelihood of the search; `"none"`.
 #' @return A list.
 #' @examples
 #' gp_control(starts = 1)
 #' @export
 gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = 100,
-                       cg_tol = 1e-6, gain = 0.01, seed = 1, progress = FALSE) {
+                       cg_tol = 1e-6, gain = 0.01, seed = 1, progress = c("bar", "steps", "none")) {
   for (name in c("starts", "subset", "exact_limit", "maxit", "probes")) {
     check_number(get(name), name, least = 1, whole = TRUE)
   }
@@ -112,7 +116,7 @@ gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(gain, "gain", least = 0, above = TRUE)
   check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
-  check_flag(progress, "progress")
+  progress <- check_choice(progress[[1]], "progress", c("bar", "steps", "none"))
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
        rank = rank, cg_tol = cg_tol, gain = gain, seed = seed, progress = progress)
 }

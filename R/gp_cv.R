@@ -8,7 +8,8 @@
 #' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation.
 #' @param refit whether the covariance is estimated anew without each fold.
 #' @param seed for random folds.
-#' @details Folds are independent fits: under a `future::plan()` that package future.apply runs them in parallel.
+#' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
+#'   this machine or on others.
 #'   Leave-one-out of an iterative fit solves for each observation, in blocks.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
 #'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
@@ -30,10 +31,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
     leave_one_out(object)
   } else {
     folds <- fold_labels(folds, n, seed)
-    parts <- lapply_future(unique(folds), function(label) predict_fold(object, folds == label, refit))
-    result <- matrix(0, n, 2)
-    for (k in seq_along(parts)) result[folds == unique(folds)[[k]], ] <- parts[[k]]
-    data.frame(fit = result[, 1], se.fit = result[, 2])
+    predict_folds(object, folds, refit)
   }
   observed <- object$parts$y
   residual <- observed - result$fit
@@ -53,9 +51,19 @@ fold_labels <- function(folds, n, seed, call = caller_env()) {
   folds
 }
 
+# Folds are predicted wherever future::plan() says, without the n x n factor of the fit.
+predict_folds <- function(object, folds, refit) {
+  object$factor <- NULL
+  labels <- unique(folds)
+  parts <- lapply_future(labels, function(label) predict_fold(object, folds == label, refit))
+  result <- matrix(0, length(folds), 2)
+  for (k in seq_along(parts)) result[folds == labels[[k]], ] <- parts[[k]]
+  data.frame(fit = result[, 1], se.fit = result[, 2])
+}
+
 lapply_future <- function(x, f) {
-  if (!requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
-  future.apply::future_lapply(x, f, future.seed = TRUE)
+  if (length(x) < 2 || !requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
+  future.apply::future_lapply(x, f, future.seed = TRUE, future.packages = "kernops")
 }
 
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
@@ -70,17 +78,17 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    inverse <- object$factor + 0 # a copy: the inverse takes its place
-    return(dense_diagonal(dense_inverse(inverse, kernops_option("isa", ""), threads())))
+    return(dense_inverse_diagonal(object$factor, kernops_option("isa", ""), threads()))
   }
   diagonal <- numeric(n)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
-  for_blocks(n, function(first, last) {
+  with_bar("Leaving out", for_blocks(n, function(first, last) {
     at <- first:last
+    say_progress(step = paste("observation", first, "of", n), fraction = (first - 1) / n)
     unit <- matrix(0, n, length(at))
     unit[cbind(at, seq_along(at))] <- 1
     diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
-  }, solve_width(n))
+  }, solve_width(n)))
   diagonal
 }
 

@@ -23,8 +23,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   if (how$method == "exact") how$control$gain <- 1e-5
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   evaluate <- step_reporter(evaluate, problem$model, how$control)
-  runs <- lapply(seq_len(nrow(starts)), function(k) search(starts[k, ], evaluate, problem$model, profile, how$control))
-  best <- if (how$method == "exact") runs[[which.min(vapply(runs, function(run) run$value, 0))]] else runs[[1]]
+  best <- best_search(starts, search, evaluate, data, problem$model, how, profile)
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
   best$starts <- nrow(starts)
   best$at_bound <- at_bound(problem$model, best$theta, profile)
@@ -38,6 +37,7 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
   control <- how$control
   likelihood <- exact_likelihood(data, model, how$reml)
+  say_progress(step = paste("start from", length(data$y), "observations"))
   evaluate <- function(theta) likelihood$evaluate(theta, profile)
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)
@@ -46,8 +46,32 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   }
   if (!smaller) return(starts)
   control$tol <- max(control$tol, 1e-7)
-  runs <- lapply(seq_len(nrow(starts)), function(k) search_from(starts[k, ], evaluate, model, profile, control))
-  matrix(runs[[which.min(vapply(runs, function(run) run$value, 0))]]$theta, 1)
+  how$control <- control
+  how$method <- "exact"
+  matrix(best_search(starts, search_from, evaluate, data, model, how, profile)$theta, 1)
+}
+
+# The best of searches from all starts. Where future::plan() has other processes, each search makes its own likelihood
+# there.
+best_search <- function(starts, search, evaluate, data, model, how, profile) {
+  runs <- if (nrow(starts) > 1 && many_workers()) search_elsewhere(starts, search, data, model, how, profile) else {
+    apply(starts, 1, search, evaluate, model, profile, how$control, simplify = FALSE)
+  }
+  values <- vapply(runs, function(run) run$value, 0)
+  runs[[if (all(is.na(values))) 1 else which.min(values)]]
+}
+
+search_elsewhere <- function(starts, search, data, model, how, profile) {
+  lapply_future(seq_len(nrow(starts)), function(k) {
+    likelihood <- likelihood_for(data, model, how)
+    evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
+    search(starts[k, ], evaluate, model, profile, how$control)
+  })
+}
+
+many_workers <- function() {
+  requireNamespace("future", quietly = TRUE) && requireNamespace("future.apply", quietly = TRUE) &&
+    future::nbrOfWorkers() > 1
 }
 
 subset_data <- function(data, some) {
@@ -58,13 +82,21 @@ subset_data <- function(data, some) {
   small
 }
 
+# Says after each likelihood where the search is: on the bar, or by a line.
 step_reporter <- function(evaluate, model, control) {
   force(evaluate)
-  if (!control$progress) return(evaluate)
+  count <- 0
   function(theta) {
+    say_progress(detail = paste0(", likelihood ", count + 1))
     state <- evaluate(theta)
-    cli::cat_line(if (!is.na(state$value)) paste0("-2 log-likelihood ", format(state$value, digits = 10), "  "), "at  ",
-                  paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    count <<- count + 1
+    value <- if (!is.na(state$value)) paste0(", log-likelihood ", format(-state$value / 2, digits = 10))
+    # a search takes 3 to 7 likelihoods, as a rule
+    say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
+    if (control$progress == "steps") {
+      cli::cat_line("likelihood ", count, value, ", at ",
+                    paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    }
     state
   }
 }

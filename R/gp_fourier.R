@@ -1,69 +1,91 @@
-# Draws of a stationary process as sums of cosines with random frequencies (random Fourier features): linear in the
-# number of points. The frequencies follow the spectral density of each covariance.
+# Draws of a process at many points as sums of waves with random frequencies (random Fourier features): linear in the
+# number of points.
+#
+# A covariance is a sum of terms, each a list of
+#   variance
+#   waves   for each stationary factor, place(u), the points between which it is stationary, and frequencies(n) there,
+#           n x q, such that cos(w . h) has the factor's correlation as its mean
+#   slopes  for each linear factor, a function that gives the coordinates whose scalar product it is
 
 fourier_draws <- function(object, u, nsim, features, call = NULL) {
-  parts <- spectral_terms(object$covariance, object$model$d, call)
-  product <- keops_kernel("Sum_Reduction(Cos((x | w) + t) * b, 1)",
-                          c(sprintf("x = Vi(%d)", object$model$d), sprintf("w = Vj(%d)", object$model$d), "t = Vj(1)",
-                            sprintf("b = Vj(%d)", nsim)), backend = object$how$backend)
-  draws <- 0
-  for (part in parts) {
-    phase <- stats::runif(features, 0, 2 * pi)
-    # of each draw its own amplitudes: with these the sum has the exact covariance on average, and normal margins
-    b <- matrix(stats::rnorm(features * nsim), features) * sqrt(2 * part$variance / features)
-    draws <- draws + product(list(x = u, w = part$frequencies(features), t = phase, b = b))
-  }
-  draws
+  terms <- spectral_terms(object$covariance, list(d = object$model$d, sample = object$data$u, u = u), call)
+  Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# A list of variance and frequencies(n), one for each term of the sum.
-spectral_terms <- function(x, d, call) {
-  if (x$kind == "+") return(do.call(c, lapply(x$parts, spectral_terms, d, call)))
-  if (x$kind == "*") {
-    sides <- lapply(x$parts, spectral_terms, d, call)
-    pairs <- expand.grid(seq_along(sides[[1]]), seq_along(sides[[2]]))
-    return(lapply(seq_len(nrow(pairs)), function(n) {
-      a <- sides[[1]][[pairs[n, 1]]]
-      b <- sides[[2]][[pairs[n, 2]]]
-      list(variance = a$variance * b$variance, frequencies = function(n) a$frequencies(n) + b$frequencies(n))
-    }))
-  }
-  if (x$label == "nugget") return(list())
-  if (x$label == "constant") return(list(list(variance = x$parameters$variance,
-                                              frequencies = function(n) matrix(0, n, d))))
-  list(spectral_leaf(x, d, call))
+# With these amplitudes, of each draw its own, the sum has the exact covariance on average, and normal margins. Without
+# waves it has it exactly, by one feature for each combination of slopes.
+draw_term <- function(term, u, nsim, features, backend) {
+  slopes <- lapply(term$slopes, function(slope) slope(u))
+  wave <- length(term$waves) > 0
+  widths <- vapply(slopes, ncol, 0L)
+  count <- if (wave) features else prod(widths)
+  amplitudes <- matrix(stats::rnorm(count * nsim), count) * sqrt(term$variance * if (wave) 2 / features else 1)
+  if (!wave && !length(slopes)) return(amplitudes[rep(1, nrow(u)), , drop = FALSE])
+  signs <- if (wave) lapply(widths, function(width) random_signs(features, width)) else unit_signs(widths)
+  input <- c(slopes, signs, if (wave) list(
+    do.call(cbind, lapply(term$waves, function(wave) wave$place(u))),
+    do.call(cbind, lapply(term$waves, function(wave) wave$frequencies(features))), stats::runif(features, 0, 2 * pi)
+  ), list(amplitudes))
+  k <- seq_along(slopes)
+  factors <- c(sprintf("(l%d | s%d)", k, k), if (wave) "Cos((x | w) + t)", "b")
+  declared <- c(sprintf("l%d = Vi(%d)", k, widths), sprintf("s%d = Vj(%d)", k, widths),
+                if (wave) sprintf(c("x = Vi(%d)", "w = Vj(%d)", "t = Vj(1)"), ncol(input[[2 * length(k) + 1]])),
+                sprintf("b = Vj(%d)", nsim))
+  keops_kernel(paste0("Sum_Reduction(", paste(factors, collapse = " * "), ", 1)"), declared, backend = backend)(input)
 }
 
-# Normal frequencies are those of a Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a
-# multivariate t; multiplied by one, those of the rational quadratic.
-spectral_leaf <- function(x, d, call) {
+random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
+
+# For each slope the coordinate that counts in each feature: all combinations.
+unit_signs <- function(widths) {
+  chosen <- expand.grid(lapply(widths, seq_len))
+  unname(Map(function(coordinate, width) diag(width)[coordinate, , drop = FALSE], chosen, widths))
+}
+
+spectral_terms <- function(x, where, call = NULL) {
+  if (x$kind == "+") return(do.call(c, lapply(x$parts, spectral_terms, where, call)))
+  if (x$kind == "leaf") return(spectral_leaf(x, where, call))
+  sides <- lapply(x$parts, spectral_terms, where, call)
+  pairs <- expand.grid(a = seq_along(sides[[1]]), b = seq_along(sides[[2]]))
+  Map(function(a, b) {
+    a <- sides[[1]][[a]]
+    b <- sides[[2]][[b]]
+    list(variance = a$variance * b$variance, waves = c(a$waves, b$waves), slopes = c(a$slopes, b$slopes))
+  }, pairs$a, pairs$b)
+}
+
+spectral_leaf <- function(x, where, call) {
+  dims <- x$dims %||% seq_len(where$d)
   p <- x$parameters
-  mix <- switch(
-    x$label, squared_exponential = function(n) rep(1, n),
-    exponential = function(n) 1 / sqrt(stats::rgamma(n, 0.5, 0.5)),
-    matern = {
-      nu <- as.numeric(sub("nu = ", "", x$about))
-      function(n) 1 / sqrt(stats::rgamma(n, nu, nu))
-    },
-    rational_quadratic = function(n) sqrt(stats::rgamma(n, p$shape, p$shape))
+  chosen <- function(u) u[, dims, drop = FALSE]
+  if (x$own) return(list(own_spectrum(x, where, call)))
+  switch(
+    x$label, nugget = list(), constant = list(list(variance = p$variance)),
+    linear = list(list(variance = p$variance,
+                       slopes = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
+    list(list(variance = p$variance, waves = list(list(
+      place = if (x$geometry == "great_circle") function(u) on_sphere(chosen(u)) else chosen,
+      frequencies = if (x$label == "periodic") periodic_frequencies(p, length(dims)) else
+        scaled_frequencies(x, if (x$geometry == "great_circle") 3L else length(dims))
+    ))))
   )
-  if (is.null(mix) || x$geometry == "great_circle") {
-    stop_kernops("input", c("{.fn {x$label}} has no Fourier features here.",
-                            i = "With a larger {.arg exact_limit} of {.fn gp_control}, draws are exact."),
-                 call = call)
-  }
-  dims <- x$dims %||% seq_len(d)
-  list(variance = p$variance, frequencies = function(n) {
-    w <- matrix(stats::rnorm(n * length(dims)), n) * mix(n)
-    w <- if (x$geometry == "turned") w %*% turned_scales(p) else sweep(w, 2, rep_len(p$range, length(dims)), "/")
-    all <- matrix(0, n, d)
-    all[, dims] <- w
-    all
-  })
+}
+
+scaled_frequencies <- function(x, d) {
+  unit <- unit_frequencies(x, d)
+  p <- x$parameters
+  if (x$geometry == "turned") return(function(n) unit(n) %*% turned_scales(p))
+  function(n) sweep(unit(n), 2, rep_len(p$range, d), "/")
 }
 
 # A with |A h| the scaled distance of h, so that frequencies are A' w: rows along and across the angle.
 turned_scales <- function(p) {
   a <- p$angle * pi / 180
   rbind(c(sin(a), cos(a)) / p$range, c(cos(a), -sin(a)) / (p$range * p$ratio))
+}
+
+# Points of longitude and latitude in degrees in space, in km.
+on_sphere <- function(u) {
+  rad <- u * pi / 180
+  6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
 }

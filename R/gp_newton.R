@@ -24,9 +24,12 @@ information_search <- function(theta, likelihood, model, profile, control) {
                                iterations = 0L, evaluations = 1L))
   message <- "as many steps as allowed"
   curvature <- at$information()
+  first_gain <- 2 * control$gain
   for (iteration in seq_len(min(control$maxit, 30))) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
     gain <- -sum(at$gradient * move) / 4
+    first_gain <- max(first_gain, gain)
+    say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
     if (gain < control$gain) {
       message <- paste("a step would gain less than", control$gain)
       break

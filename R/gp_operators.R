@@ -36,18 +36,20 @@ block_width <- 32L
 
 identity_block <- diag(block_width)
 
-# f(first, last) for blocks of `width` of 1..n. Beside a matrix of a GB, R's collector would let blocks pile up.
-for_blocks <- function(n, f, width = block_width) {
+# f(first, last) for blocks of `width` of 1..n, each of which makes a few matrices of `width` columns and `rows` rows.
+# Beside a matrix of a GB, R's collector would let some hundred MB of them pile up.
+for_blocks <- function(n, f, width = block_width, rows = n) {
+  every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {
     f((block - 1) * width + 1, min(n, block * width))
-    if (n > 5000 && block %% 32 == 0) gc(full = FALSE)
+    if (rows > 5000 && block %% every == 0) gc(full = FALSE)
   }
 }
 
 # k(x, y) as a matrix; `product` is a covariance_product() of block_width columns.
 covariance_matrix <- function(product, theta, x, y) {
   k <- matrix(0, nrow(x), nrow(y))
-  for_blocks(nrow(y), function(first, last) covariance_block(product, theta, x, y, first, last, 1, k))
+  for_blocks(nrow(y), function(first, last) covariance_block(product, theta, x, y, first, last, 1, k), rows = nrow(x))
   k
 }
 

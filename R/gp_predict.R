@@ -113,8 +113,9 @@ field_variance <- function(object, points) {
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
   backend <- if (exact) "cpu" else object$how$backend
   product <- covariance_product(object$model, block_width, backend = backend)
-  for_blocks(m, function(first, last) {
+  with_bar("Predicting", for_blocks(m, function(first, last) {
     at <- first:last
+    say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
     k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
     explained <- if (exact) colSums(factor_solve(object$factor, k)^2) else colSums(k * solver(k))
     prior[at] <<- prior[at] - explained
@@ -122,7 +123,7 @@ field_variance <- function(object, points) {
       gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
       prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
-  }, if (exact) 128L else solve_width(nrow(object$data$u)))
+  }, if (exact) 128L else solve_width(nrow(object$data$u)), nrow(object$data$u)))
   pmax(prior, 0)
 }
 

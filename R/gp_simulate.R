@@ -9,12 +9,22 @@
 #' @param seed handed to [set.seed()] if given; the state of the generator is then left as it was.
 #' @param conditional whether the draws honour the data.
 #' @param noise whether the nugget is added: draws of new observations.
-#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they come from
-#'   so many random Fourier features, which needs stationary covariances with euclidean distance.
+#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they are sums
+#'   of so many waves with random frequencies (random Fourier features), in memory that grows with the number of points.
+#'
+#' @details All covariances of the package, their sums and products have waves, drawn from their spectral densities;
+#'   [linear()] and [constant()] need none. Those of a formula of one's own are found by a Fourier transform: it must be
+#'   stationary, in up to 3 coordinates.
 #'
 #' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an
 #'   object of the same class with columns `sim1`, `sim2`, ...
-#' @references Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning
+#' @section Errors: class `kernops_input_error` where there are more than `exact_limit` points and the covariance, a
+#'   formula of one's own, has no waves.
+#' @references
+#' Rahimi, A. and Recht, B. (2007) Random features for large-scale kernel machines. *Advances in Neural Information
+#' Processing Systems* 20.
+#'
+#' Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning
 #' Research* 22(105), 1-47.
 #' @examples
 #' x <- seq(0, 10, length.out = 40)

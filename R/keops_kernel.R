@@ -214,20 +214,6 @@ check_text <- function(x, name, one, call = caller_env()) {
   stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
 }
 
-# Shown in interactive sessions by what runs longer than 3 seconds.
-progress_bar <- function(what = "Reducing") {
-  if (!interactive()) return(NULL)
-  started <- Sys.time()
-  bar <- NULL
-  frame <- parent.frame()
-  function(fraction) {
-    if (is.null(bar) && Sys.time() - started > 3) {
-      bar <<- cli::cli_progress_bar(what, total = 1, .envir = frame)
-    }
-    if (!is.null(bar)) cli::cli_progress_update(set = fraction, id = bar, .envir = frame)
-  }
-}
-
 #' @export
 print.keops_kernel <- function(x, ...) {
   kept <- environment(x)

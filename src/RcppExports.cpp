@@ -235,6 +235,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_inverse_diagonal
+Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_inverse_diagonal(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_inverse_diagonal(factor, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // dense_solve
 Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
 RcppExport SEXP _kernops_dense_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
@@ -763,6 +776,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
     {"_kernops_dense_inverse", (DL_FUNC) &_kernops_dense_inverse, 3},
+    {"_kernops_dense_inverse_diagonal", (DL_FUNC) &_kernops_dense_inverse_diagonal, 3},
     {"_kernops_dense_solve", (DL_FUNC) &_kernops_dense_solve, 5},
     {"_kernops_dense_put", (DL_FUNC) &_kernops_dense_put, 5},
     {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},

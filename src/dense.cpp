@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <vector>
 
 #include "threads.h"
@@ -135,6 +136,27 @@ void inverse(const Context& context, Matrix l) {
   const Grid grid{l};
   invert_factor(context, grid);
   square_transposed(context, grid);
+}
+
+// Entry c is the squared length of column c of L^-1, which has zeros above row c.
+void inverse_diagonal(const Context& context, Matrix l, double* to) {
+  const Grid grid{l};
+  const Context alone{context.tiles, 1, [] {}};
+  const Size together = std::max(context.threads, 1);
+  for (Size first = 0; first < grid.count(); first += together) {
+    context.check();
+    for_each(context.threads, std::min(together, grid.count() - first), [&](Size n) {
+      const Size at = (first + n) * width, rows = l.rows - at;
+      std::vector<double> memory;
+      const Matrix columns = over(memory, rows, grid.size(first + n));
+      for (Size c = 0; c < columns.columns; ++c) columns.at[c + c * rows] = 1;
+      solve(alone, l.block(at, at, rows, rows), false, columns);
+      for (Size c = 0; c < columns.columns; ++c) {
+        const double* column = columns.at + c * rows;
+        to[at + c] = std::inner_product(column, column + rows, column, 0.0);
+      }
+    });
+  }
 }
 
 }  // namespace dense

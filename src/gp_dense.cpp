@@ -40,6 +40,16 @@ Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, i
   });
 }
 
+// The diagonal of the inverse of the matrix that a factor came from; the factor stays.
+// [[Rcpp::export]]
+Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::string isa, int threads) {
+  return guard([&] {
+    Rcpp::NumericVector diagonal(factor.nrow());
+    dense::inverse_diagonal(context(isa, threads), matrix(factor), diagonal.begin());
+    return diagonal;
+  });
+}
+
 // [[Rcpp::export]]
 Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b,
                                 std::string isa, int threads) {

@@ -97,3 +97,26 @@ test_that("what does not converge warns with the residual", {
   expect_warning(fitted_by("iterative", control = gp_control(rank = 0, cg_tol = 1e-17, probes = 2)),
                  class = "kernops_not_converged", "residual")
 })
+
+test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within moments", {
+  skip_on_cran()
+  skip_if_not(file.exists("/proc/self/status"))
+  skip_if_not_in_library()
+  result <- interrupt(after = 4, quote({
+    set.seed(1)
+    d <- data.frame(a = runif(1e4), b = runif(1e4))
+    d$z <- sin(6 * d$a) * cos(5 * d$b) + rnorm(1e4, sd = 0.2)
+    covariance <- kernops::matern(3/2, 0.5, 0.4) + kernops::nugget(0.04)
+    given <- kernops::gp(z ~ 1, d, ~ a + b, covariance, method = "iterative", estimate = "none")
+    say_pid()
+    ended <- tryCatch({
+      repeat kernops::gp(z ~ 1, d, ~ a + b, method = "iterative", control = kernops::gp_control(subset = 100))
+    }, interrupt = \(e) Sys.time())
+    at_work <- readLines("/proc/self/status")
+    kilobytes <- as.numeric(gsub("[^0-9]", "", grep("VmHWM", at_work, value = TRUE)))
+    list(ended = ended, kilobytes = kilobytes, afterwards = predict(given, d[1:3, ]))
+  }))
+  expect_s3_class(result$ended, "POSIXct")
+  expect_lt(result$kilobytes * 1024, 1e9)
+  expect_length(result$afterwards, 3)
+})

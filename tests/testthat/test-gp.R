@@ -178,12 +178,6 @@ test_that("every picture can be drawn", {
   expect_gt(file.size(file), 1000)
 })
 
-test_that("the search says where it is, when asked to", {
-  withr::local_seed(15)
-  d <- smooth_case(30)
-  expect_output(gp(z ~ 1, d, ~ a + b, control = gp_control(progress = TRUE)), "log-likelihood .* at  matern.variance = ")
-})
-
 test_that("equal parts of a sum start apart, and given values stay", {
   withr::local_seed(13)
   u <- matrix(runif(40))
@@ -199,4 +193,25 @@ test_that("a period is found", {
   z <- sin(2 * pi * u / 1.7) + rnorm(120, sd = 0.1)
   fit <- gp(z ~ 1, coords = ~ u, covariance = periodic() + nugget())
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
+})
+
+test_that("fit, prediction and leave-one-out take little more memory than one matrix of n x n", {
+  skip_on_cran()
+  skip_if_not(file.exists("/proc/self/status"))
+  skip_if_not_in_library()
+  n <- 5200
+  script <- bquote({
+    .libPaths(.(.libPaths()))
+    peak <- function() as.numeric(gsub("[^0-9]", "", grep("VmHWM", readLines("/proc/self/status"), value = TRUE))) * 1024
+    d <- data.frame(a = (1:.(n) * 0.754877666) %% 1, b = (1:.(n) * 0.569840296) %% 1)
+    d$z <- sin(5 * d$a) + cos(4 * d$b) + sin(1:.(n) * 99) / 10
+    before <- peak()
+    fit <- suppressWarnings(kernops::gp(z ~ 1, d, ~ a + b, control = kernops::gp_control(subset = 100, maxit = 1)))
+    at <- predict(fit, d[1:1000, ], se.fit = TRUE)
+    out <- kernops::gp_cv(fit)
+    cat("peak", peak() - before)
+  })
+  file <- withr::local_tempfile(lines = deparse(script))
+  said <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file), stdout = TRUE, env = "R_TESTS=")
+  expect_lt(as.numeric(sub(".*peak ", "", said)), 8 * n^2 + 1.5e8)
 })

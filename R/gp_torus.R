@@ -1,0 +1,70 @@
+# Frequencies of a formula of the user's own, which must be stationary. On a torus several times as large as the data
+# it has a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
+
+own_spectrum <- function(x, where, call) {
+  model <- covariance_model(x, where$d)
+  values <- function(a, b) own_values(model, a, b)
+  lags <- check_stationary(values, where, call)
+  spans <- pmax(apply(rbind(where$sample, where$u), 2, function(v) diff(range(v))), .Machine$double.eps)
+  for (times in c(2, 4, 8)) {
+    series <- torus_series(values, times * spans)
+    off <- max(abs(series_values(series, lags) - values(0 * lags, lags))) / series$variance
+    if (off <= 0.01) break
+  }
+  if (!is.finite(off) || off > 0.01) stop_no_series(off, call)
+  list(variance = series$variance, waves = list(list(place = identity, frequencies = function(n) {
+    series$frequencies[sample.int(length(series$chance), n, replace = TRUE, prob = series$chance), , drop = FALSE]
+  })))
+}
+
+# k(a_i, b_i) for rows of two matrices
+own_values <- function(model, a, b) {
+  pairs <- kernel_operator(paste0("Sum_Reduction(", model$formula, ", 1)"),
+                           sub("y = Vj", "y = Vi", point_declarations(model)), "auto", "float64", "cpu")
+  as.vector(pairs(list(theta = model$parameters$value, x = a, y = b)))
+}
+
+# Lags between points of the data, where the covariance must depend on nothing else.
+check_stationary <- function(values, where, call) {
+  if (where$d > 3) {
+    stop_kernops("input", c("A formula of one's own has waves for up to 3 coordinates, not {where$d}.",
+                            i = exact_draws_hint), call = call)
+  }
+  u <- where$sample[with_seed(1, sample.int(nrow(where$sample), 100, replace = TRUE)), , drop = FALSE]
+  v <- where$sample[with_seed(2, sample.int(nrow(where$sample), 100, replace = TRUE)), , drop = FALSE]
+  here <- values(u, v)
+  there <- values(0 * u, v - u)
+  if (!isTRUE(all(abs(here - there) <= 1e-8 * max(abs(here))))) {
+    stop_kernops("input", c("The covariance depends on where points are, not only on their difference: it has no waves.",
+                            i = exact_draws_hint), call = call)
+  }
+  h <- v - u
+  rbind(h, h / 10, h / 100)
+}
+
+exact_draws_hint <- paste("With a larger {.arg exact_limit} of {.fn gp_control}, draws are exact, in 8 n^2 bytes for n",
+                          "points. {.fn linear} and {.fn periodic} have waves, too.")
+
+# The coefficients of the series of a torus with these sides, as probabilities of frequencies.
+torus_series <- function(values, sides) {
+  d <- length(sides)
+  n <- c(2^16, 1024, 96)[[d]]
+  number <- seq_len(n) - 1
+  signed <- number - n * (number >= n / 2)
+  grid <- as.matrix(expand.grid(rep(list(signed), d)))
+  k <- array(values(0 * grid, sweep(grid, 2, sides / n, "*")), rep(n, d))
+  chance <- pmax(Re(stats::fft(k)), 0)
+  list(variance = k[[1]], chance = as.vector(chance) / sum(chance), frequencies = sweep(grid, 2, 2 * pi / sides, "*"))
+}
+
+series_values <- function(series, lags) {
+  op <- keops_kernel("Sum_Reduction(Cos(x | w) * p, 1)",
+                     sprintf(c("x = Vi(%d)", "w = Vj(%d)", "p = Vj(1)"), ncol(lags)), backend = "cpu")
+  series$variance * as.vector(op(list(lags, series$frequencies, series$chance)))
+}
+
+stop_no_series <- function(off, call) {
+  stop_kernops("input", c("The covariance has no waves that come closer than {signif(off, 2)} of its variance.",
+                          x = "It is not positive definite, or its range is too short for a grid.",
+                          i = exact_draws_hint), call = call)
+}

@@ -1,0 +1,69 @@
+# What a fit says while it runs.
+
+# Calls of the bar while `code` runs in what R takes for an interactive session: a data frame.
+said_during <- function(code) {
+  withr::local_options(rlang_interactive = TRUE)
+  said <- NULL
+  real <- kernops:::long_bar
+  withr::defer(utils::assignInNamespace("long_bar", real, "kernops"))
+  utils::assignInNamespace("long_bar", function(what, frame) function(step = NULL, fraction = NULL, detail = NULL) {
+    said <<- rbind(said, data.frame(what = what, step = c(step, NA)[1], fraction = c(fraction, NA)[1],
+                                    detail = c(detail, NA)[1]))
+  }, "kernops")
+  force(code)
+  said
+}
+case <- local({
+  withr::local_seed(1)
+  smooth_case(500)
+})
+
+test_that("one bar is over the whole fit: start, likelihoods, solves, and how far the search is", {
+  for (method in c("exact", "iterative")) {
+    said <- said_during(gp(z ~ 1, case, ~ a + b, method = method))
+    expect_identical(unique(said$what), "Fitting")
+    expect_match(said$step[!is.na(said$step)][1], "start from 400 observations")
+    expect_match(said$step, "^likelihood 3", all = FALSE)
+    expect_true(any(grepl(if (method == "exact") "log-likelihood -?[0-9]" else "solving [0-9]+ %",
+                          c(said$step, said$detail))))
+    moved <- said$fraction[!is.na(said$fraction)]
+    expect_gt(length(moved), 1)
+    expect_gte(min(moved), 0)
+    expect_gt(max(moved), 0.4)
+  }
+})
+
+test_that("standard errors and cross-validation of the iterative method have a bar, too", {
+  fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, 1, 0.5) + nugget(0.05), method = "iterative", estimate = "none")
+  said <- said_during(predict(fit, case[1:130, ], se.fit = TRUE))
+  expect_identical(unique(said$what), "Predicting")
+  expect_equal(said$fraction[!is.na(said$fraction)], c(0, 64, 128) / 130)
+  expect_identical(unique(said_during(gp_cv(fit))$what), "Leaving out")
+})
+
+test_that("without a session to see it, or when not wanted, there is no bar", {
+  expect_null(said_during(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "none"))))
+  withr::local_options(rlang_interactive = FALSE)
+  expect_silent(gp(z ~ 1, case[1:30, ], ~ a + b))
+})
+
+test_that("a bar goes with what it was for, even after an error", {
+  withr::local_options(rlang_interactive = TRUE)
+  expect_error(kernops:::with_bar("Trying", stop("no")), "no")
+  expect_null(kernops:::the$bar)
+})
+
+test_that("the real bar draws", {
+  withr::local_options(rlang_interactive = TRUE, cli.progress_show_after = 0, cli.dynamic = TRUE)
+  shown <- cli::cli_fmt(kernops:::with_bar("Trying", for (k in 1:3) {
+    kernops:::say_progress(step = paste("step", k), fraction = k / 4, detail = ", solving 10 %")
+  }))
+  expect_true(is.character(shown))
+})
+
+test_that("the steps of the search are printed when asked for", {
+  expect_output(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "steps")),
+                "likelihood 1, log-likelihood .* at matern.variance = ")
+})
+
+test_mistakes("kernops_input_error", alist(`progress that is none` = gp_control(progress = TRUE)))
