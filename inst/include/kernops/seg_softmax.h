@@ -1,6 +1,7 @@
 // exp(x), divided by its sum over the segment; the largest value is taken away first.
 #pragma once
-#include <kernops/seg_reduce.h>
+#include <kernops/seg_run.h>
+#include <kernops/seg_values.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -17,10 +18,8 @@ struct Softmax {
   }
 
   template <class Reduction> static double reduce(const SegmentJob& job, const double* x, Count length) {
-    using S = SegmentReduction<Reduction>;
-    return (job.skip_missing ? S::template reduce_run<true>(x, length, 0)
-                             : S::template reduce_run<false>(x, length, 0))
-        .v[0];
+    using R = typename Accumulate<Reduction>::Block;
+    return (job.skip_missing ? reduce_run<R, true>(x, length, 0) : reduce_run<R, false>(x, length, 0)).v[0];
   }
   static double largest(const SegmentJob& job, const double* x, Count length) {
     return reduce<Extreme<-1>>(job, x, length);

@@ -1,0 +1,130 @@
+// seg_plan() seen from R: segments by offsets or lengths, and what they are asked for afterwards.
+#include "seg_plan.h"
+
+#include <numeric>
+
+#include "whole_numbers.h"
+
+namespace kernops {
+
+Rcpp::List described(std::unique_ptr<Segments> segments) {
+  Count least = segments->empties.empty() && segments->count > 0 ? segments->longest : 0;
+  for (Count s = 0; s < segments->segments(); ++s)
+    if (segments->empties.empty()) least = std::min(least, segments->offsets[s + 1] - segments->offsets[s]);
+  const auto about = Rcpp::List::create(
+      Rcpp::_["values"] = double(segments->values), Rcpp::_["segments"] = double(segments->count),
+      Rcpp::_["empty"] = double(segments->empties.size()), Rcpp::_["shortest"] = double(least),
+      Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
+      Rcpp::_["covered"] = double(segments->offsets.back() - segments->offsets.front()));
+  return Rcpp::List::create(Rcpp::_["pointer"] = Rcpp::XPtr<Segments>(segments.release()),
+                            Rcpp::_["about"] = about);
+}
+
+}  // namespace kernops
+
+using namespace kernops;
+
+namespace {
+
+void check_sources(const std::vector<Count>& sources, const std::vector<Count>& lengths, Count values) {
+  if (sources.size() != lengths.size())
+    throw InputError("input", "`sources` must have an element for each of the " +
+                                  std::to_string(lengths.size()) + " segments, not " +
+                                  std::to_string(sources.size()) + ".");
+  for (size_t s = 0; s < sources.size(); ++s)
+    if (sources[s] + lengths[s] > values)
+      throw InputError("input", "`sources` must stay within the " + std::to_string(values) +
+                                    " values: segment " + std::to_string(s + 1) + " begins at " +
+                                    std::to_string(sources[s]) + " (from 0) and has " +
+                                    std::to_string(lengths[s]) + " values.");
+}
+
+Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sources, Count values) {
+  auto segments = std::make_unique<Segments>();
+  segments->values = values;
+  std::vector<Count> begins;
+  if (!Rf_isNull(sources)) {
+    begins = whole_numbers(sources, "sources");
+    check_sources(begins, lengths, values);
+  }
+  set_lengths(*segments, lengths, first, begins);
+  return described(std::move(segments));
+}
+
+}  // namespace
+
+// `values` is the number of rows of x; negative where it follows from the rest. The last offset is the end
+// where it says how many values there are, or where there is one more of them than there are sources.
+// [[Rcpp::export]]
+Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
+  return guard([&] {
+    std::vector<Count> at = whole_numbers(offsets, "offsets");
+    const bool indirect = !Rf_isNull(sources);
+    if (values < 0 && (indirect || at.empty()))
+      throw InputError("input", "`n`, the number of values, must be given too.");
+    const Count n = values < 0 ? at.back() : Count(values);
+    for (size_t s = 1; s < at.size(); ++s)
+      if (at[s] < at[s - 1])
+        refuse("offsets", "must not decrease", s,
+               std::to_string(at[s]) + ", after " + std::to_string(at[s - 1]));
+    for (size_t s = 0; s < at.size() && !indirect; ++s)
+      if (at[s] > n)
+        refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", s,
+               std::to_string(at[s]));
+    const bool ends = indirect ? at.size() == size_t(Rf_xlength(sources)) + 1 : !at.empty() && at.back() == n;
+    if (!ends) at.push_back(n);
+    if (at.size() > 1 && at.back() < at[at.size() - 2])
+      refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", at.size() - 2,
+             std::to_string(at[at.size() - 2]));
+    std::vector<Count> lengths(at.size() - 1);
+    for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = at[s + 1] - at[s];
+    return from_lengths(lengths, indirect ? 0 : at[0], sources, n);
+  });
+}
+
+// [[Rcpp::export]]
+Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
+  return guard([&] {
+    const std::vector<Count> all = whole_numbers(lengths, "lengths");
+    const Count sum = std::accumulate(all.begin(), all.end(), Count(0));
+    const bool indirect = !Rf_isNull(sources);
+    if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must be given too.");
+    const Count n = values < 0 ? sum : Count(values);
+    if (!indirect && sum != n) {
+      Count before = 0, s = 0;
+      while (s < Count(all.size()) && before + all[s] <= n) before += all[s++];
+      throw InputError(
+          "input",
+          "`lengths` must add up to the " + std::to_string(n) + " values, not to " + std::to_string(sum) +
+              (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " goes beyond them." : "."));
+    }
+    return from_lengths(all, 0, sources, n);
+  });
+}
+
+// For each value the number of its segment from 1, NA for none; of segments without sources and groups.
+// [[Rcpp::export]]
+Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
+  Rcpp::IntegerVector owners(R_xlen_t(segments->values), NA_INTEGER);
+  for (Count s = 0; s < segments->segments(); ++s)
+    std::fill(owners.begin() + segments->offsets[s], owners.begin() + segments->offsets[s + 1],
+              int(segments->row(s)) + 1);
+  return owners;
+}
+
+// The rows of x, from 1, in the order of the segments, and how many each segment has.
+// [[Rcpp::export]]
+Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
+  const Segments& from = *segments;
+  const Count begin = from.offsets.front();
+  Rcpp::NumericVector row(R_xlen_t(from.offsets.back() - begin)), lengths(R_xlen_t(from.count));
+  for (Count s = 0; s < from.segments(); ++s) {
+    const Count first = from.offsets[s], length = from.offsets[s + 1] - first;
+    lengths[from.row(s)] = double(length);
+    for (Count k = 0; k < length; ++k)
+      row[first - begin + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
+                                          : from.sources.empty() ? first + k
+                                                                 : from.sources[s] + k);
+  }
+  return Rcpp::List::create(Rcpp::_["row"] = row, Rcpp::_["lengths"] = lengths);
+}

@@ -1,0 +1,13 @@
+// What makes plans of segments has in common.
+#pragma once
+#include <memory>
+
+#include "border.h"
+#include "segments.h"
+
+namespace kernops {
+
+// The segments as R holds them, and what print() says of them.
+Rcpp::List described(std::unique_ptr<Segments> segments);
+
+}  // namespace kernops

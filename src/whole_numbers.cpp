@@ -1,0 +1,44 @@
+#include "whole_numbers.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kernops {
+
+void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got) {
+  throw InputError("input", "`" + argument + "` " + rule + "; element " + std::to_string(position + 1) +
+                                " is " + got + ".");
+}
+
+std::string in_words(double value) {
+  if (ISNAN(value)) return "missing";
+  char text[32];
+  snprintf(text, sizeof text, "%.15g", value);
+  return text;
+}
+
+std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
+  if (TYPEOF(x) != INTSXP && TYPEOF(x) != REALSXP)
+    throw InputError("input",
+                     "`" + argument + "` must be whole numbers, not " + Rf_type2char(TYPEOF(x)) + ".");
+  const bool integer64 = TYPEOF(x) == REALSXP && Rf_inherits(x, "integer64");
+  std::vector<Count> numbers(Rf_xlength(x));
+  for (size_t n = 0; n < numbers.size(); ++n) {
+    if (integer64) {
+      std::memcpy(&numbers[n], REAL(x) + n, sizeof(Count));
+      if (numbers[n] < 0)
+        refuse(argument, "must be whole numbers from 0", n,
+               numbers[n] == INT64_MIN ? "missing" : std::to_string(numbers[n]));
+      continue;
+    }
+    const double value = TYPEOF(x) == REALSXP          ? REAL(x)[n]
+                         : INTEGER(x)[n] == NA_INTEGER ? NA_REAL
+                                                       : INTEGER(x)[n];
+    if (!(value >= 0 && value == std::floor(value) && value < 9e15))
+      refuse(argument, "must be whole numbers from 0", n, in_words(value));
+    numbers[n] = Count(value);
+  }
+  return numbers;
+}
+
+}  // namespace kernops

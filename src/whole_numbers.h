@@ -1,0 +1,17 @@
+// Whole numbers that come from R, and what is said of those that break a rule.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "border.h"
+
+namespace kernops {
+
+// Throws InputError: the argument, the rule, the position (told from 1), and what stands there.
+[[noreturn]] void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got);
+std::string in_words(double value);
+
+// Whole numbers from 0 as R gives them: integer, double or bit64's integer64.
+std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
+
+}  // namespace kernops
