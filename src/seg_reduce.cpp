@@ -5,7 +5,7 @@
 
 #include "cuda_segments.h"
 #include "gpu_matrix.h"
-#include "segments.h"
+#include "segment_values.h"
 #include "watch.h"
 
 using namespace kernops;
@@ -288,9 +288,9 @@ Rcpp::DataFrame seg_ops_table() {
                                  Rcpp::_["stringsAsFactors"] = false);
 }
 
-namespace {
-
-SegmentValues read_values(SEXP x, Count rows) {
+SegmentValues read_values(SEXP x, Count rows, Count columns) {
+  if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != rows * columns)
+    throw InputError("dim", "the plan is for " + std::to_string(rows) + " values.");
   SegmentValues values;
   values.row = 1, values.column = rows;
   if (is_gpu_matrix(x)) {
@@ -306,7 +306,7 @@ SegmentValues read_values(SEXP x, Count rows) {
 }
 
 // NaN becomes NA where one of the values was NA.
-void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::NumericVector& out) {
+void mark_missing(const SegmentRequest& request, int outputs) {
   const Segments& segments = request.segments;
   if (request.skip_missing || request.x.on_device || request.softmax) return;
   const auto result = [&](int o, Count column, Count row) -> double& {
@@ -345,14 +345,12 @@ void mark_missing(const SegmentRequest& request, int outputs, const Rcpp::Numeri
   }
 }
 
-}  // namespace
-
 // Results as doubles: segment by segment, column by column, output by output. Of a softmax, one for each
 // value.
 // [[Rcpp::export]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
              bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights,
-             bool cuda, int device, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+             int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
     SegmentRequest request{*segments};
     request.op = op;
@@ -361,22 +359,19 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) request.empty = &value;
     request.columns = Count(columns);
-    if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != segments->values * request.columns)
-      throw InputError("dim", "the plan is for " + std::to_string(segments->values) + " values.");
-    request.x = read_values(x, segments->values);
-    if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values);
+    request.x = read_values(x, segments->values, request.columns);
+    if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values, 1);
     request.settings.threads = threads, request.settings.isa = isa,
     request.settings.keep_going = watch(progress);
     request.tile = Count(tile);
-    request.device = is_gpu_matrix(x) ? gpu_matrix(x).device : device;
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
     Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows) * R_xlen_t(columns) * outputs));
     const bool covered = segments->offsets.back() - segments->offsets.front() == segments->values;
     if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
-    cuda || request.x.on_device ? cuda::seg_reduce(request) : cpu::seg_reduce(request);
-    mark_missing(request, outputs, out);
+    cpu::seg_reduce(request);
+    mark_missing(request, outputs);
     return out;
   });
 }
