@@ -46,7 +46,7 @@ class Results {
  private:
   bool stays() const { return work_.out.home != Home::host; }
   void fill_empties(double* from, Count column, Count count) const {
-    if (work_.segments.empties.empty()) return;
+    if (count == 0 || work_.segments.empties.empty()) return;
     ResultsJob job{};
     job.out = from, job.out_column = column, job.count = count, job.columns = columns_, job.value = empty_;
     on_results("kernops_fill", work_, job);
