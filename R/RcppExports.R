@@ -197,6 +197,10 @@ reductions_table <- function() {
     .Call(`_kernops_reductions_table`)
 }
 
+seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {
+    .Call(`_kernops_seg_gradient_gpu`, segments, x, eta, columns, op, in_place, tile)
+}
+
 seg_from_offsets <- function(offsets, sources, values) {
     .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
 }
@@ -237,7 +241,19 @@ seg_ops_table <- function() {
     .Call(`_kernops_seg_ops_table`)
 }
 
-seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile) {
-    .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile)
+seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile) {
+    .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile)
+}
+
+seg_run_gpu <- function(segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay) {
+    .Call(`_kernops_seg_run_gpu`, segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay)
+}
+
+spmv_upload <- function(columns, device) {
+    .Call(`_kernops_spmv_upload`, columns, device)
+}
+
+spmv_run_gpu <- function(segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay) {
+    .Call(`_kernops_spmv_run_gpu`, segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay)
 }
 

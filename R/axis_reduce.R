@@ -80,10 +80,7 @@ check_array <- function(x, call) {
 }
 
 check_stay <- function(output, on_gpu, x, call) {
-  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
-  if (!on_gpu) {
-    stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
-  }
+  if (!check_output(output, on_gpu, call)) return(FALSE)
   if (length(dim(x)) != 2) stop_kernops("dim", "{.code output = \"gpu\"} needs a matrix.", call = call)
   TRUE
 }

@@ -11,7 +11,8 @@
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
-#'   `sources`, `sort`. Its result has the shape of `x`.
+#'   `sources`, `sort`, `output`. Its result has the shape of `x`. A [gpu_matrix()] `x`, or the option `kernops.backend`
+#'   being `"cuda"`, takes the computation to the GPU; `eta` may be there too.
 #'
 #' @section Errors: class `kernops_input_error` where `op` has no gradient, `kernops_dim_error` where `eta` has another
 #'   shape than the result.
@@ -23,12 +24,17 @@
 #' @export
 seg_grad <- function(op) {
   op <- check_choice(op, "op", names(seg_gradients))
-  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE) {
-    x <- check_values(x)
+  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE,
+           output = c("host", "gpu")) {
+    backend <- check_backend(c("auto", "cpu", "cuda"))
+    x <- check_values(x, backend)
+    stay <- check_output(output, uses_gpu(x, backend))
     plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-    if (is_gpu_matrix(x)) x <- as.matrix(x)
     if (op == "softmax") refuse_sources(plan)
-    check_eta(eta, if (op == "softmax") x else reduce_plan(x, plan, op))
+    columns <- length(x) / max(value_count(x), 1)
+    check_eta(eta, if (op == "softmax") length(x) else segments(plan)$about$segments * columns)
+    if (uses_gpu(x, backend)) return(gradient_on_gpu(x, eta, plan, op, columns, stay))
+    if (is_gpu_matrix(eta)) eta <- as.matrix(eta)
     shape_like(by_value(as.numeric(x), as.numeric(eta), plan, value_count(x), op), x)
   }
 }
@@ -76,8 +82,23 @@ at_position <- function(position, g, lengths) {
   replace(0 * g, there, g[there])
 }
 
-check_eta <- function(eta, result, call = caller_env()) {
-  if (is.numeric(eta) && length(eta) == length(result)) return(invisible())
-  stop_kernops("dim", "{.arg eta} must have the shape of the result, {length(result)} number{?s}, not {length(eta)}.",
+check_eta <- function(eta, count, call = caller_env()) {
+  if ((is.numeric(eta) || is_gpu_matrix(eta)) && length(eta) == count) return(invisible())
+  stop_kernops("dim", "{.arg eta} must have the shape of the result, {count} number{?s}, not {length(eta)}.",
                call = call)
+}
+
+gradient_on_gpu <- function(x, eta, plan, op, columns, stay) {
+  there <- if (is_gpu_matrix(x)) x else gpu_matrix(unclass(x), "float64")
+  device <- gpu_describe(there)$device
+  if (!is_gpu_matrix(eta) || gpu_describe(eta)$device != device || gpu_describe(eta)$precision != "float64") {
+    eta <- gpu_matrix(if (is_gpu_matrix(eta)) eta else c(unclass(eta)), "float64", device)
+  }
+  at <- segments(plan)$pointer
+  gradient <- seg_gradient_gpu(at, there, eta, columns, op, is.null(plan$sources), kernops_option("tile", 0))
+  if (!is.null(plan$sources)) { # a value in several segments receives from all
+    of_value <- numbered_plan(as.integer(seg_values(at)$row), value_count(x))
+    gradient <- run_plan(gradient, of_value, "sum", stay = TRUE)
+  }
+  if (stay) gradient else shape_like(c(as.matrix(gradient)), x)
 }

@@ -36,6 +36,9 @@
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
 #'   than reducing.
+#' @param output `"host"` for an R vector or array; `"gpu"` for a `float64` [gpu_matrix()] with a row for each segment,
+#'   where the GPU reduces: without names, `NaN` where there is no result, the smallest values of a range before the
+#'   largest ones.
 #'
 #' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has
 #'   one more dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
@@ -57,22 +60,29 @@
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
 #' @export
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
-                       empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda")) {
+                       empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
+                       output = c("host", "gpu")) {
   op <- check_op(op)
   backend <- check_backend(backend)
   x <- check_values(x, backend)
   check_bits(op, x)
+  stay <- check_output(output, uses_gpu(x, backend))
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend)
+  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend, stay)
 }
 
+uses_gpu <- function(x, backend) backend == "cuda" || is_gpu_matrix(x)
+
 # The same, all arguments but w and empty being checked.
-reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", call = caller_env()) {
+reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
+                        call = caller_env()) {
   if (!is.null(empty)) empty <- check_empty(empty, call)
   if (identical(op, "softmax")) refuse_sources(plan, call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
-  result <- if (is.null(w)) run_plan(x, plan, op, na.rm, empty, backend) else {
-    weighted(x, plan, op, na.rm, check_weights(w, x, op, call), backend, call)
+  if (!is.null(w)) w <- check_weights(w, x, op, call)
+  if (stay) return(run_plan(x, plan, op, na.rm, empty, backend, w, stay = TRUE))
+  result <- if (is.null(w) || uses_gpu(x, backend)) run_plan(x, plan, op, na.rm, empty, backend, w) else {
+    weighted(x, plan, op, na.rm, w)
   }
   if (identical(op, "softmax")) return(shape_like(result, x))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
@@ -80,16 +90,27 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   shape_by_segment(result, x, plan, op)
 }
 
-run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL) {
+run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, stay = FALSE) {
   custom <- inherits(op, "seg_op")
   if (custom) empty <- empty %||% op$identity
   softmax <- identical(op, "softmax")
   row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-  result <- seg_run(segments(plan)$pointer, x, columns, row, if (custom) compiled_op(op), softmax, empty, na.rm, w,
-                    backend == "cuda", check_device(NULL)[[1]], threads(), kernops_option("isa", ""), progress_bar(),
-                    kernops_option("tile", 0))
-  if (custom && na.rm) result[is.nan(result) & rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
+  at <- segments(plan)$pointer
+  formula <- if (custom) compiled_op(op)
+  tile <- kernops_option("tile", 0)
+  if (uses_gpu(x, backend)) {
+    device <- check_device(NULL)[[1]]
+    result <- seg_run_gpu(at, x, columns, row, formula, softmax, empty, na.rm, w, device, tile, stay)
+    if (stay) return(result)
+  } else {
+    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), kernops_option("isa", ""),
+                      progress_bar(), tile)
+  }
+  if (custom && na.rm) {
+    none <- rep_len(run_plan(x, plan, "count", TRUE, backend = backend) == 0, length(result))
+    result[is.nan(result) & none] <- empty
+  }
   result
 }
 
@@ -137,11 +158,10 @@ shape_like <- function(result, x) {
 }
 
 # A weight counts how often a value is there.
-weighted <- function(x, plan, op, na.rm, w, backend, call) {
-  sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, backend, w)
+weighted <- function(x, plan, op, na.rm, w) {
+  sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
   if (op == "sum") return(sum_of(x, w))
-  if (is_gpu_matrix(x)) x <- as.matrix(x)
-  if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm, NULL, backend))
+  if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
   mass <- sum_of(if (na.rm) replace(x * 0 + w, is.na(x), 0) else 0 * x + w)
   mean <- sum_of(x, w) / mass
   if (op == "mean") return(mean)

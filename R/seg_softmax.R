@@ -6,6 +6,8 @@
 #' @inheritParams seg_reduce
 #' @param ... where the segments are, and more: arguments of [seg_reduce()] other than `op`.
 #'
+#' @param output as in [seg_reduce()]; a softmax that stays on the GPU has the precision of `x`.
+#'
 #' @return `seg_softmax()`: an array like `x`. A segment that is all `-Inf` gives `NaN`; values in no segment give `NA`.
 #'   `seg_logsumexp()`: a result for each segment, `-Inf` where it is empty or all `-Inf`.
 #'
@@ -19,14 +21,15 @@
 #' seg_logsumexp(c(1, 2, 3, 1000, 1001), lengths = c(3, 2))
 #' @export
 seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FALSE, plan = NULL, sort = TRUE,
-                        backend = c("auto", "cpu", "cuda")) {
+                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   backend <- check_backend(backend)
   x <- check_values(x, backend)
+  stay <- check_output(output, uses_gpu(x, backend))
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
   result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,
-                     backend)
-  shape_like(result, x)
+                     backend, stay = stay)
+  if (stay) result else shape_like(result, x)
 }
 
 #' @rdname seg_softmax

@@ -11,7 +11,11 @@
 #'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
 #' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] such as `"min"`,
 #'   `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`, `Inf` for `"min"`.
-#' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often.
+#' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often. With it, the entries
+#'   of `A` stay on the GPU until others are multiplied: of a product that is repeated, only `v` travels.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU where `v` is a [gpu_matrix()], whose precision is then that of
+#'   the product.
+#' @param output `"host"` for an R vector or matrix; `"gpu"` for a `float64` [gpu_matrix()], where the GPU multiplies.
 #'
 #' @return A vector with an entry for each row of `A`, named by its row names; for a matrix `v` a matrix. `spmv_plan()`:
 #'   an object for `plan`.
@@ -23,16 +27,21 @@
 #' spmv(A, c(10, 20, 30))
 #' spmv(A, c(10, 20, 30), mul = "+", add = "min")
 #' @export
-spmv <- function(A, v, mul = "*", add = "+", plan = NULL) {
+spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "cpu", "cuda"),
+                 output = c("host", "gpu")) {
+  backend <- check_backend(backend)
   plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan)
-  v <- check_values(v)
-  if (is_gpu_matrix(v)) v <- as.matrix(v)
+  v <- check_values(v, backend)
+  stay <- check_output(output, uses_gpu(v, backend))
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
     stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
   add <- check_op(add, "add", names(additions))
   if (is.character(add) && add %in% names(additions)) add <- additions[[add]]
+  if (uses_gpu(v, backend) && !is.function(mul)) return(spmv_on_gpu(A, v, mul, add, plan, stay))
+  if (stay) stop_kernops("input", "{.arg mul} must be a name or a formula where the GPU multiplies, not a function.")
+  if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
   values <- entries_of(A, length(plan$column))
   plain <- identical(mul, "*") && identical(add, "sum") && !is.null(values) && !anyNA(v)
@@ -70,7 +79,7 @@ spmv_plan <- function(A) {
   exact <- !is.list(A)
   structure(list(rows = rows, column = column, exact = exact,
                  columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
-                 names = if (exact) A@Dimnames[[1]]), class = "spmv_plan")
+                 names = if (exact) A@Dimnames[[1]], cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
 check_columns <- function(columns, call = caller_env()) {
@@ -98,7 +107,14 @@ multiplication <- function(mul, call = caller_env()) {
   if (is.function(mul)) return(mul)
   known <- list("*" = `*`, "+" = `+`, min = pmin, max = pmax, and = \(a, b) a != 0 & b != 0,
                 or = \(a, b) a != 0 | b != 0)
-  check_text(mul, "mul", one = TRUE, call = call)
-  if (grepl("^[a-z]+$", mul)) check_choice(mul, "mul", names(known), call)
+  check_multiplication(mul, call)
   known[[mul]] %||% \(a, b) of_pairs(mul, a, b)
 }
+
+check_multiplication <- function(mul, call) {
+  check_text(mul, "mul", one = TRUE, call = call)
+  if (grepl("^[a-z]+$", mul)) check_choice(mul, "mul", names(multiplications), call)
+}
+
+multiplications <- c("*" = "a * b", "+" = "a + b", min = "Min2(a, b)", max = "Max2(a, b)", and = "And(a, b)",
+                     or = "Or(a, b)")

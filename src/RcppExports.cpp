@@ -617,6 +617,23 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_gradient_gpu
+SEXP seg_gradient_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, double tile);
+RcppExport SEXP _kernops_seg_gradient_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP tileSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_gradient_gpu(segments, x, eta, columns, op, in_place, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_from_offsets
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
 RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
@@ -732,8 +749,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_run
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, bool cuda, int device, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
-RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP cudaSEXP, SEXP deviceSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
+RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -746,13 +763,68 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
     Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< bool >::type cuda(cudaSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
     Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile));
+    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_run_gpu
+SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmaxes, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device, double tile, bool stay);
+RcppExport SEXP _kernops_seg_run_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxesSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP deviceSEXP, SEXP tileSEXP, SEXP staySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type op(opSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
+    Rcpp::traits::input_parameter< bool >::type softmaxes(softmaxesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
+    Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_run_gpu(segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay));
+    return rcpp_result_gen;
+END_RCPP
+}
+// spmv_upload
+SEXP spmv_upload(Rcpp::IntegerVector columns, int device);
+RcppExport SEXP _kernops_spmv_upload(SEXP columnsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_upload(columns, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// spmv_run_gpu
+SEXP spmv_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP entries, SEXP values, Rcpp::IntegerVector order, SEXP v, double height, double columns, int op, SEXP formula, Rcpp::Nullable<double> empty, SEXP product, double tile, bool stay);
+RcppExport SEXP _kernops_spmv_run_gpu(SEXP segmentsSEXP, SEXP entriesSEXP, SEXP valuesSEXP, SEXP orderSEXP, SEXP vSEXP, SEXP heightSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP productSEXP, SEXP tileSEXP, SEXP staySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);
+    Rcpp::traits::input_parameter< double >::type height(heightSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type op(opSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
+    Rcpp::traits::input_parameter< SEXP >::type product(productSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_run_gpu(segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -807,6 +879,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
+    {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
@@ -817,7 +890,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
-    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
+    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
+    {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
+    {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
+    {"_kernops_spmv_run_gpu", (DL_FUNC) &_kernops_spmv_run_gpu, 13},
     {NULL, NULL, 0}
 };
 

@@ -2,7 +2,6 @@
 // headers.
 #include <cmath>
 #include <cstdio>
-#include <set>
 
 #include "cuda_segments.h"
 
@@ -10,30 +9,29 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-const char* value_type(const SegmentRequest& request) {
+const char* type_of(const SegmentValues& values) {
   const char* names[] = {"double", "float", "int"};
-  return names[request.x.type];
+  return names[values.type];
 }
-const char* number_type(const SegmentRequest& request) { return single(request) ? "float" : "double"; }
+const char* number_type(const SegmentWork& work) { return single(work) ? "float" : "double"; }
 
-const char* where(const SegmentRequest& request) {
-  return request.segments.groups             ? "Where::ordered"
-         : !request.segments.sources.empty() ? "Where::shifted"
-                                             : "Where::in_order";
+std::string where(const SegmentWork& work, bool staged) {
+  return staged || in_order(work)  ? "Where::in_order"
+         : work.segments.groups    ? "Where::ordered"
+                                   : "Where::shifted";
 }
 
 // The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation.
-std::string reduction(const SegmentRequest& request) {
+std::string reduction(const SegmentWork& work) {
   static const std::vector<std::string> structs = {
 #define SEGMENT_OP(name, reduction, kind, meaning) #reduction,
 #include <kernops/segments.def>
 #undef SEGMENT_OP
   };
-  if (request.softmax) return "OnlineLogSumExp";
-  const std::string& name = structs[request.op];
+  const std::string& name = structs[size_t(work.op)];
   if (name == "Mean") return "MeanOf<DirectSum>";
   if (name != "BlockSum") return name;
-  return request.x.type == SegmentValues::integers && !request.weights.data ? "WholeSum" : "DirectSum";
+  return work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
 }
 
 std::string constant(double value) {
@@ -45,14 +43,14 @@ std::string constant(double value) {
 }
 
 // The formula's steps, one after another.
-std::string join_function(const Plan& plan) {
+std::string join_function(const std::string& name, const Plan& plan) {
   std::vector<std::string> names(plan.slots.size());
   names[0] = "one<T>()";
   for (const Load& load : plan.loads[int(Place::once)])
     names[load.slot] = "(Vec<T, 1>{" + constant(load.value) + "})";
   for (const Load& load : plan.loads[int(Place::lane)]) names[load.slot] = load.id == 0 ? "a" : "b";
   std::string out =
-      "struct Join {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
+      "struct " + name + " {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
   int count = 0;
   for (const Place place : {Place::once, Place::lane})
     for (const Step& step : plan.steps[int(place)]) {
@@ -68,36 +66,58 @@ std::string join_function(const Plan& plan) {
   return out + "    return " + names[plan.f] + ".v[0];\n  }\n};\n";
 }
 
-SegmentRequest empty_request(const Segments& segments) {
-  return {segments, 0, nullptr, false, nullptr, false, 1, {}, {}, 1, {}};
+// What is reduced of a value and its weight.
+std::string term(const SegmentWork& work) {
+  const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
+  if (!work.weights.data) return "Mapped<" + V + T + ", " + work.map + ">";
+  if (!work.x.data) return "PartnerAlone<" + W + T + ">";
+  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : work.join) +
+         (work.given.empty() ? ">" : ", true>");
 }
+
+// What terms are made of.
+std::string preamble(const SegmentWork& work) {
+  std::string text;
+  if (work.formula || work.product) text += "#include <kernops/values.cuh>\n";
+  text += "using namespace kernops;\nusing T = " + std::string(number_type(work)) + ";\n";
+  if (work.product) text += join_function("Multiply", work.product->plan);
+  return text;
+}
+
+std::string values_of_lane() { return std::to_string(lane_values(false)); }
 
 }  // namespace
 
-bool in_order(const SegmentRequest& request) {
-  return request.x.row == 1 && !request.segments.groups && request.segments.sources.empty();
-}
+const SegmentValues& foremost(const SegmentWork& work) { return work.x.data ? work.x : work.weights; }
 
-bool plain(const SegmentRequest& request) {
-  return in_order(request) && !request.weights.data;
-}
-
-std::string segment_text(const SegmentRequest& request, int output) {
-  const std::string T = number_type(request), skip = request.skip_missing ? "true" : "false",
-                    V = value_type(request), VT = std::to_string(lane_values(single(request)));
+std::string segment_text(const SegmentWork& work, int output, bool staged) {
+  const std::string skip = work.skip_missing ? "true" : "false";
+  const bool plain = !work.weights.data && work.map == "Itself" && (staged || (in_order(work) && work.x.row == 1));
   std::string text = "#include <kernops/seg_reduce.cuh>\n";
-  if (request.formula) text += "#include <kernops/values.cuh>\n";
-  text += "using namespace kernops;\nusing T = " + T + ";\n";
-  if (request.formula)
-    text += join_function(request.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
+  if (!plain) text += "#include <kernops/seg_terms.cuh>\n";
+  text += preamble(work);
+  if (work.formula)
+    text += join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
   else
-    text += "using Op = ReducedBy<" + reduction(request) + ", T, " + skip + ", " + std::to_string(output) +
-            ">;\n";
-  text += plain(request) ? "using Values = Contiguous<" + V + ">;\n"
-                         : "using Values = Anywhere<" + V + ", T, " + where(request) + ", " +
-                               (request.weights.data ? "true" : "false") + ">;\n";
-  return text + "KERNOPS_SEGMENTS(Op, Values, double, " + VT + ")\n";
+    text += "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + std::to_string(output) + ">;\n";
+  text += plain ? "using Values = Contiguous<" + std::string(type_of(work.x)) + ">;\n"
+                : "using Values = Anywhere<" + term(work) + ", " + where(work, staged) + ">;\n";
+  return text + "KERNOPS_SEGMENTS(Op, Values, double, " + std::to_string(lane_values(single(work))) + ")\n";
 }
+
+std::string gaps_text(const SegmentWork& work, bool staged) {
+  return "#include <kernops/seg_spread.cuh>\n" + preamble(work) + "using Term = " + term(work) + ";\nKERNOPS_GAPS(Term, " +
+         where(work, staged) + ", " + values_of_lane() + ")\n";
+}
+
+std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged) {
+  return "#include <kernops/seg_spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + what + ", " +
+         type_of(work.x) + ", " + type_of(work.weights) + ", " +
+         (work.out.home == Home::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
+         (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
+}
+
+std::string results_text() { return "#include <kernops/seg_results.cuh>\nKERNOPS_SEGMENT_RESULTS\n"; }
 
 std::string plan_text() { return "#include <kernops/seg_plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
 
@@ -106,52 +126,60 @@ std::string keys_text(bool single) {
          (single ? "float" : "double") + ", " + std::to_string(lane_values(false)) + ")\n";
 }
 
-std::string softmax_text(const SegmentRequest& request) {
-  return "#include <kernops/seg_softmax.cuh>\nusing namespace kernops;\nKERNOPS_SOFTMAX(" +
-         std::string(value_type(request)) + ", " + where(request) + ", " +
-         std::to_string(lane_values(false)) + ")\n";
-}
-
 std::vector<std::string> usual_segment_texts() {
-  const std::set<std::string> usual = {"sum", "prod", "min", "max", "mean", "logsumexp"};
   const Segments segments;
-  SegmentRequest request = empty_request(segments);
-  std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), softmax_text(request)};
-  const auto& ops = segment_ops();
-  for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers})
-    for (size_t op = 0; op < ops.size(); ++op)
-      if (usual.count(ops[op].name)) {
-        request.op = int(op), request.x.type = type;
-        texts.push_back(segment_text(request, 0));
-      }
+  SegmentWork work{SegmentRequest{segments}};
+  const double somewhere = 0;
+  std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), results_text()};
+  work.x.data = &somewhere;
+  for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
+    work.x.type = type, work.precise = false;
+    for (const char* op : {"sum", "prod", "min", "max", "mean", "logsumexp"}) {
+      work.op = operation(op);
+      texts.push_back(segment_text(work, 0, false));
+    }
+    texts.push_back(spread_text(work, "Softmax", true, false));
+  }
   return texts;
 }
 
-// Each operation once, each kind of values once.
+// Each operation once, each kind of values once, each way in which they meet others.
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();
   const Segments plain;
   Segments ordered, shifted;
   int group = 0;
   ordered.groups = &group, shifted.sources = {0};
-  SegmentRequest request = empty_request(plain);
+  SegmentWork work{SegmentRequest{plain}};
+  work.x.data = &group;
   for (size_t op = 0; op < segment_ops().size(); ++op) {
-    request.op = int(op), request.skip_missing = op % 2;
-    for (int output = 0; output < segment_ops()[op].outputs; ++output)
-      texts.push_back(segment_text(request, output));
+    work.op = int(op), work.skip_missing = op % 2;
+    for (int output = 0; output < segment_ops()[op].outputs; ++output) texts.push_back(segment_text(work, output, false));
   }
   const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
-  request.formula = &formula;
-  texts.push_back(segment_text(request, 0));
+  work.formula = &formula;
+  texts.push_back(segment_text(work, 0, false));
   for (const Segments* segments : {&ordered, &shifted}) {
-    SegmentRequest placed = empty_request(*segments);
+    SegmentWork placed{SegmentRequest{*segments}};
+    placed.x.data = &group;
     for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
       placed.x.type = type;
-      texts.push_back(segment_text(placed, 0));
-      texts.push_back(softmax_text(placed));
+      texts.push_back(segment_text(placed, 0, false));
+      texts.push_back(gaps_text(placed, false));
     }
     placed.weights.data = &group;
-    texts.push_back(segment_text(placed, 0));
+    for (const char* join : {"Times", "Mass", "PlusLog"}) {
+      placed.join = join;
+      texts.push_back(segment_text(placed, 0, false));
+    }
+    placed.product = &formula;
+    texts.push_back(segment_text(placed, 0, false));
+    texts.push_back(gaps_text(placed, false));
+    placed.x.data = nullptr;
+    texts.push_back(segment_text(placed, 0, false));
+    for (const char* what : {"Softmax", "SumGradient", "MeanGradient", "VarGradient", "PositionGradient",
+                             "ProductGradient", "LogSumExpGradient", "SoftmaxGradient"})
+      texts.push_back(spread_text(placed, what, segments == &ordered, false));
   }
   return texts;
 }

@@ -2,47 +2,94 @@
 #pragma once
 #include <kernops/device_segments.h>
 
+#include <algorithm>
+
 #include "cuda.h"
 #include "segments.h"
 
 namespace kernops {
 namespace cuda {
 
-// Whether the values stand in the order of the segments, and are reduced as they are.
-bool in_order(const SegmentRequest& request);
-bool plain(const SegmentRequest& request);
+// What the GPU reduces: the values of a request, or what is made of each of them and its weight, or the weights
+// alone where there are no values. Weights may have several columns, as values do, and be double or float.
+struct SegmentWork : SegmentRequest {
+  explicit SegmentWork(const SegmentRequest& request) : SegmentRequest(request) {}
+  std::string map = "Itself", join = "Times";  // structs of seg_terms.cuh: of a value, and of the two,
+  const SegmentFormula* product = nullptr;     // or a formula of them
+  const int* through = nullptr;  // weight number through[n] goes with value n: numbers from 0, on the device
+  std::vector<const double*> given;  // numbers of each segment and column, on the device
+  bool precise = false;              // floats are reduced as doubles
+};
 
-// The text of a reduction, for one of its results; of plans; of the second pass of a softmax.
-std::string segment_text(const SegmentRequest& request, int output);
+// Reduces to the target, whose results of one column stand side by side. Weights of a mean, variance or deviation
+// are counts, those of a sum of exponentials multiply them.
+void seg_reduce(const SegmentWork& work);
+void seg_weighted(const SegmentWork& work);
+// A number for each value by a struct of seg_spread.cuh, to where the value stands, or, `in_place` being false, in
+// the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
+void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere);
+void seg_softmax(const SegmentWork& work);
+void seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place);
+
+// ---- texts (cuda_segment_source.cpp)
+
+inline bool in_order(const SegmentWork& work) {
+  return !work.segments.groups && work.segments.sources.empty();
+}
+const SegmentValues& foremost(const SegmentWork& work);  // the values, or the weights alone
+inline bool single(const SegmentWork& work) {
+  return foremost(work).type == SegmentValues::floats && !work.precise;
+}
+constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
+
+// The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
+// `staged` values have been put in order.
+std::string segment_text(const SegmentWork& work, int output, bool staged);
+std::string gaps_text(const SegmentWork& work, bool staged);
+std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged);
+std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
-std::string softmax_text(const SegmentRequest& request);
-constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
-inline bool single(const SegmentRequest& request) {
-  return request.x.type == SegmentValues::floats && !request.softmax;
-}
 
 // The texts that are compiled when the package is installed; those of every operation, and kind of values.
 std::vector<std::string> usual_segment_texts();
 std::vector<std::string> all_segment_texts();
 
-// So many values at a time, those of one plan.
+// ---- plans (cuda_segment_plan.cpp)
+
+// Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
 struct SegmentChunk {
-  SegmentChunk(Count first, Count row, int count);
-  Buffer ends, limits, opens;
-  SegmentPlan plan;
-  Count first, row;              // of all values, and the segment that the first value is in
-  bool open_before, open_after;  // whether a segment goes across the edge
+  Count first;                       // of all values
+  int count, tiles;
+  Count row, next_row;               // segments that end here
+  bool open_before, open_after;      // whether one goes across the edge
+  Count first_result, next_result;   // rows of the result, with those that are empty: each is in one chunk
 };
 
-// Kept with Segments, chunk by chunk, so that a plan is made once.
-struct DeviceSegments {
+// The plan of a chunk, and what belongs to its segments.
+struct ChunkPlan {
+  ChunkPlan(const Segments& segments, const SegmentChunk& chunk);
+  Buffer ends, limits, opens, offsets;
+  std::unique_ptr<Buffer> shifts, rows;
+  SegmentPlan plan;
+};
+
+// Kept with Segments, so that a plan is made once, unless it is too large to be kept.
+class DeviceSegments {
+ public:
   DeviceSegments(const Segments& segments, Count chunk_values);
-  Count chunk_values;
-  int device = current_device().number;
-  Buffer offsets;
-  std::unique_ptr<Buffer> shifts, order;
-  std::vector<std::unique_ptr<SegmentChunk>> chunks;
+  const ChunkPlan& plan(size_t chunk);
+  const unsigned* order();
+  bool serves(Count chunk_values) const;
+  std::vector<SegmentChunk> chunks;
+
+ private:
+  const Segments& segments_;
+  const Count chunk_values_;
+  const int device_;
+  bool keep_;
+  std::vector<std::unique_ptr<ChunkPlan>> plans_;
+  std::unique_ptr<Buffer> order_;
 };
 DeviceSegments& on_device(const Segments& segments, Count chunk_values);
 
@@ -52,6 +99,88 @@ struct KeyRuns {
   std::vector<double> keys;
 };
 KeyRuns key_runs(const void* keys, bool single, Count count);
+
+// ---- values (cuda_segment_values.cpp)
+
+// How much is taken at a time. Values that stand in another order are `staged` where they do not fit as a whole:
+// put in order, chunk by chunk.
+struct Portions {
+  Count chunk, columns;
+  bool staged;
+};
+Portions choose_portions(const SegmentWork& work, bool spreads);
+
+// body(device, first, columns, staged) for some columns after others.
+template <class F> void each_portion(const SegmentWork& work, bool spreads, F body) {
+  const Portions portions = choose_portions(work, spreads);
+  DeviceSegments& device = on_device(work.segments, portions.chunk);
+  for (Count first = 0; first < work.columns; first += portions.columns)
+    body(device, first, std::min(portions.columns, work.columns - first), portions.staged);
+}
+
+// Position `first` on of the segments of a chunk, place by place.
+template <class F> void each_position(const Segments& segments, const SegmentChunk& chunk, F f) {
+  Count s = chunk.row;
+  for (Count m = chunk.first; m < chunk.first + chunk.count; ++m) {
+    while (m >= segments.offsets[size_t(s) + 1]) ++s;
+    f(m, segments.groups            ? Count(segments.order()[size_t(m)])
+         : segments.sources.empty() ? m
+                                    : segments.sources[size_t(s)] + m - segments.offsets[size_t(s)]);
+  }
+}
+
+// Values or weights of some columns, where the chunk finds them.
+class Operand {
+ public:
+  Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
+          bool by_chunk);
+  // The one at `at`, in column c, is [at * row + c * column] from here; also those of a chunk that is not the first.
+  const void* address(const SegmentChunk& chunk);
+  Count row() const { return by_chunk_ ? 1 : from_.row; }
+  Count column(const SegmentChunk& chunk) const { return by_chunk_ ? chunk.count : from_.column; }
+
+ private:
+  void bring(const SegmentChunk& chunk);
+  void bring_all();
+  SegmentValues from_;
+  const Segments& segments_;
+  const Count rows_, columns_;
+  const size_t bytes_;
+  const bool by_chunk_;
+  std::unique_ptr<Buffer> there_;
+  const SegmentChunk* held_ = nullptr;
+};
+
+// What the kernels are told of each chunk, but where results go.
+class SegmentJobs {
+ public:
+  SegmentJobs(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged);
+  SegmentRun operator()(size_t chunk);
+  void done(size_t chunk) const;  // interrupts, if that is wanted
+
+ private:
+  const SegmentWork& work_;
+  DeviceSegments& device_;
+  const Count first_;
+  const bool staged_;
+  Operand x_, weights_;
+};
+
+template <class T> T* at(const Buffer& buffer, Count n = 0) { return static_cast<T*>(buffer.address()) + n; }
+template <class T> void fill(const Buffer& buffer, const T* from, size_t count) {
+  copy_in(buffer.pointer(), from, count * sizeof(T));
+}
+inline unsigned blocks(Count items, Count each) { return unsigned((items + each - 1) / each); }
+
+// ---- results (cuda_segment_results.cpp)
+
+int operation(const std::string& name);  // its row in segments.def
+int outputs_of(const SegmentWork& work);
+double nothing(const SegmentWork& work, int output);  // the result of a segment without values
+// A kernel of seg_results.cuh, on as many results as there are columns for all segments.
+void on_results(const char* kernel, const SegmentWork& work, ResultsJob job);
+// What results on the device still want: NA, and what is given for segments whose values were all left out.
+void settle(const SegmentWork& work);
 
 }  // namespace cuda
 }  // namespace kernops

@@ -79,7 +79,6 @@ struct SegmentRequest {
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
   const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
-  int device = 0;  // which GPU
   SegmentValues x;
   SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
   Count columns = 1;
@@ -92,8 +91,4 @@ struct SegmentRequest {
 namespace cpu {
 void seg_reduce(const SegmentRequest& request);
 }
-namespace cuda {
-void seg_reduce(const SegmentRequest& request);  // throws CudaError where there is no GPU
-}
-
 }  // namespace kernops

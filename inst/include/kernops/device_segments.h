@@ -16,6 +16,8 @@ struct SegmentPlan {
 
 constexpr int segment_tile = 4096;  // values
 constexpr int spine_threads = 512, most_state_bytes = 64;
+constexpr int tile_group = 256;                             // whose carries are joined one after another
+constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
   SegmentPlan plan;
@@ -38,18 +40,32 @@ struct SegmentRun {
   long long first;          // value n of the plan is number first + n of all; in column c it
   const void* x;            // is x[at * x_row + c * x_column], where `at` is that number m,
   const unsigned* order;    // or order[m],
-  const long long* shifts;  // or m + shifts[its segment]; times
-  const double* weights;    // weights[at * weights_row], if it has one, times
-  long long x_row, x_column, weights_row;
+  const long long* shifts;  // or m + shifts[its segment].
+  long long x_row, x_column;
+  const void* partner;  // It may be joined with partner[by * partner_row + c * partner_column],
+  const int* through;   // where `by` is `at`, or through[at],
+  long long partner_row, partner_column;
+  const double* given[3];  // and with numbers of its segment, given[k][row + c * given_column].
+  long long given_column;
   const long long* offsets;  // where segment r of the plan begins
-  void* out;                 // of segment r and column c at out[c * out_column + r]
-  long long out_column;
+  const long long* rows;     // its row of the result; without them, r
+  void* out;                 // result of row r and column c at out[c * out_column + r]; of a spread, that
+  long long out_column;      // of a value at out[c * out_column + at], or m
   void* carries;             // the state of the segment that each tile leaves open,
   void* heads;               // of the one that each tile closes first,
-  const void* incoming;      // of the one that is open before the first tile, if there is one,
-  void* outgoing;            // of the one that is open after the last; may be null
-  double* softmax;           // the second pass of a softmax writes to softmax[at + c * softmax_column]
-  long long softmax_column;
+  int phase;                 // how many tiles before the first one are in its group,
+  const void* incoming;      // what those before it carry, if a segment is open there,
+  void* outgoing;            // and what is carried on after the last; may be null
+};
+
+// Numbers of results, row by row and column by column.
+struct ResultsJob {
+  double* out;
+  const double *a, *b;
+  const long long* rows;
+  long long count, columns, out_column;
+  double value;
+  int* found;
 };
 
 }  // namespace kernops

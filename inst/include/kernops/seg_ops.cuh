@@ -64,7 +64,7 @@ struct WholeSum : Settled<1, 1> {
   }
 };
 
-// A position: that of the first value if nothing beats infinity, -1 if there is none.
+// A position: that of the first value if nothing beats infinity, NaN if there is none.
 template <int sign, class T, bool skip_missing, int output>
 struct ReducedBy<ExtremeAt<sign, 1, 1>, T, skip_missing, output> {
   using R = ExtremeAt<sign, 1, 1>;
@@ -83,7 +83,9 @@ struct ReducedBy<ExtremeAt<sign, 1, 1>, T, skip_missing, output> {
     return a;
   }
   static KERNOPS_FN Staged stage(const State& s) { return s.j[0]; }
-  static KERNOPS_FN Staged result(Staged s, long long begin) { return s < 0 ? 0 : s - begin + 1; }
+  static KERNOPS_FN double result(Staged s, long long begin) {
+    return s < 0 ? not_a_number<double>() : double(s - begin + 1);
+  }
 };
 
 // By an associative F::join(a, b).

@@ -15,11 +15,31 @@ template <class Op, class Result>
 __device__ __forceinline__ void store(const SegmentRun& job, int column, int row,
                                       const typename Op::Staged& staged) {
   const long long begin = Op::positions ? job.offsets[row] : 0;
-  static_cast<Result*>(job.out)[column * job.out_column + row] = Result(Op::result(staged, begin));
+  static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] =
+      Result(Op::result(staged, begin));
 }
 
-// The spine: completes the first segment that ends in each tile by what the tiles before it carry. Carry 0
-// comes from before the first tile, carry n is that of tile n - 1; place `tiles` stands for what follows the
+// What a run of tiles carries: they are joined one after another within each group of tiles, and so are the
+// groups. Groups are counted from the first tile of all, so that no result depends on where values were cut
+// into chunks.
+template <class Op> struct Carried {
+  using State = typename Op::State;
+  State whole, part;        // of the groups that are over, of the one that is not,
+  int has_whole, has_part;  // if there are any
+
+  // What the group has so far, the part included.
+  __device__ __forceinline__ void set_part(const State& s, bool is_over) {
+    part = s, has_part = !is_over;
+    if (is_over) whole = has_whole ? Op::combine(whole, part) : part, has_whole = 1;
+  }
+  __device__ __forceinline__ State all() const {
+    if (!has_part) return whole;
+    return has_whole ? Op::combine(whole, part) : part;
+  }
+};
+
+// The spine: completes the first segment that ends in each tile by what the tiles before it carry. Carry n is
+// that of tile n - 1, carry 0 what comes from before the first tile; place `tiles` stands for what follows the
 // last tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
@@ -27,33 +47,49 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
   const int column;
 
   __device__ __forceinline__ State carry(int n) const {
-    return n == 0 ? static_cast<const State*>(job.incoming)[column]
-                  : static_cast<const State*>(job.carries)[column * job.plan.tiles + n - 1];
+    return static_cast<const State*>(job.carries)[column * job.plan.tiles + n - 1];
   }
-  __device__ __forceinline__ State joined(int from, int to) const {
-    State s = carry(from);
+  __device__ __forceinline__ int group_of(int n) const { return (job.phase + n - 1) / tile_group; }
+  __device__ __forceinline__ int begin_of(int group) const { return group * tile_group - job.phase + 1; }
+  __device__ __forceinline__ Carried<Op> before(int from) const {
+    if (from == 0) return static_cast<const Carried<Op>*>(job.incoming)[column];
+    Carried<Op> nothing;
+    nothing.has_whole = nothing.has_part = 0;
+    return nothing;
+  }
+
+  // Of one group, after what is there of it already.
+  __device__ __forceinline__ State group_part(const Carried<Op>& run, int from, int to) const {
+    State s = run.has_part ? Op::combine(run.part, carry(from)) : carry(from);
     KERNOPS_UNROLL_BY(8)
     for (int n = from + 1; n < to; ++n) s = Op::combine(s, carry(n));
     return s;
   }
 
-  // A long run of carries, by all threads of the block.
-  __device__ __forceinline__ State joined_by_all(int from, int to) const {
-    __shared__ State parts[threads];
-    const int each = (to - from + threads - 1) / threads, begin = from + int(threadIdx.x) * each;
-    int filled = (to - from + each - 1) / each;
-    __syncthreads();  // the run before this one has been read
-    if (begin < to) parts[threadIdx.x] = joined(begin, begin + each < to ? begin + each : to);
-    for (; filled > 1; filled = (filled + 1) / 2) {
-      __syncthreads();
-      State pair;
-      const int left = 2 * threadIdx.x;
-      if (left < filled) pair = left + 1 < filled ? Op::combine(parts[left], parts[left + 1]) : parts[left];
-      __syncthreads();
-      if (left < filled) parts[threadIdx.x] = pair;
+  __device__ __forceinline__ Carried<Op> joined(int from, int to) const {
+    Carried<Op> run = before(from);
+    for (int n = from > 0 ? from : 1, end; n < to; n = end) {
+      end = begin_of(group_of(n) + 1);
+      run.set_part(group_part(run, n, end < to ? end : to), end <= to);
     }
-    __syncthreads();
-    return parts[0];
+    return run;
+  }
+
+  // A long run, by all threads of the block: of each group by one.
+  __device__ __forceinline__ Carried<Op> joined_by_all(int from, int to) const {
+    __shared__ State parts[threads];
+    Carried<Op> run = before(from);
+    const int begin = from > 0 ? from : 1, first = group_of(begin), groups = group_of(to - 1) - first + 1;
+    for (int done = 0; done < groups; done += threads) {
+      const int group = first + done + int(threadIdx.x), low = begin_of(group), high = begin_of(group + 1);
+      __syncthreads();  // the parts before these have been read
+      if (done + int(threadIdx.x) < groups)
+        parts[threadIdx.x] = group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);
+      __syncthreads();
+      for (int n = 0; n < threads && done + n < groups; ++n)
+        run.set_part(parts[n], begin_of(first + done + n + 1) <= to);
+    }
+    return run;
   }
 
   __device__ __forceinline__ void run() const {
@@ -66,7 +102,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     int from = wanted ? job.plan.opens[tile] : 0;
     if (from == 0 && !job.incoming) from = 1;
     const bool is_long = wanted && tile + 1 - from > few;
-    State open;
+    Carried<Op> open;
     if (wanted && !is_long) open = joined(from, tile + 1);
     begins[threadIdx.x] = from;
     const unsigned ours = __ballot_sync(all_lanes, is_long);
@@ -75,16 +111,16 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     for (int warp = 0; warp < threads / 32; ++warp)
       for (unsigned rest = long_ones[warp]; rest; rest &= rest - 1) {
         const int n = warp * 32 + __ffs(rest) - 1;
-        const State all = joined_by_all(begins[n], first + n + 1);
-        if (n == threadIdx.x) open = all;
+        const Carried<Op> run = joined_by_all(begins[n], first + n + 1);
+        if (n == threadIdx.x) open = run;
       }
     if (!wanted) return;
     if (tile == last)
-      static_cast<State*>(job.outgoing)[column] = open;
+      static_cast<Carried<Op>*>(job.outgoing)[column] = open;
     else
       store<Op, Result>(
           job, column, job.plan.limits[tile],
-          Op::stage(Op::combine(open, static_cast<const State*>(job.heads)[column * last + tile])));
+          Op::stage(Op::combine(open.all(), static_cast<const State*>(job.heads)[column * last + tile])));
   }
 };
 

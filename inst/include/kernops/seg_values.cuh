@@ -29,6 +29,11 @@ __device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) {
   return plan.ends[n / 32] >> n % 32 & 1;
 }
 
+// Where the result of a segment stands, counted from that of the plan's first one or, with rows, of all.
+__device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
+  return job.rows ? job.rows[row] : row;
+}
+
 // A number of R as a T: of whole numbers, the lowest is NA.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
@@ -86,63 +91,6 @@ template <class T> struct Contiguous {
         for (int e = 0; e < quad; ++e) some.v[e] = v[k + e];
         *reinterpret_cast<Group<quad, T>*>(room + Turn<T, VT>::place(position(k))) = some;
       }
-      __syncwarp();
-      Turn<T, VT>::own(v, room);
-    }
-  };
-};
-
-enum class Where { in_order, ordered, shifted };
-
-// f(k, at, row) for each value of the warp's that exists, the k-th of this lane, where it stands, and its
-// segment if `rows`.
-template <int VT, Where where, class F>
-__device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
-  int row = 0;
-  const unsigned* words = job.plan.ends + first / 32;
-  if (rows) {
-    int before = 0;
-    for (int n = lane_id(); n < (first - tile) / 32; n += 32) before += __popc(job.plan.ends[tile / 32 + n]);
-    row = job.plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
-  }
-  KERNOPS_UNROLL
-  for (int k = 0; k < VT; ++k) {
-    const int n = first + k * 32 + lane_id();
-    const unsigned word = rows ? words[k] : 0;
-    const int mine = row + __popc(word & ((1u << lane_id()) - 1));
-    const long long at = job.first + n;
-    if (n < job.plan.count)
-      f(k,
-        where == Where::ordered   ? (long long)job.order[at]
-        : where == Where::shifted ? at + job.shifts[mine]
-                                  : at,
-        mine);
-    row += __popc(word);
-  }
-}
-
-// Values of type V anywhere, times their weight if they have one.
-template <class V, class T, Where where, bool weighted> struct Anywhere {
-  using Value = T;
-
-  static __device__ __forceinline__ T value(const SegmentRun& job, int column, long long at) {
-    T x = number<T>(static_cast<const V*>(job.x)[at * job.x_row + column * job.x_column]);
-    if (weighted) x *= T(job.weights[at * job.weights_row]);
-    return x;
-  }
-
-  template <int VT> struct Fetch {
-    T v[VT];
-    static __device__ __forceinline__ int position(int k) { return k * 32 + lane_id(); }
-    __device__ __forceinline__ void load(const SegmentRun& job, int column, int tile, int first) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < VT; ++k) v[k] = 0;
-      each_place<VT, where>(job, tile, first, where == Where::shifted,
-                            [&](int k, long long at, int) { v[k] = value(job, column, at); });
-    }
-    __device__ __forceinline__ void turn(T* room) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < VT; ++k) room[Turn<T, VT>::place(position(k))] = v[k];
       __syncwarp();
       Turn<T, VT>::own(v, room);
     }
