@@ -24,6 +24,7 @@
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
   check_flag(refit, "refit")
+  object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   result <- if (is.null(folds)) {
     if (refit) stop_kernops("input", "{.arg refit} goes with {.arg folds}.")
@@ -70,7 +71,9 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    inverse <- object$factor + 0 # a copy: the inverse takes its place
+    factor <- factor_of(object)
+    if (is_gpu_matrix(factor)) return(gpu_factor_columns(gpu_factor_invert(gpu_doubles(factor, gpu_describe(factor)$device)))$squares)
+    inverse <- factor + 0 # a copy: the inverse takes its place
     return(dense_diagonal(dense_inverse(inverse, kernops_option("isa", ""), threads())))
   }
   diagonal <- numeric(n)

@@ -37,7 +37,7 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   p <- ncol(data$x)
   if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
   control <- how$control
-  likelihood <- exact_likelihood(data, model, how$reml)
+  likelihood <- exact_likelihood(data, model, how$reml, if (nzchar(gpu_solver_problem())) "cpu" else how$backend)
   evaluate <- function(theta) likelihood$evaluate(theta, profile)
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)

@@ -94,7 +94,8 @@ average_information <- function(slopes, state, solve, profile, lost) {
 # b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (object$method == "exact") {
-    return(function(b) factor_solve(object$factor, factor_solve(object$factor, b), transposed = TRUE))
+    factor <- factor_of(object)
+    return(function(b) factor_solve(factor, factor_solve(factor, b), transposed = TRUE))
   }
   product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
   system <- iterative_system(product, object$data, object$model, object$theta)

@@ -78,4 +78,13 @@ struct VectorJob {
   int inner, columns, parts;  // of a column's sum
 };
 
+// The lower triangle of an n x n matrix, column by column, and blocks of its columns (triangle.cuh).
+struct TriangleJob {
+  double *at, *block;
+  double* out;
+  const double *left, *right;  // n x rank
+  long long n, first;          // the first row and column of the block
+  int columns, rank;
+};
+
 }  // namespace kernops
