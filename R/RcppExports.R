@@ -221,6 +221,14 @@ lanczos_quadrature <- function(diagonal, below) {
     .Call(`_kernops_lanczos_quadrature`, diagonal, below)
 }
 
+gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
+    .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
+}
+
+gpu_orthogonal <- function(columns) {
+    .Call(`_kernops_gpu_orthogonal`, columns)
+}
+
 ops_table <- function() {
     .Call(`_kernops_ops_table`)
 }

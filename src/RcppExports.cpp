@@ -688,6 +688,29 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_pivoted_cholesky
+Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank);
+RcppExport SEXP _kernops_gpu_pivoted_cholesky(SEXP kernelSEXP, SEXP inputSEXP, SEXP diagonalSEXP, SEXP rankSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< int >::type rank(rankSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_pivoted_cholesky(kernel, input, diagonal, rank));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_orthogonal
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns);
+RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type columns(columnsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns));
+    return rcpp_result_gen;
+END_RCPP
+}
 // ops_table
 Rcpp::DataFrame ops_table();
 RcppExport SEXP _kernops_ops_table() {
@@ -904,6 +927,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
     {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
+    {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
+    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 1},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},

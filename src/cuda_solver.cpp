@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, left = 0, general = 0, doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
+constexpr int lower = 0, left = 0, right = 1, general = 0, doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
 const double one = 1;
 
 struct Library {
@@ -21,6 +21,8 @@ struct Library {
   Status (*cublasDtrmm_v2)(void*, int side, int triangle, int transposed, int diagonal, int m, int n,
                            const double*, const double* a, int lda, const double* b, int ldb, double* c,
                            int ldc);
+  Status (*cublasDgemm_v2)(void*, int transposed_a, int transposed_b, int m, int n, int k, const double*,
+                           const double* a, int lda, const double* b, int ldb, const double*, double* c, int ldc);
   Status (*cusolverGetVersion)(int*);
   Status (*cusolverDnCreate)(void**);
   Status (*cusolverDnCreateParams)(void**);
@@ -62,6 +64,7 @@ Library open_libraries() {
   // clang-format off
 #define FIND(from, name) find(from, #name, l.name);
   FIND(blas, cublasCreate_v2) FIND(blas, cublasDtrsm_v2) FIND(blas, cublasDtrmm_v2)
+  FIND(blas, cublasDgemm_v2)
   FIND(solver, cusolverGetVersion) FIND(solver, cusolverDnCreate) FIND(solver, cusolverDnCreateParams)
   FIND(solver, cusolverDnXpotrf_bufferSize) FIND(solver, cusolverDnXpotrf)
   FIND(solver, cusolverDnXtrtri_bufferSize) FIND(solver, cusolverDnXtrtri)
@@ -140,15 +143,39 @@ void invert(const Triangle& t) {
 }
 
 void solve(const Triangle& l, bool transposed, double* b, Count columns) {
-  check(library().cublasDtrsm_v2(handles().blas, left, lower, transposed, general, int(l.n), int(columns), &one,
+  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one,
                                  l.at, int(l.stride), b, int(l.n)),
         "solving with a triangle");
 }
 
+void solve_right(const Triangle& l, double* b, Count rows) {
+  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one, l.at,
+                                 int(l.stride), b, int(rows)),
+        "solving with a triangle");
+}
+
 void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out) {
-  check(library().cublasDtrmm_v2(handles().blas, left, lower, transposed, general, int(l.n), int(columns), &one,
+  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one,
                                  l.at, int(l.stride), b, int(l.n), out, int(l.n)),
         "multiplying by a triangle");
+}
+
+void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c) {
+  check(library().cublasDgemm_v2(handles().blas, transposed, false, int(m), int(n), int(k), &one, a,
+                                 int(transposed ? k : m), b, int(k), &scale, c, int(m)),
+        "a product of matrices");
+}
+
+bool has_solver() {
+  static const bool found = [] {
+    try {
+      library();
+      return true;
+    } catch (const CudaError&) {
+      return false;
+    }
+  }();
+  return found;
 }
 
 std::string solver_version() {
