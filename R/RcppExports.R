@@ -105,6 +105,42 @@ dense_symmetric_product <- function(x, b) {
     .Call(`_kernops_dense_symmetric_product`, x, b)
 }
 
+gpu_covariance <- function(kernel, theta, x, y, lower, out) {
+    .Call(`_kernops_gpu_covariance`, kernel, theta, x, y, lower, out)
+}
+
+gpu_factorise <- function(k, noise) {
+    .Call(`_kernops_gpu_factorise`, k, noise)
+}
+
+gpu_factor_invert <- function(factor) {
+    .Call(`_kernops_gpu_factor_invert`, factor)
+}
+
+gpu_factor_solve <- function(factor, transposed, b) {
+    .Call(`_kernops_gpu_factor_solve`, factor, transposed, b)
+}
+
+gpu_factor_times <- function(factor, transposed, b) {
+    .Call(`_kernops_gpu_factor_times`, factor, transposed, b)
+}
+
+gpu_factor_columns <- function(factor) {
+    .Call(`_kernops_gpu_factor_columns`, factor)
+}
+
+gpu_weighted_slopes <- function(kernel, theta, x, inverse, left, right) {
+    .Call(`_kernops_gpu_weighted_slopes`, kernel, theta, x, inverse, left, right)
+}
+
+gpu_solver_problem <- function() {
+    .Call(`_kernops_gpu_solver_problem`)
+}
+
+cuda_solver <- function() {
+    .Call(`_kernops_cuda_solver`)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }
@@ -187,6 +223,14 @@ gpu_combine <- function(x, C) {
 
 lanczos_quadrature <- function(diagonal, below) {
     .Call(`_kernops_lanczos_quadrature`, diagonal, below)
+}
+
+gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
+    .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
+}
+
+gpu_orthogonal <- function(columns) {
+    .Call(`_kernops_gpu_orthogonal`, columns)
 }
 
 ops_table <- function() {

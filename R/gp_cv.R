@@ -25,6 +25,7 @@
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
   check_flag(refit, "refit")
+  object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   result <- if (is.null(folds)) {
     if (refit) stop_kernops("input", "{.arg refit} goes with {.arg folds}.")
@@ -78,7 +79,10 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    return(dense_inverse_diagonal(object$factor, kernops_option("isa", ""), threads()))
+    factor <- factor_of(object)
+    if (!is_gpu_matrix(factor)) return(dense_inverse_diagonal(factor, kernops_option("isa", ""), threads()))
+    there <- gpu_doubles(factor, gpu_describe(factor)$device)
+    return(gpu_factor_columns(gpu_factor_invert(there))$squares)
   }
   diagonal <- numeric(n)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))

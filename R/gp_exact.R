@@ -5,25 +5,53 @@
 #   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the
 #   gradient of the value wrt theta, and its average information (gp_iterative.R)
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
-exact_likelihood <- function(data, model, reml) {
+exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
+  factor <- covariance_factor(data, model, backend, call)
+  slopes_of <- covariance_slopes(model)
+  list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
+    bad <- factor$refill(theta)
+    if (bad > 0) return(list(value = Inf, bad = bad))
+    state <- exact_state(factor, data, reml, profile)
+    state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
+    state$information <- function() {
+      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
+      average_information(slopes, state, factor$inverse_times, profile, if (reml) ncol(data$x) else 0)
+    }
+    state
+  })
+}
+
+# The Cholesky factor L of the covariance of the observations, on the CPU or a GPU. A list of
+#   matrix                           where it is kept
+#   refill(theta)                    L at theta: 0, or the row of the first pivot that is not positive
+#   diagonal(), solve(b, transposed) of L: L^-1 b, or L^-T b
+#   slope(theta, left, right)        sum_ij W_ij dK_ij with W = K^-1 - left right'. It uses L up, and leaves K^-1, of which
+#   inverse_diagonal(), inverse_times(b)  are the diagonal, and the product with b
+covariance_factor <- function(data, model, backend, call = caller_env()) {
+  device <- exact_device(length(data$y), backend, call)
+  if (is.null(device)) host_factor(data, model) else gpu_factor(data, model, device, call)
+}
+
+host_factor <- function(data, model) {
   n <- length(data$y)
   product <- covariance_product(model, block_width)
   gradient_of <- covariance_gradient(model, block_width)
   k <- matrix(0, n, n)
-  slopes_of <- covariance_slopes(model)
-  list(factor = k, evaluate = function(theta, profile = FALSE, search = FALSE) {
-    if (!fill_covariance(k, product, data, model, theta)) return(list(value = Inf, bad = 1L))
-    bad <- dense_factor(k, kernops_option("isa", ""), threads())
-    if (bad > 0) return(list(value = Inf, bad = bad))
-    state <- exact_state(k, data, reml, profile)
-    state$gradient <- function() exact_gradient(k, state, data, model, theta, gradient_of, reml)
-    state$information <- function() {
-      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      average_information(slopes, state, function(b) dense_symmetric_product(k, b), profile,
-                          if (reml) ncol(data$x) else 0)
-    }
-    state
-  })
+  list(
+    matrix = k,
+    refill = function(theta) {
+      if (!fill_covariance(k, product, data, model, theta)) return(1L)
+      dense_factor(k, kernops_option("isa", ""), threads())
+    },
+    diagonal = function() dense_diagonal(k),
+    solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
+    slope = function(theta, left, right) {
+      dense_inverse(k, kernops_option("isa", ""), threads())
+      weighted_slopes(k, left, right, data, theta, gradient_of)
+    },
+    inverse_diagonal = function() dense_diagonal(k),
+    inverse_times = function(b) dense_symmetric_product(k, b)
+  )
 }
 
 # dK alpha, a column for each parameter.
@@ -47,20 +75,21 @@ noise_variance <- function(data, model, theta) {
 }
 
 factor_solve <- function(factor, b, transposed = FALSE) {
+  if (is_gpu_matrix(factor)) return(as.matrix(gpu_factor_solve(factor, transposed, gpu_beside(b, factor))))
   dense_solve(factor, transposed, as.matrix(b), kernops_option("isa", ""), threads())
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.
-exact_state <- function(k, data, reml, profile) {
+exact_state <- function(factor, data, reml, profile) {
   n <- length(data$y)
   p <- ncol(data$x)
-  whitened <- factor_solve(k, cbind(data$y, data$x))
+  whitened <- factor$solve(cbind(data$y, unname(data$x)))
   trend <- qr(whitened[, -1, drop = FALSE], LAPACK = FALSE)
   residual <- if (p) qr.resid(trend, whitened[, 1]) else whitened[, 1]
   q <- if (p) qr.Q(trend) else matrix(0, n, 0)
-  back <- factor_solve(k, cbind(residual, q), transposed = TRUE)
+  back <- factor$solve(cbind(residual, q), transposed = TRUE)
   likelihood_state(
-    n = n, p = p, logdet = 2 * sum(log(dense_diagonal(k))), quadratic = sum(residual^2),
+    n = n, p = p, logdet = 2 * sum(log(factor$diagonal())), quadratic = sum(residual^2),
     beta = if (p) qr.coef(trend, whitened[, 1]) else numeric(), root = if (p) qr.R(trend) else matrix(0, 0, 0),
     alpha = back[, 1], z = back[, -1, drop = FALSE], logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
@@ -76,23 +105,28 @@ likelihood_state <- function(n, p, logdet, quadratic, beta, root, alpha, z, logd
        quadratic = quadratic)
 }
 
-# sum_ij W_ij dK_ij with W = P - alpha alpha' / scale, block by block of columns of the lower triangle.
-exact_gradient <- function(k, state, data, model, theta, gradient_of, reml) {
-  dense_inverse(k, kernops_option("isa", ""), threads())
-  n <- nrow(data$u)
+# sum_ij W_ij dK_ij with W = P - alpha alpha' / scale.
+exact_gradient <- function(factor, state, data, model, theta, reml) {
   left <- cbind(state$alpha / state$scale, if (reml) state$z)
   right <- cbind(state$alpha, if (reml) state$z)
+  total <- factor$slope(unname(theta), left, right)
+  if (length(model$nugget)) {
+    weights <- factor$inverse_diagonal() - rowSums(left * right)
+    total[[model$nugget]] <- sum(weights / data$weights)
+  }
+  total
+}
+
+# The sum block by block of columns of the lower triangle, where k holds that of K^-1.
+weighted_slopes <- function(k, left, right, data, theta, gradient_of) {
+  n <- nrow(data$u)
   total <- numeric(length(theta))
   for_blocks(n, function(first, last) {
     weights <- dense_weights(k, left, right, first, last, block_width)
     total <<- total + as.vector(gradient_of(list(
-      theta = unname(theta), x = data$u[first:n, , drop = FALSE], y = data$u[first:last, , drop = FALSE], w = weights,
+      theta = theta, x = data$u[first:n, , drop = FALSE], y = data$u[first:last, , drop = FALSE], w = weights,
       e = identity_block[seq_len(last - first + 1), , drop = FALSE], eta = rep(1, n - first + 1)
     )))
   })
-  if (length(model$nugget)) {
-    weights <- dense_diagonal(k) - rowSums(left * right)
-    total[[model$nugget]] <- sum(weights / data$weights)
-  }
   total
 }

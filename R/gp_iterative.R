@@ -11,24 +11,26 @@ iterative_likelihood <- function(data, model, how) {
   slopes_of <- covariance_slopes(model, how$precision, how$backend)
   p <- ncol(data$x)
   chosen <- 1 + p + seq_len(control$probes)
+  points <- resident_points(product, data$u)
+  search_probes <- NULL
   list(evaluate = function(theta, profile = FALSE, search = FALSE) {
-    system <- iterative_system(product, data, model, theta)
+    system <- iterative_system(product, data, model, theta, points)
     precond <- iterative_preconditioner(system, control)
-    probes <- probe_vectors(system, if (!search) precond, control$probes, control$seed)
-    b <- system$space$new(system$n, max(chosen))
-    b <- system$space$put(b, seq_len(1 + p), system$space$copy(cbind(data$y, unname(data$x))))
-    b <- system$space$put(b, chosen, probes$probes)
+    probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
+    else probe_vectors(system, precond, control$probes, control$seed)
+    b <- beside(system$space, cbind(data$y, unname(data$x)), probes$probes)
     fit <- tryCatch(solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity)
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
-    solution <- as.matrix(fit$solution)
+    solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
     logdet <- if (search) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
-    state <- iterative_state(solution[, seq_len(1 + p), drop = FALSE], data, logdet$logdet, how$reml, profile)
+    state <- iterative_state(solution, data, logdet$logdet, how$reml, profile)
     state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
                            iterations = fit$iterations))
     if (!search) return(state)
     state$gradient <- function() {
-      solved <- solution[, chosen, drop = FALSE]
-      iterative_gradient(state, solved, as.matrix(probes$probes), data, model, unname(theta), gradient_of, how$reml)
+      solved <- fit$solution[, chosen, drop = FALSE]
+      iterative_gradient(state, solved, probes$probes, data, model, unname(theta), points, gradient_of, how$reml,
+                         system$space)
     }
     state$information <- function() {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
@@ -39,10 +41,23 @@ iterative_likelihood <- function(data, model, how) {
   })
 }
 
-iterative_system <- function(product, data, model, theta) {
+# The coordinates, for a whole fit: on the GPU, where that is where products with the covariance are taken.
+resident_points <- function(product, u) {
+  if (!solved_on_gpu(product, list(x = u, y = u))) return(u)
+  gpu_matrix(u, "float64", environment(product)$device[[1]])
+}
+
+# A block of the columns of `numbers`, of the host, and those of `block`.
+beside <- function(space, numbers, block) {
+  p <- ncol(numbers)
+  all <- space$put(space$new(nrow(block), p + ncol(block)), seq_len(p), space$copy(numbers))
+  space$put(all, p + seq_len(ncol(block)), block)
+}
+
+iterative_system <- function(product, data, model, theta, points = data$u) {
   noise <- noise_variance(data, model, theta)
   if (all(noise == noise[[1]])) noise <- noise[[1]]
-  kernel_system(product, "b", list(theta = theta, x = data$u, y = data$u), noise)
+  kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
 iterative_preconditioner <- function(system, control) {
@@ -69,12 +84,16 @@ iterative_state <- function(solved, data, logdet, reml, profile) {
 }
 
 # The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK z; the rest is as in exact_gradient().
-iterative_gradient <- function(state, solved, probes, data, model, theta, gradient_of, reml) {
-  left <- cbind(solved / ncol(solved), -state$alpha / state$scale, if (reml) -state$z)
-  right <- cbind(probes, state$alpha, if (reml) state$z)
-  input <- list(theta = theta, x = data$u, y = data$u, w = left, e = right, eta = rep(1, nrow(data$u)))
+iterative_gradient <- function(state, solved, probes, data, model, theta, points, gradient_of, reml, space) {
+  left <- beside(space, cbind(-state$alpha / state$scale, if (reml) -state$z),
+                 space$axpby(0, solved, 1 / ncol(solved), space$copy(solved)))
+  right <- beside(space, cbind(state$alpha, if (reml) state$z), probes)
+  input <- list(theta = theta, x = points, y = points, w = left, e = right, eta = rep(1, nrow(data$u)))
   total <- as.vector(gradient_of(ncol(left))(input))
-  if (length(model$nugget)) total[[model$nugget]] <- sum(rowSums(left * right) / data$weights)
+  if (length(model$nugget)) {
+    weights <- if (any(data$weights != 1)) space$copy(1 / data$weights) else 1
+    total[[model$nugget]] <- sum(space$dots(space$add_rows(weights, left, zeros_like(space, left)), right))
+  }
   total
 }
 
@@ -94,7 +113,8 @@ average_information <- function(slopes, state, solve, profile, lost) {
 # b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (object$method == "exact") {
-    return(function(b) factor_solve(object$factor, factor_solve(object$factor, b), transposed = TRUE))
+    factor <- factor_of(object)
+    return(function(b) factor_solve(factor, factor_solve(factor, b), transposed = TRUE))
   }
   product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
   system <- iterative_system(product, object$data, object$model, object$theta)

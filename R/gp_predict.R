@@ -33,6 +33,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     stop_kernops("input", "{.arg level} must be between 0 and 1.")
   }
   if (length(control)) object$how$control <- control
+  object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
   table <- predicted_terms(object, points)
   if (type == "response") {
@@ -108,6 +109,7 @@ covariance_times <- function(object, u, a) {
 field_variance <- function(object, points) {
   m <- nrow(points$u)
   exact <- object$method == "exact"
+  factor <- if (exact) factor_of(object)
   solver <- if (!exact) solver_for(object, max(1e-5, object$how$control$cg_tol))
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
@@ -117,7 +119,7 @@ field_variance <- function(object, points) {
     at <- first:last
     say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
     k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
-    explained <- if (exact) colSums(factor_solve(object$factor, k)^2) else colSums(k * solver(k))
+    explained <- if (exact) colSums(factor_solve(factor, k)^2) else colSums(k * solver(k))
     prior[at] <<- prior[at] - explained
     if (ncol(x)) {
       gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)

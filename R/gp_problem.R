@@ -62,7 +62,8 @@ check_duplicates <- function(data, model, call) {
 }
 
 likelihood_for <- function(data, model, how) {
-  if (how$method == "exact") exact_likelihood(data, model, how$reml) else iterative_likelihood(data, model, how)
+  if (how$method == "exact") return(exact_likelihood(data, model, how$reml, how$backend))
+  iterative_likelihood(data, model, how)
 }
 
 stop_singular <- function(problem, bad, call) {

@@ -39,6 +39,7 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   check_flag(conditional, "conditional")
   check_flag(noise, "noise")
   points <- new_points(object, newdata, coords)
+  object$how$backend <- usable_backend(object$how$backend)
   draw <- function() {
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {
       predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)

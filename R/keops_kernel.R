@@ -116,6 +116,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   where <- match(backend, c("auto", "cpu", "cuda")) - 1L
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
+  variants <- new.env(parent = emptyenv()) # for kernel_system()
   live_kernel <- function() {
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
     kernel

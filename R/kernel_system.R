@@ -5,6 +5,7 @@
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
 #   any_width                 whether it takes all
 #   column(j), diagonal()     of K, in float64
+#   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = caller_env()) {
@@ -21,14 +22,14 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   shift <- if (length(lambda) == 1) lambda else space$copy(lambda)
 
   declared <- with(from$about$variables, size[name == b_name])
-  of_width <- remembered(function(width, precision) {
+  of_width <- function(width, precision) {
     if (width == declared && precision == from$precision) return(op)
     variant(op, b_name, width, precision) %||% stop_fixed_width(b_name, width, call)
-  })
+  }
   slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
-  pairs_of <- remembered(function(together) {
+  pairs_of <- function(together) {
     variant(op, b_name, 1, "float64", numbered = TRUE, together) %||% stop_fixed_width(b_name, 1, call)
-  })
+  }
   with_b <- function(b) c(input, stats::setNames(list(b), b_name))
   ones <- function(count) space$copy(matrix(1, count))
   list(
@@ -44,6 +45,13 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       numbered <- pairs_of(FALSE)
       numbered(c(chosen, point_numbers(numbered, b_name, seq_len(n), j)), output = space$output)
     },
+    pivoted = if (on_gpu) function(diagonal, rank, tol) {
+      numbered <- pairs_of(FALSE)
+      all <- c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))
+      summed <- on_axis(numbered, b_name)
+      all[summed] <- lapply(all[summed], gpu_doubles, device)
+      pivoted_on_gpu(numbered, all, space$copy(diagonal), rank, tol)
+    },
     diagonal = function() {
       numbered <- pairs_of(TRUE)
       as.vector(numbered(c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))))
@@ -58,8 +66,15 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
 
 # `op` for vectors b of another size and in another precision; NULL where its formula does not take them. With
 # `numbered`, IndexI() and IndexJ() become variables, so that points taken out keep their numbers. With `together`,
-# points come in pairs, all on the axis of the result: what was a sum is its diagonal term.
+# points come in pairs, all on the axis of the result: what was a sum is its diagonal term. Each is made once.
 variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE) {
+  made <- environment(op)$variants
+  key <- paste(b_name, width, precision, numbered, together)
+  if (is.null(made[[key]])) made[[key]] <- list(make_variant(op, b_name, width, precision, numbered, together))
+  made[[key]][[1]]
+}
+
+make_variant <- function(op, b_name, width, precision, numbered, together) {
   from <- environment(op)
   variables <- from$about$variables
   variables$size[variables$name == b_name] <- width

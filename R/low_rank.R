@@ -3,6 +3,7 @@
 
 # Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest.
 pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10) {
+  if (!is.null(system$pivoted) && rank <= 2048) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
   columns <- space$new(system$n, rank)
   left <- diagonal
@@ -38,7 +39,12 @@ nystrom <- function(system, diagonal, chosen) {
 # the Q (but for a scaling of rows) and R of the decomposition of (D^-1/2 C; I), whose second pass makes it accurate.
 woodbury_factor <- function(space, columns, shift) {
   scaled <- \(x) space$add_rows(on_space(1 / sqrt(shift), space), x, zeros_like(space, x))
-  Q <- scaled(columns)
+  factor <- space$orthogonal(scaled(columns))
+  list(Q = scaled(factor$Q), R = factor$R)
+}
+
+# Q and R of the decomposition of (Q; I), for Q as it is before.
+orthogonal <- function(space, Q) {
   below <- R <- diag(ncol(Q))
   for (pass in 1:2) {
     factor <- chol(space$inner(Q, Q) + crossprod(below))
@@ -46,7 +52,15 @@ woodbury_factor <- function(space, columns, shift) {
     below <- below %*% inverse_of_chol(factor)
     R <- factor %*% R
   }
-  list(Q = scaled(Q), R = R)
+  list(Q = Q, R = R)
+}
+
+# On the GPU, without a word to the host between the columns. `numbered` gives K times a vector, `input` what it reads.
+pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
+  made <- gpu_pivoted_cholesky(live(numbered), input[environment(numbered)$about$variables$name], diagonal, rank)
+  taken <- which(made$left <= tol * made$left[[1]])[1] - 1
+  if (is.na(taken)) taken <- rank
+  list(columns = if (taken < rank) made$columns[, seq_len(taken)] else made$columns, left = made$left[[taken + 1]])
 }
 
 inverse_of_chol <- function(R) backsolve(R, diag(nrow(R)))

@@ -339,6 +339,110 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_covariance
+SEXP gpu_covariance(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, bool lower, SEXP out);
+RcppExport SEXP _kernops_gpu_covariance(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP ySEXP, SEXP lowerSEXP, SEXP outSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type out(outSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_covariance(kernel, theta, x, y, lower, out));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_factorise
+double gpu_factorise(SEXP k, SEXP noise);
+RcppExport SEXP _kernops_gpu_factorise(SEXP kSEXP, SEXP noiseSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type noise(noiseSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_factorise(k, noise));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_factor_invert
+SEXP gpu_factor_invert(SEXP factor);
+RcppExport SEXP _kernops_gpu_factor_invert(SEXP factorSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_factor_invert(factor));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_factor_solve
+SEXP gpu_factor_solve(SEXP factor, bool transposed, SEXP b);
+RcppExport SEXP _kernops_gpu_factor_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_factor_solve(factor, transposed, b));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_factor_times
+SEXP gpu_factor_times(SEXP factor, bool transposed, SEXP b);
+RcppExport SEXP _kernops_gpu_factor_times(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_factor_times(factor, transposed, b));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_factor_columns
+Rcpp::List gpu_factor_columns(SEXP factor);
+RcppExport SEXP _kernops_gpu_factor_columns(SEXP factorSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_factor_columns(factor));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_weighted_slopes
+Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP inverse, SEXP left, SEXP right);
+RcppExport SEXP _kernops_gpu_weighted_slopes(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP inverseSEXP, SEXP leftSEXP, SEXP rightSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type left(leftSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type right(rightSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_weighted_slopes(kernel, theta, x, inverse, left, right));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_solver_problem
+std::string gpu_solver_problem();
+RcppExport SEXP _kernops_gpu_solver_problem() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(gpu_solver_problem());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_solver
+std::string cuda_solver();
+RcppExport SEXP _kernops_cuda_solver() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_solver());
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -594,6 +698,29 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type below(belowSEXP);
     rcpp_result_gen = Rcpp::wrap(lanczos_quadrature(diagonal, below));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_pivoted_cholesky
+Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank);
+RcppExport SEXP _kernops_gpu_pivoted_cholesky(SEXP kernelSEXP, SEXP inputSEXP, SEXP diagonalSEXP, SEXP rankSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< int >::type rank(rankSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_pivoted_cholesky(kernel, input, diagonal, rank));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_orthogonal
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns);
+RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type columns(columnsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -856,6 +983,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
     {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
     {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
+    {"_kernops_gpu_covariance", (DL_FUNC) &_kernops_gpu_covariance, 6},
+    {"_kernops_gpu_factorise", (DL_FUNC) &_kernops_gpu_factorise, 2},
+    {"_kernops_gpu_factor_invert", (DL_FUNC) &_kernops_gpu_factor_invert, 1},
+    {"_kernops_gpu_factor_solve", (DL_FUNC) &_kernops_gpu_factor_solve, 3},
+    {"_kernops_gpu_factor_times", (DL_FUNC) &_kernops_gpu_factor_times, 3},
+    {"_kernops_gpu_factor_columns", (DL_FUNC) &_kernops_gpu_factor_columns, 1},
+    {"_kernops_gpu_weighted_slopes", (DL_FUNC) &_kernops_gpu_weighted_slopes, 6},
+    {"_kernops_gpu_solver_problem", (DL_FUNC) &_kernops_gpu_solver_problem, 0},
+    {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
@@ -877,6 +1013,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
     {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
+    {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
+    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 1},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},

@@ -1,28 +1,9 @@
-// Opens libcuda and libnvrtc. On systems without dlopen there is no CUDA.
-#include "cuda_driver.h"
-
-#include <cstdlib>
-
-#ifndef _WIN32
-#include <dlfcn.h>
-#endif
+// The driver and NVRTC.
+#include "cuda_library.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
-
-#ifdef _WIN32
-void* open_library(const std::string&) { return nullptr; }
-void* find_symbol(void*, const char*) { return nullptr; }
-#else
-void* open_library(const std::string& name) { return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); }
-void* find_symbol(void* library, const char* name) { return dlsym(library, name); }
-#endif
-
-template <class F> void find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(find_symbol(library, name));
-  if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
-}
 
 Driver open_driver() {
   void* library = open_library("libcuda.so.1");
@@ -59,30 +40,9 @@ struct Compiler {
   int (*nvrtcDestroyProgram)(void**);
 };
 
-// A driver does not load the code of a later major version of CUDA: an older compiler is wanted then.
-bool driver_is_old() {
-  try {
-    return driver_version() / 1000 < 13;
-  } catch (const CudaError&) {  // kernels are compiled for other machines
-    return false;
-  }
-}
-
-void* open_first(const std::vector<std::string>& folders, const std::vector<std::string>& names) {
-  for (const std::string& folder : folders)
-    for (const std::string& name : names)
-      if (void* library = open_library(folder + name)) return library;
-  return nullptr;
-}
-
 Compiler open_compiler() {
-  std::vector<std::string> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* home = std::getenv(variable))
-      for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
-  folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
-  void* library = driver_is_old() ? open_first(folders, {"libnvrtc.so.12"}) : nullptr;
-  if (!library) library = open_first(folders, {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
+  void* library = driver_is_old() ? open_toolkit_library({"libnvrtc.so.12"}) : nullptr;
+  if (!library) library = open_toolkit_library({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   if (!library)
     throw CudaError(
         "NVRTC, the CUDA run-time compiler, was not found (libnvrtc.so); set CUDA_HOME to the CUDA toolkit");

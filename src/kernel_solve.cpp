@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cuda_solver.h"
 #include "gpu_matrix.h"
 
 using namespace kernops;
@@ -36,6 +37,9 @@ VectorJob job_for(const Matrix& x, const Matrix& y) {
   job.rows = x.rows, job.columns = int(x.columns);
   return job;
 }
+
+// Whether products with matrices of this size are left to cuBLAS, where it is found: opening it takes a while.
+bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && cuda::has_solver(); }
 
 // One number for all columns, or one for each.
 std::vector<double> for_columns(const Rcpp::NumericVector& a, Count columns) {
@@ -142,6 +146,13 @@ Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y) {
     check_block(right, left.rows, right.columns);
     Rcpp::NumericMatrix products(int(left.columns), int(right.columns));
     if (products.size() == 0) return products;
+    if (worth_blas(left.columns, right.columns)) {
+      const cuda::Buffer there(size_t(products.size()) * sizeof(double));
+      cuda::product(true, left.columns, right.columns, left.rows, left.doubles(), right.doubles(), 0,
+                    static_cast<double*>(there.address()));
+      cuda::copy_out(products.begin(), there.pointer(), size_t(products.size()) * sizeof(double));
+      return products;
+    }
     VectorJob job{};
     job.x = left.doubles(), job.y = right.doubles();
     job.rows = left.rows, job.inner = int(left.columns), job.columns = int(right.columns);
@@ -170,6 +181,11 @@ SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C) {
     auto out = std::make_unique<Matrix>(from.rows, C.ncol(), false, from.device);
     const cuda::Buffer there(size_t(C.size()) * sizeof(double));
     cuda::copy_in(there.pointer(), C.begin(), size_t(C.size()) * sizeof(double));
+    if (out->length() > 0 && worth_blas(C.nrow(), C.ncol())) {
+      cuda::product(false, from.rows, C.ncol(), C.nrow(), from.doubles(), static_cast<double*>(there.address()), 0,
+                    out->doubles());
+      return wrap_gpu_matrix(std::move(out));
+    }
     VectorJob job{};
     job.x = from.doubles(), job.y = out->doubles(), job.a = static_cast<const double*>(there.address());
     job.rows = from.rows, job.inner = C.nrow(), job.columns = C.ncol();

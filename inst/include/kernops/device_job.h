@@ -81,4 +81,33 @@ struct VectorJob {
   int inner, columns, parts;  // of a column's sum
 };
 
+// The next pivot of a Cholesky decomposition, and the sum of the diagonal that is left.
+struct Pivot {
+  long long row;
+  double value, total;
+};
+
+// Pivoted Cholesky decomposition of a matrix whose columns come one by one (pivoted.cuh).
+struct PivotJob {
+  static constexpr int most_columns = 2048, most_points = 16;
+  double* columns;  // n x rank
+  double* left;     // the diagonal of what is not explained yet
+  Pivot *partials, *pivots;
+  long long n;
+  int step, parts, points;
+  // of the points, n x size each, the pivot's go to `to`
+  const double* from[most_points];
+  double* to[most_points];
+  int sizes[most_points];
+};
+
+// The lower triangle of an n x n matrix, column by column, and blocks of its columns (triangle.cuh).
+struct TriangleJob {
+  double *at, *block;
+  double* out;
+  const double *left, *right;  // n x rank
+  long long n, first;          // the first row and column of the block
+  int columns, rank;
+};
+
 }  // namespace kernops

@@ -1,0 +1,75 @@
+# The Cholesky factor of the covariance matrix on a GPU: what host_factor() (gp_exact.R) has, by cuSOLVER. The matrix
+# is filled there by the engine and never leaves; only vectors do.
+gpu_factor <- function(data, model, device, call = caller_env()) {
+  n <- length(data$y)
+  x <- gpu_matrix(data$u, "float64", device)
+  product <- covariance_product(model, block_width, backend = "cuda")
+  slopes <- covariance_weighted(model, block_width)
+  k <- or_too_large(gpu_new(n, whole_blocks(n), device), n, call)
+  there <- function(b) gpu_matrix(b, "float64", device)
+  list(
+    matrix = k,
+    refill = function(theta) {
+      gpu_covariance(live(product), theta, x, x, TRUE, k)
+      bad <- or_too_large(gpu_factorise(k, there(noise_variance(data, model, theta))), n, call)
+      if (bad == 0 && !all(is.finite(gpu_factor_columns(k)$diagonal))) 1L else bad
+    },
+    diagonal = function() gpu_factor_columns(k)$diagonal,
+    solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
+    slope = function(theta, left, right) {
+      or_too_large(gpu_factor_invert(k), n, call)
+      or_too_large(gpu_weighted_slopes(live(slopes), theta, x, k, there(left), there(right)), n, call)
+    },
+    inverse_diagonal = function() gpu_factor_columns(k)$squares,
+    inverse_times = function(b) as.matrix(gpu_factor_times(k, TRUE, gpu_factor_times(k, FALSE, there(b))))
+  )
+}
+
+live <- function(op) environment(op)$live_kernel()
+
+whole_blocks <- function(columns) as.integer(ceiling(columns / block_width) * block_width)
+
+gpu_beside <- function(x, other) gpu_matrix(x, "float64", gpu_describe(other)$device)
+
+# The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
+covariance_weighted <- function(model, columns) {
+  kernel_operator(paste0("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"),
+                  c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")")), "auto", "float64", "cuda")
+}
+
+# The GPU that factorises n x n matrices; NULL: the CPU does. From so many rows on that pays off.
+exact_device <- function(n, backend, call = caller_env()) {
+  if (backend == "cpu" || (backend == "auto" && n < 1000)) return(NULL)
+  device <- check_device(NULL)[[1]]
+  if (backend == "auto" && nzchar(cuda_problem(device))) return(NULL)
+  if (!nzchar(problem <- gpu_solver_problem())) return(device)
+  if (backend == "auto") return(NULL)
+  stop_kernops("cuda", c("The exact method cannot be used on the GPU: {problem}.",
+                         i = "{.code method = \"iterative\"} needs no cuSOLVER; {.code backend = \"cpu\"} always works."),
+               call = call)
+}
+
+or_too_large <- function(code, n, call) {
+  tryCatch(code, kernops_memory_error = function(e) {
+    gib <- round(8 * n^2 / 2^30, 1)
+    stop_kernops("memory", c("The covariance matrix of {n} observations, {gib} GiB, is too large for the GPU.",
+                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} never stores it."),
+                 call = call)
+  })
+}
+
+# The factor of a fit. That of a GPU does not outlive its session: it is made anew.
+factor_of <- function(object) {
+  if (!is_gpu_matrix(object$factor) || !is_null_pointer(object$factor)) return(object$factor)
+  factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
+  factor$refill(object$theta)
+  factor$matrix
+}
+
+# The backend of a fit, which may have been made on a machine with a GPU.
+usable_backend <- function(backend) {
+  if (backend != "cuda" || !nzchar(problem <- cuda_problem(check_device(NULL)[[1]]))) return(backend)
+  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here: the CPU takes over ({problem})."),
+                  class = "kernops_no_gpu")
+  "cpu"
+}

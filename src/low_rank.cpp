@@ -1,0 +1,103 @@
+// What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal factor.
+#include <kernops/device_job.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cuda_solver.h"
+#include "kernel_call.h"
+#include "watch.h"
+
+using namespace kernops;
+using cuda::Matrix;
+
+namespace {
+
+constexpr int threads = 256;
+constexpr Count most_parts = 1024;
+
+void run(const char* name, Count grid, const PivotJob& job) {
+  static const std::string text =
+      "#include <kernops/pivoted.cuh>\nKERNOPS_PIVOTED(" + std::to_string(threads) + ")\n";
+  cuda::launch(cuda::function(text, name), unsigned(grid), 1, threads, &job);
+}
+
+}  // namespace
+
+// The first `rank` columns of the pivoted Cholesky decomposition of K, and the trace that is left before each of
+// them and after the last. `kernel` gives K times a vector of its input, where all on the summed axis are n x size
+// gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's row alone.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {
+  return guard([&] {
+    const Call call(*kernel, input, R_NilValue, false);
+    const Matrix& start = gpu_matrix(diagonal);
+    const Program& program = kernel->program;
+    const unsigned summed = both & ~program.graph.reductions[program.result].axes();
+    const Count n = start.rows;
+    auto columns = std::make_unique<Matrix>(n, rank, false, start.device);
+    const Matrix left(start, start.device);
+    PivotJob job{};
+    job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
+    job.parts = int(std::min((n + threads - 1) / threads, most_parts));
+    const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
+    job.partials = static_cast<Pivot*>(partials.address()), job.pivots = static_cast<Pivot*>(pivots.address());
+
+    Data data = call.data;
+    (summed == axis_i ? data.m : data.n) = 1;
+    std::vector<std::unique_ptr<cuda::Buffer>> points;
+    for (size_t v = 0; v < program.variables.size(); ++v) {
+      const Variable& variable = program.variables[v];
+      if (variable.axes != summed) continue;
+      if (job.points == PivotJob::most_points || rank > PivotJob::most_columns)
+        throw InputError("input", "too many variables, or columns, for a decomposition on the GPU");
+      points.push_back(std::make_unique<cuda::Buffer>(size_t(variable.size) * sizeof(double)));
+      job.from[job.points] = static_cast<const double*>(data.variables[v].data);
+      job.to[job.points] = static_cast<double*>(points.back()->address());
+      job.sizes[job.points++] = variable.size;
+      data.variables[v] = {points.back()->address(), 1, variable.size, Home::device_double, start.device};
+    }
+    Settings settings;
+    settings.where = Where::cuda, settings.devices = {start.device}, settings.keep_going = watch(R_NilValue);
+    for (;; ++job.step) {
+      run("kernops_take_out_column", job.parts, job);
+      run("kernops_choose_pivot", 1, job);
+      if (job.step == rank) break;
+      execute(*kernel, data, settings, {job.columns + job.step * n, n, 1, Home::device_double, start.device});
+      if (!settings.keep_going(0)) throw Interrupted();
+    }
+    std::vector<Pivot> found(size_t(rank + 1));
+    cuda::copy_out(found.data(), pivots.pointer(), found.size() * sizeof(Pivot));
+    Rcpp::NumericVector totals(rank + 1);
+    for (int k = 0; k <= rank; ++k) totals[k] = found[size_t(k)].total;
+    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)), Rcpp::_["left"] = totals);
+  });
+}
+
+// R of the decomposition of (Q; I), with Q n x k, and Q becomes what belongs to it: two passes of Cholesky.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns) {
+  return guard([&] {
+    const Matrix& q = gpu_matrix(columns);
+    const Count k = q.columns;
+    const size_t bytes = size_t(k * k) * sizeof(double);
+    std::vector<double> unit(size_t(k * k), 0.0);
+    for (Count n = 0; n < k; ++n) unit[size_t(n * (k + 1))] = 1;
+    const cuda::Buffer below(bytes), inner(bytes);
+    double* const b = static_cast<double*>(below.address());
+    const cuda::Triangle l{static_cast<double*>(inner.address()), k, k};
+    cuda::copy_in(below.pointer(), unit.data(), bytes);
+    for (int pass = 0; pass < 2; ++pass) {
+      cuda::product(true, k, k, q.rows, q.doubles(), q.doubles(), 0, l.at);
+      cuda::product(true, k, k, k, b, b, 1, l.at);
+      if (cuda::factor(l) != 0) throw InputError("input", "the columns of the preconditioner are not finite");
+      cuda::solve_right(l, q.doubles(), q.rows);
+      cuda::solve_right(l, b, k);
+    }
+    cuda::copy_in(inner.pointer(), unit.data(), bytes);  // b is the inverse of R
+    cuda::solve({b, k, k, true}, false, l.at, k);
+    Rcpp::NumericMatrix R(q.columns, q.columns);
+    cuda::copy_out(R.begin(), inner.pointer(), bytes);
+    return R;
+  });
+}
