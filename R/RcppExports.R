@@ -241,16 +241,16 @@ reductions_table <- function() {
     .Call(`_kernops_reductions_table`)
 }
 
+seg_runs <- function(keys) {
+    .Call(`_kernops_seg_runs`, keys)
+}
+
+seg_runs_gpu <- function(keys) {
+    .Call(`_kernops_seg_runs_gpu`, keys)
+}
+
 seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {
     .Call(`_kernops_seg_gradient_gpu`, segments, x, eta, columns, op, in_place, tile)
-}
-
-seg_from_offsets <- function(offsets, sources, values) {
-    .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
-}
-
-seg_from_lengths <- function(lengths, sources, values) {
-    .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
 }
 
 seg_from_groups <- function(groups, count) {
@@ -261,12 +261,20 @@ seg_number_groups <- function(g) {
     .Call(`_kernops_seg_number_groups`, g)
 }
 
-seg_runs <- function(keys) {
-    .Call(`_kernops_seg_runs`, keys)
+seg_compile <- function(formula) {
+    .Call(`_kernops_seg_compile`, formula)
 }
 
-seg_runs_gpu <- function(keys) {
-    .Call(`_kernops_seg_runs_gpu`, keys)
+seg_ops_table <- function() {
+    .Call(`_kernops_seg_ops_table`)
+}
+
+seg_from_offsets <- function(offsets, sources, values) {
+    .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
+}
+
+seg_from_lengths <- function(lengths, sources, values) {
+    .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
 }
 
 seg_owners <- function(segments) {
@@ -275,14 +283,6 @@ seg_owners <- function(segments) {
 
 seg_values <- function(segments) {
     .Call(`_kernops_seg_values`, segments)
-}
-
-seg_compile <- function(formula) {
-    .Call(`_kernops_seg_compile`, formula)
-}
-
-seg_ops_table <- function() {
-    .Call(`_kernops_seg_ops_table`)
 }
 
 seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile) {

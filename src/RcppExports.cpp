@@ -744,6 +744,28 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_runs
+Rcpp::NumericVector seg_runs(SEXP keys);
+RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_runs_gpu
+Rcpp::List seg_runs_gpu(SEXP keys);
+RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_gradient_gpu
 SEXP seg_gradient_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, double tile);
 RcppExport SEXP _kernops_seg_gradient_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP tileSEXP) {
@@ -758,6 +780,50 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
     Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_gradient_gpu(segments, x, eta, columns, op, in_place, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_from_groups
+Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count);
+RcppExport SEXP _kernops_seg_from_groups(SEXP groupsSEXP, SEXP countSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type groups(groupsSEXP);
+    Rcpp::traits::input_parameter< double >::type count(countSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(groups, count));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_number_groups
+SEXP seg_number_groups(Rcpp::IntegerVector g);
+RcppExport SEXP _kernops_seg_number_groups(SEXP gSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type g(gSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_number_groups(g));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_compile
+SEXP seg_compile(std::string formula);
+RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_ops_table
+Rcpp::DataFrame seg_ops_table();
+RcppExport SEXP _kernops_seg_ops_table() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(seg_ops_table());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -787,51 +853,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_from_groups
-Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count);
-RcppExport SEXP _kernops_seg_from_groups(SEXP groupsSEXP, SEXP countSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type groups(groupsSEXP);
-    Rcpp::traits::input_parameter< double >::type count(countSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_groups(groups, count));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_number_groups
-SEXP seg_number_groups(Rcpp::IntegerVector g);
-RcppExport SEXP _kernops_seg_number_groups(SEXP gSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type g(gSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_number_groups(g));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_runs
-Rcpp::NumericVector seg_runs(SEXP keys);
-RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_runs_gpu
-Rcpp::List seg_runs_gpu(SEXP keys);
-RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_owners
 Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_owners(SEXP segmentsSEXP) {
@@ -851,27 +872,6 @@ BEGIN_RCPP
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_values(segments));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_compile
-SEXP seg_compile(std::string formula);
-RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_ops_table
-Rcpp::DataFrame seg_ops_table();
-RcppExport SEXP _kernops_seg_ops_table() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(seg_ops_table());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1017,17 +1017,17 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 1},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
-    {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
-    {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
-    {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
-    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
-    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
     {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
-    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
-    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
+    {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
+    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
+    {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
+    {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
+    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
+    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
     {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
     {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
