@@ -36,7 +36,7 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   p <- ncol(data$x)
   if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
   control <- how$control
-  backend <- if (nzchar(gpu_solver_problem())) "cpu" else how$backend
+  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
   likelihood <- exact_likelihood(data, model, how$reml, backend)
   say_progress(step = paste("start from", length(data$y), "observations"))
   evaluate <- function(theta) likelihood$evaluate(theta, profile)
