@@ -62,3 +62,21 @@ test_that("sums are right near and far from the origin, for scales of either sig
     })
   }
 })
+
+test_that("weights of any size, and none", {
+  withr::local_seed(2)
+  x <- uniform(300, 3)
+  y <- uniform(700, 3)
+  b <- cbind(rnorm(700), rnorm(700))
+  power <- exp(-Reduce(`+`, lapply(1:3, \(d) outer(x[, d], y[, d], `-`)^2)))
+  args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
+  for_each_backend(\(kernel, precision) {
+    weighted <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args)
+    for (size in 10^c(-30, -17, 0, 17, 30)) expect_close(weighted(list(x, y, size * b)) / size, power %*% b, precision)
+    odd <- replace(b, cbind(c(3, 400, 650), c(1, 2, 2)), c(0, Inf, NaN))
+    expect_close(weighted(list(x, y, odd)), power %*% odd, precision)
+    expect_close(kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", args[1:2])(list(x, y)), rowSums(power), precision)
+    twice <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (Exp(-SqDist(x, y)) + 1), 1)", args[1:2])
+    expect_close(twice(list(x, y)), rowSums(power^2 + power), precision)
+  })
+})
