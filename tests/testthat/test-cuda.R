@@ -40,6 +40,19 @@ test_that("exponents are expanded where that saves work", {
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
+test_that("a lane's norm multiplies its weight in a sum that has no other use for the exponential", {
+  weighs <- function(formula) {
+    declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
+    used <- c(TRUE, TRUE, grepl("\\bb\\b", formula))
+    grepl("expands = true, weighted = true", keops_source(keops_kernel(formula, declared[used])), fixed = TRUE)
+  }
+  expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"))
+  expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)), 1)"))
+  expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * (x | y), 1)"))
+  expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) / (1 + Exp(-SqDist(x, y))), 1)"))
+  expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
+})
+
 test_that("sums are right near and far from the origin, for scales of either sign", {
   withr::local_seed(1)
   for (D in c(1, 3, 17, 50)) {
