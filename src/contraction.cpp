@@ -38,6 +38,7 @@ class Tiler {
     if (long_vectors_) find_spread();
     need(plan_.f), need(plan_.w);
     place_expansion();
+    plan_.weighted = can_weight_lanes();
     auto& steps = plan_.steps[int(Place::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(),
                                [&](const Step& step) { return !computed_.count(step.out); }),
@@ -167,11 +168,28 @@ class Tiler {
       used_[e.row] = false, used_[e.row_vector] = true;
   }
 
+  // A sum of exponentials, or of their products with what depends on the lane alone.
+  bool can_weight_lanes() const {
+    const Expansion& e = plan_.expansion;
+    if (!e.exponent || !plan_.contractions.empty() || reduction_table()[plan_.reduction.row].name != "Sum") return false;
+    const auto is_power = [&](int slot) {
+      return plan_.slots[slot].place == Place::pair && op_row(maker(slot).op).name == "Exp2" &&
+             maker(slot).in[0] == e.exponent;
+    };
+    const auto is_weight = [&](int slot) { return slot == 0 || plan_.slots[slot].place == Place::lane; };
+    const long readers = std::count_if(computed_.begin(), computed_.end(), [&](int slot) {
+      const auto& in = maker(slot).in;
+      return std::any_of(std::begin(in), std::end(in), [&](int read) { return read == e.exponent || is_power(read); });
+    });
+    return readers == 1 && ((is_power(plan_.f) && is_weight(plan_.w)) || (is_power(plan_.w) && is_weight(plan_.f)));
+  }
+
   // Norms come first within a place, then what pairs read; long vectors after it start at multiples of 16
   // bytes.
   void reorder() {
     const Expansion& e = plan_.expansion;
     const auto rank = [&](int slot) {
+      if (plan_.weighted && slot == e.lane_norm) return plan_.lane_weight() ? 2 : 1;
       return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used_[slot] ? 1 : 2;
     };
     for (const Place place : {Place::once, Place::row, Place::lane}) {

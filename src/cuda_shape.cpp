@@ -32,7 +32,7 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   const bool few = rows <= few_rows;
   if (!few && rows < Count(most) * 32 * multiprocessors) most = 1;
   int threads = few                                                         ? int(few_rows) / most
-                : settings.single && plan.reduction.k == 0 && rows >= Count(256) * multiprocessors ? 256
+                : settings.single && rows >= Count(256) * multiprocessors ? 256
                                                                           : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes

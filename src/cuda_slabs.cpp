@@ -53,7 +53,8 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   // Lanes are split where rows alone do not fill the card several times.
   const auto split = [&] {
     const Count kept = std::min(rows, filled * per_block) * kernels_->partial_bytes;  // bytes of a piece
-    const Count waves = plan.reduction.k > 0 ? 1 : 8;  // a list is filled anew in each chunk
+    // A list is filled anew in each chunk; where rows are few, states are soon more than data.
+    const Count waves = plan.reduction.k > 0 ? 1 : task.shape.makes_lanes ? 2 : 8;
     const Count most_lanes = task.most_lanes(slabs.lanes);
     const Count wanted =
         std::min<Count>(waves * filled / task.full_blocks(rows), most_lanes / (2 * task.shape.lanes));

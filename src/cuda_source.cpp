@@ -36,11 +36,12 @@ class Writer {
     std::string out = std::string("#include <kernops/map_reduce") + (wide ? "_wide" : "") +
                       ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
-    const bool expands = plan_.expansion.exponent > 0;
+    const bool expands = plan_.expansion.exponent > 0 && (!wide || plan_.tiled());
     if (expands) out += "struct Near {\n" + pairs(true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
     out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
-           ";\n  static constexpr bool expands = " + (expands ? "true" : "false") + ";\n";
+           ";\n  static constexpr bool expands = " + (expands ? "true" : "false") +
+           ", weighted = " + (expands && plan_.weighted ? "true" : "false") + ";\n";
     out += "  static constexpr int once = " + number(plan_.entries[0]) +
            ", kept_once = " + number(plan_.kept[0]) +
            ", factor = " + number(plan_.factor ? plan_.slots[plan_.factor].offset : -1) + ";\n";
@@ -64,7 +65,8 @@ class Writer {
 
   std::string entry_points() const {
     const bool spread = plan_.spread.size > 0;
-    const int f = spread ? 1 : plan_.f_size, w = spread ? 1 : plan_.w == 0 ? 0 : plan_.w_size;
+    const bool weighs = plan_.w != 0 || plan_.weighted;
+    const int f = spread ? 1 : plan_.f_size, w = spread ? 1 : weighs ? plan_.w_size : 0;
     const std::string row = "using Row = engines::" + engine(reduction_table()[plan_.reduction.row]) +
                             "<T, " + number(f) + ", " + number(w) + ", " +
                             number(std::max(plan_.reduction.k, 1)) +
@@ -121,6 +123,7 @@ class Writer {
     std::string out =
         "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) + ";\n";
     if (wide) out += contractions(near);
+    if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(spread ? 1 : plan_.w_size) + ">;\n";
     out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
@@ -135,14 +138,24 @@ class Writer {
              (near ? near_call(step, names) : call(step, step.size, names)) + ";\n";
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
+    if (near && plan_.weighted && !plan_.lane_weight()) names[0] = names[plan_.expansion.lane_norm];
     return out + "    f = " + names[plan_.f] + ";\n    w = " + names[plan_.w] + ";\n  }\n";
+  }
+
+  // Where a lane has the norm of its vector, and the weights that take it.
+  std::string norm() const {
+    const int weight = plan_.lane_weight();
+    return "  static constexpr int norm = " + number(plan_.slots[plan_.expansion.lane_norm].offset) +
+           ", weight = " + number(plan_.slots[weight].offset) +
+           ", weights = " + number(weight ? plan_.slots[weight].size : 0) +
+           ";\n  static constexpr bool weighted = " + (plan_.weighted ? "true" : "false") + ";\n";
   }
 
   std::string near_call(const Step& step, const std::vector<std::string>& names) const {
     const Expansion& e = plan_.expansion;
     if (step.out == e.exponent) {
       const bool contracted = plan_.inner_product.size > 0;
-      return "expanded(" + names[e.row_norm] + ", " + names[e.lane_norm] + ", " +
+      return "expanded(" + names[e.row_norm] + ", " + (plan_.weighted ? "" : names[e.lane_norm] + ", ") +
              (contracted ? names[e.distance] + ", one<T>()"
                          : names[e.row_vector] + ", " + names[e.lane_vector]) +
              ")";

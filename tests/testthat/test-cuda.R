@@ -40,6 +40,19 @@ test_that("exponents are expanded where that saves work", {
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
+test_that("a lane's norm multiplies its weight in a sum that has no other use for the exponential", {
+  weighs <- function(formula) {
+    declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
+    used <- c(TRUE, TRUE, grepl("\\bb\\b", formula))
+    grepl("expands = true, weighted = true", keops_source(keops_kernel(formula, declared[used])), fixed = TRUE)
+  }
+  expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"))
+  expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)), 1)"))
+  expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * (x | y), 1)"))
+  expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) / (1 + Exp(-SqDist(x, y))), 1)"))
+  expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
+})
+
 test_that("sums are right near and far from the origin, for scales of either sign", {
   withr::local_seed(1)
   for (D in c(1, 3, 17, 50)) {
@@ -61,4 +74,22 @@ test_that("sums are right near and far from the origin, for scales of either sig
       expect_close(gauss(list(1 / D, half_far, y, b)), expected, precision)
     })
   }
+})
+
+test_that("weights of any size, and none", {
+  withr::local_seed(2)
+  x <- uniform(300, 3)
+  y <- uniform(700, 3)
+  b <- cbind(rnorm(700), rnorm(700))
+  power <- exp(-Reduce(`+`, lapply(1:3, \(d) outer(x[, d], y[, d], `-`)^2)))
+  args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
+  for_each_backend(\(kernel, precision) {
+    weighted <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args)
+    for (size in 10^c(-30, -17, 0, 17, 30)) expect_close(weighted(list(x, y, size * b)) / size, power %*% b, precision)
+    odd <- replace(b, cbind(c(3, 400, 650), c(1, 2, 2)), c(0, Inf, NaN))
+    expect_close(weighted(list(x, y, odd)), power %*% odd, precision)
+    expect_close(kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", args[1:2])(list(x, y)), rowSums(power), precision)
+    twice <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (Exp(-SqDist(x, y)) + 1), 1)", args[1:2])
+    expect_close(twice(list(x, y)), rowSums(power^2 + power), precision)
+  })
 })

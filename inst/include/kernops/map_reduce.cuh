@@ -6,222 +6,37 @@
 // tiles of lanes; the lanes may be split into chunks, whose states are merged in order: the same bits on every run.
 #pragma once
 #include <kernops/accumulate.cuh>
-#include <kernops/device_job.h>
-
+#include <kernops/merge.cuh>
+#include <kernops/shares.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
-
-template <class T> struct Quad;
-template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
-template <> struct Quad<double> { using type = double2; static constexpr int size = 2; };
-
-// N numbers from an item, by 16-byte loads where its stride allows them.
-template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
-  constexpr int stride = padded<T>(N), wide = Quad<T>::size;
-  Vec<T, stride> all;
-  if (stride % wide == 0) {
-    KERNOPS_UNROLL
-    for (int k = 0; k < stride; k += wide)
-      *reinterpret_cast<typename Quad<T>::type*>(all.v + k) = *reinterpret_cast<const typename Quad<T>::type*>(from + k);
-  } else {
-    KERNOPS_UNROLL
-    for (int k = 0; k < N; ++k) all.v[k] = from[k];
+// How a lane gets into shared memory: from a filled place,
+struct FilledLanes {
+  template <class Formula> static __device__ void take(const PairJob& job, long long lane, typename Formula::T* to) {
+    using T = typename Formula::T;
+    constexpr int stride = padded<T>(Formula::lane), wide = Quad<T>::size;
+    const T* from = static_cast<const T*>(job.lanes) + lane * stride;
+    if constexpr (stride % wide == 0) {
+      using Some = typename Quad<T>::type;
+      KERNOPS_UNROLL_BY(4)
+      for (int k = 0; k < stride; k += wide) *reinterpret_cast<Some*>(to + k) = *reinterpret_cast<const Some*>(from + k);
+    } else {
+      for (int k = 0; k < stride; ++k) to[k] = from[k];
+    }
   }
-  return part<0, N>(all);
-}
+};
 
-// Every `step`th entry of a source, from `first` on, into item n of a place.
-template <class T>
-__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first, int step) {
-  const auto read = [&](auto type) {
-    const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
-    KERNOPS_UNROLL_BY(4)
-    for (int k = first; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
-  };
-  if (s.kind == DeviceSource::doubles) return read(double());
-  if (s.kind == DeviceSource::floats) return read(float());
-  KERNOPS_UNROLL_BY(1)
-  for (int k = first; k < s.size; k += step)
-    out[s.offset + k] = T(s.kind == DeviceSource::constant ? s.value
-                          : s.kind == DeviceSource::given  ? given[s.first + k]
-                                                           : double(s.first + n + 1));
-}
-
-// What is there once, by all threads of a block.
-template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
-  const DeviceSource* sources = job.table ? job.table : job.sources;
-  for (int s = job.places[0].first_source; s < job.places[0].end_source; ++s)
-    gather(sources[s], job.given, 0, out, threadIdx.x, blockDim.x);
-  __syncthreads();
-  if (threadIdx.x == 0) Formula::run_once(out);
-  __syncthreads();
-}
-
-// Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
-template <class Formula, int place>
-__device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once, long long n,
-                                          typename Formula::T* out) {
-  for (int s = 0; s < count; ++s) gather(sources[s], nullptr, n, out, 0, 1);
-  if constexpr (place == 1) Formula::run_row(once, out);
-  if constexpr (place == 2) Formula::run_lane(once, out);
-}
-
-// One thread an item, then the one as many items further as blocks `of` this place take.
-template <class Formula, int place>
-__device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
-  using T = typename Formula::T;
-  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
-  const FillJob::Place& to = job.places[place];
-  const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
-  const long long together = (long long)of * blockDim.x;
-  for (long long n = block * (long long)blockDim.x + threadIdx.x; n < to.count; n += together)
-    make_item<Formula, place>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
-}
-
-template <class Formula> __device__ void fill_places(const FillJob& job) {
-  using T = typename Formula::T;
-  T* there = static_cast<T*>(job.places[0].out);
-  const T* once = there;
-  if constexpr (Formula::once <= FillJob::most_own) {
-    __shared__ alignas(16) T own[padded<T>(Formula::once)];
-    fill_once<Formula>(job, own);
-    if (blockIdx.x == 0)
-      for (int k = threadIdx.x; k < Formula::once; k += blockDim.x) there[k] = own[k];
-    once = own;
+// or made on the spot, where only one block of rows meets it.
+struct MadeLanes {
+  template <class Formula> static __device__ void take(const PairJob& job, long long lane, typename Formula::T* to) {
+    const auto* once = static_cast<const typename Formula::T*>(job.once);
+    make_item<Formula, 2>(job.sources, job.source_count, once, lane - job.lane_begin, to);
   }
-  if (blockIdx.x < job.row_blocks) fill_items<Formula, 1>(job, once, blockIdx.x, job.row_blocks);
-  else fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
-}
-
-template <class Row> __device__ void finish(const PairJob& job, long long row, Row& state) {
-  state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
-}
+};
 
 template <int n> struct Group { static constexpr int size = n; };
-
-// What all terms of a row's sum have in common: it is taken out of the sum.
-template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
-  using T = typename Formula::T;
-  return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
-}
-
-// What a block of threads reduces: the first of its rows, the end of them, and one run of lanes after another. Here,
-// all pairs are there.
-struct AllPairs {
-  long long first, row_end, begin, end;
-
-  __device__ AllPairs(const PairJob& job, int rows) {
-    first = job.row_begin + blockIdx.x * (long long)rows, row_end = job.row_end;
-    begin = job.lane_begin + blockIdx.y * job.chunk;
-    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
-  }
-  __device__ bool any() const { return begin < end; }
-  __device__ bool last() const { return true; }
-  __device__ bool next() { return false; }
-  template <class Row> __device__ void complete(Row&) const {}
-};
-
-// Here, the lanes of some intervals; a chunk counts them as if they stood side by side.
-struct SomePairs {
-  long long first, row_end, begin, end;
-  const Interval* interval;
-  long long number, end_number;  // of the lanes to come
-  int first_lane;                // of the chunk, -1 where there is none
-
-  __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_lane(-1) {
-    const RowBlock& block = job.blocks[blockIdx.x];
-    first = block.begin, row_end = block.end;
-    number = blockIdx.y * job.chunk;
-    end_number = number + job.chunk < block.lanes ? number + job.chunk : block.lanes;
-    if (number >= end_number) return;
-    interval = find_interval(job.intervals, block, number);
-    next();
-    first_lane = int(begin);
-  }
-  __device__ bool next() {
-    if (number >= end_number) return false;
-    begin = interval->begin + number - interval->before;
-    end = interval->end - begin < end_number - number ? interval->end : begin + end_number - number;
-    number += end - begin;
-    ++interval;
-    return true;
-  }
-  __device__ bool any() const { return first_lane >= 0; }
-  __device__ bool last() const { return number >= end_number; }
-  template <class Row> __device__ void complete(Row& state) const {
-    if (any()) state.adopt(first_lane);
-  }
-};
-
-// What a block knows of a row: the result, or a part of it.
-template <class Formula, class Row>
-__device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_lanes) {
-  if constexpr (Formula::factor >= 0)
-    if (any_lanes) state.scale(shared_factor<Formula>(job, row));
-  if (!job.partials) finish(job, row, state);
-  else static_cast<Row*>(job.partials)[blockIdx.y * job.partial_rows + row] = state;
-}
-
-// States that stand `stride` apart, joined in order.
-template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
-  Row state = states[begin * stride];
-  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(states[chunk * stride]);
-  return state;
-}
-
-// One thread joins the chunks of a row: into the result, or into one state where others are to join.
-template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
-  Row* states = static_cast<Row*>(job.partials) + row;
-  Row state = merged(states, job.partial_rows, 0, job.chunks, step);
-  if (job.out) finish(job, row, state);
-  else *states = state;
-}
-
-// The block that is the last of its rows to hand over joins their chunks. The fences keep what others wrote before
-// they arrived from being read out of date.
-template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
-  if (!job.arrivals) return;
-  __threadfence();
-  __syncthreads();
-  int* arrivals = job.arrivals + blockIdx.x;
-  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.chunks - 1)) return;
-  __threadfence();
-  if (threadIdx.x == 0) *arrivals = 0;  // for the next launch
-  for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
-}
-
-// How the lanes of a tile get into shared memory, and whether the norms that this thread has put there are near: from
-// a filled place,
-struct FilledLanes {
-  template <class Formula, int threads>
-  static __device__ bool take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
-    using T = typename Formula::T;
-    constexpr int stride = padded<T>(Formula::lane);
-    const T* from = static_cast<const T*>(job.lanes) + lane * stride;
-    bool near = true;
-    for (int n = threadIdx.x; n < count * stride; n += threads) {
-      tile[n] = from[n];
-      if (Formula::expands && n % stride == 0) near = near && is_near(tile[n]);
-    }
-    return near;
-  }
-};
-
-// or made on the spot, where only one block of rows meets them.
-struct MadeLanes {
-  template <class Formula, int threads>
-  static __device__ bool take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
-    using T = typename Formula::T;
-    constexpr int stride = padded<T>(Formula::lane);
-    if (threadIdx.x >= count) return true;
-    T* item = tile + threadIdx.x * stride;
-    make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once), lane - job.lane_begin + threadIdx.x, item);
-    return !Formula::expands || is_near(item[0]);
-  }
-};
 
 // The rows of a thread meet the lanes of a tile.
 template <class Pairs, class T, class O, class Row, int R>
@@ -275,9 +90,17 @@ __device__ void map_reduce(const PairJob& job) {
   do {
     for (long long lane = share.begin; lane < share.end; lane += tile) {
       const int count = share.end - lane < tile ? int(share.end - lane) : tile;
+      T* own = lanes + threadIdx.x * lane_stride;
+      const bool has = threadIdx.x < count;
+      bool near = rows_near;
       __syncthreads();
-      const bool near = Lanes::template take<Formula, threads>(job, lane, count, lanes) && rows_near;
+      if (has) Lanes::template take<Formula>(job, lane + threadIdx.x, own);
+      if constexpr (Formula::expands) near = near && (!has || is_near_lane<Near>(own));
       if (__syncthreads_and(near || !Formula::expands)) {
+        if constexpr (Formula::weighted) {
+          if (has) weight_lane<Near>(own);
+          __syncthreads();
+        }
         meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
@@ -300,31 +123,7 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, share.first, block_end < share.row_end ? block_end : share.row_end);
 }
 
-// Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
-template <class Row> __device__ void merge_chunks(const PairJob& job) {
-  const bool together = job.chunks > merged_by_one;
-  const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);
-  if (row >= job.row_end) return;
-  Row* states = static_cast<Row*>(job.partials) + row;
-  int step = 1;
-  if (together) {
-    step = (job.chunks + blockDim.x - 1) / blockDim.x;
-    const int begin = threadIdx.x * step, end = begin + step < job.chunks ? begin + step : job.chunks;
-    if (begin < job.chunks) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-  }
-  merge_row<Row>(job, row, step);
-}
-
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
-#define KERNOPS_PLACES(Formula)                                                                                    \
-  extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
-    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.places[0].out));                                 \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
-    kernops::fill_places<Formula>(job);                                                                            \
-  }
 #define KERNOPS_KERNELS(Formula, Row, R, threads, Share, Lanes)                                                    \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \

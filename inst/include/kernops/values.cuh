@@ -55,12 +55,15 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
 }
 
 // An exponent c |x - y|^2, expanded: both norms and, entry by entry, the inner product of -2 c x and y.
-template <class T, int D>
-KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x, const Vec<T, D>& y) {
-  T sum = row_norm.v[0] + lane_norm.v[0];
+template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
+  T sum = norm.v[0];
   KERNOPS_UNROLL
   for (int k = 0; k < D; ++k) sum += x.v[k] * y.v[k];
   return {sum};
+}
+template <class T, int D>
+KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x, const Vec<T, D>& y) {
+  return expanded(Vec<T, 1>{row_norm.v[0] + lane_norm.v[0]}, x, y);
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
@@ -75,6 +78,26 @@ template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, 
 // Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
 // at most, about what rounding its coordinates to T had made. Not for NaN.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
+
+// Whether a weight stays far from the smallest and largest numbers when it is multiplied by 2^norm of a near one.
+KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
+KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
+
+// Whether exponents with this lane may be expanded.
+template <class Near, class T> KERNOPS_FN bool is_near_lane(const T* lane) {
+  bool near = is_near(lane[Near::norm]);
+  KERNOPS_UNROLL
+  for (int k = 0; k < Near::weights; ++k) near = near && (!Near::weighted || is_moderate(lane[Near::weight + k]));
+  return near;
+}
+
+// 2^norm multiplies the weights of the lane, or is its weight, which leaves all its exponents an addition less.
+template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
+  const T power = exp2_of_small(lane[Near::norm]);
+  if (Near::weights == 0) lane[Near::norm] = power;
+  KERNOPS_UNROLL
+  for (int k = 0; k < Near::weights; ++k) lane[Near::weight + k] *= power;
+}
 
 // The same from memory to memory, for what is done once an item.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
