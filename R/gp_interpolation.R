@@ -33,6 +33,9 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precision = c("f
   center <- if (model$movable) colMeans(x) else rep(0, ncol(x))
   x <- unname(sweep(x, 2, center))
   values <- as.matrix(y)
+  if (!is.numeric(values) || nrow(values) != nrow(x)) {
+    stop_kernops("dim", "{.arg y} must have a number for each of the {nrow(x)} point{?s} of {.arg x}.")
+  }
   op <- covariance_product(model, ncol(values), check_precision(precision), check_backend(backend))
   theta <- model$parameters$value
   fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, ...)
