@@ -100,11 +100,24 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
 
 # The formula of a leaf in x, y and its own parameters.
 expand_geometry <- function(leaf, dims, d) {
-  if (leaf$own) return(paste0("(", leaf$formula, ")"))
+  if (leaf$own) {
+    check_own_formula(leaf, d)
+    return(paste0("(", leaf$formula, ")"))
+  }
   point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
   text <- gsub("{q}", scaled_sq_distance(leaf, point), leaf$formula, fixed = TRUE)
   for (name in names(point)) text <- gsub(paste0("{", name, "}"), point[[name]], text, fixed = TRUE)
   text
+}
+
+# Mistakes are shown in the user's formula, not in what is made of it.
+check_own_formula <- function(leaf, d) {
+  declared <- c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
+                sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
+  size <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
+  if (size == 1) return(invisible())
+  stop_kernops("input", "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.",
+               call = NULL)
 }
 
 scaled_sq_distance <- function(leaf, point) {

@@ -23,8 +23,10 @@
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
 #' @param estimate `"ML"`, `"REML"`, or `"none"`: the covariance is taken as it is, with a value for every parameter.
 #' @param known a list of what is known: `beta`, the coefficients of the trend (one number, the mean, with `y ~ 0`), and
-#'   `noise`, the variance of the noise of each observation.
-#' @param weights positive numbers: the nugget of an observation is divided by its weight.
+#'   `noise`, the variance of the noise of each observation: numbers, or a formula such as `~ sd^2` of variables of
+#'   `data`.
+#' @param weights positive numbers, or an expression of variables of `data` as in [lm()]: the nugget of an observation
+#'   is divided by its weight.
 #' @param precision,backend as in [keops_kernel()], of the iterative method; the exact one works in float64 on the CPU.
 #' @param na.action what is done about missing values; default: `getOption("na.action")`.
 #' @param control what [gp_control()] returns.
@@ -66,6 +68,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
   check_known(known)
+  weights <- within_data(substitute(weights), data, parent.frame(), here)
+  known$noise <- noise_values(known$noise, data, here)
   data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
   if (data_parts$long_lat && model$movable) {

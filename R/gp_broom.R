@@ -7,23 +7,38 @@ tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend",
     data.frame(effect = rep(effect, length(estimate)), term = names(estimate), estimate = unname(estimate),
                std.error = rep_len(unname(se), length(estimate)))
   }))
-  if (!conf.int) return(table)
+  if (!conf.int) return(as_table(table))
   limits <- confint.gp(x, level = conf.level, type = if (length(effects) == 2) "both" else effects)
-  cbind(table, conf.low = unname(limits[match(table$term, rownames(limits)), 1]),
-        conf.high = unname(limits[match(table$term, rownames(limits)), 2]))
+  as_table(cbind(table, conf.low = unname(limits[match(table$term, rownames(limits)), 1]),
+                 conf.high = unname(limits[match(table$term, rownames(limits)), 2])))
 }
 
 glance.gp <- function(x, ...) {
-  data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
-             nugget = nugget_of(x), method = x$method, estimate = x$estimate)
+  as_table(data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
+                      nugget = nugget_of(x), method = x$method, estimate = x$estimate))
 }
 
 augment.gp <- function(x, newdata = NULL, ...) {
-  table <- predict.gp(x, newdata, se.fit = TRUE)
-  if (!is.null(newdata)) return(data.frame(newdata, .fitted = table$fit, .se.fit = table$se.fit))
-  data.frame(x$parts$frame[attr(x$parts$terms, "term.labels")], .response = x$parts$y,
-             .fitted = table$fit, .se.fit = table$se.fit, .resid = x$parts$y - table$fit)
+  if (is.null(newdata)) return(augment_fitted(x))
+  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE))
+  newdata[[".fitted"]] <- table$fit
+  newdata[[".se.fit"]] <- table$se.fit
+  if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata
 }
+
+# The variables of the formula by their names there, and the coordinates that are not among them.
+augment_fitted <- function(x) {
+  points <- new_points(x, NULL, NULL)
+  fit <- rowSums(predicted_terms(x, points))
+  frame <- x$parts$frame
+  frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(prior)"))]
+  u <- as.data.frame(x$parts$u)
+  as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
+                      .se.fit = sqrt(field_variance(x, points)), .resid = x$parts$y - fit, check.names = FALSE))
+}
+
+# A tibble, as of broom's own, where that package is there.
+as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
 
 register_broom <- function() {
   register <- function(...) for (generic in c("tidy", "glance", "augment")) {

@@ -10,8 +10,12 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
-  y <- stats::model.response(frame, "numeric")
+  y <- stats::model.response(frame)
   if (is.matrix(y)) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
+  if (!is.numeric(y) && !is.logical(y)) {
+    stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
+  }
+  storage.mode(y) <- "double"
   x <- stats::model.matrix(terms, frame)
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
@@ -20,6 +24,19 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat)
   check_gp_values(parts, call)
   parts
+}
+
+# The value of an argument that may name variables of the data, as the weights of lm().
+within_data <- function(expression, data, env, call) {
+  values <- spatial_parts(data)$data
+  tryCatch(eval(expression, if (is.list(values)) values, env), error = function(e) {
+    stop_kernops("input", "{.code {deparse1(expression)}} cannot be computed: {conditionMessage(e)}.", call = call)
+  })
+}
+
+noise_values <- function(noise, data, call) {
+  if (!inherits(noise, "formula")) return(noise)
+  within_data(noise[[length(noise)]], data, environment(noise), call)
 }
 
 # The rows of the user's data that were kept.

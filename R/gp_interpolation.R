@@ -10,6 +10,8 @@
 #'   string in the language of [keops_kernel()] of the points `x` and `y` will do.
 #' @param lambda at least 0; 0 interpolates.
 #' @param ... handed to [kernel_solve()], such as `tol`.
+#' @param precond as in [kernel_solve()]. Smooth kernels need a preconditioner: without one, 100 points may take 1000
+#'   steps.
 #' @inheritParams gp
 #' @return A function of new points, m x d, that gives f there: m values, or m rows. Its attribute `solve` is what
 #'   [kernel_solve()] returned.
@@ -18,7 +20,7 @@
 #' f <- kernel_interpolation(x, sin(6 * x[, 1]), squared_exponential(1, 0.2), lambda = 1e-6)
 #' f(rbind(c(0.5, 0.5)))
 #' @export
-kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precision = c("float64", "float32"),
+kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivoted_cholesky", precision = c("float64", "float32"),
                                  backend = c("auto", "cpu", "cuda")) {
   x <- unname_rows(as.matrix(x))
   if (is.character(kernel)) kernel <- covariance(kernel)
@@ -33,9 +35,13 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precision = c("f
   center <- if (model$movable) colMeans(x) else rep(0, ncol(x))
   x <- unname(sweep(x, 2, center))
   values <- as.matrix(y)
+  if (!is.numeric(values) || nrow(values) != nrow(x)) {
+    stop_kernops("dim", "{.arg y} must have a number for each of the {nrow(x)} point{?s} of {.arg x}.")
+  }
   op <- covariance_product(model, ncol(values), check_precision(precision), check_backend(backend))
   theta <- model$parameters$value
-  fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, ...)
+  fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, precond = precond,
+                      ...)
   structure(function(u) {
     u <- as.matrix(u)
     if (ncol(u) != ncol(x)) {

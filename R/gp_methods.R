@@ -113,6 +113,7 @@ covariance_vcov <- function(object, step = 1e-3) {
 #' @export
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
   type <- check_choice(type[[1]], "type", c("both", "trend", "covariance"))
+  check_level(level)
   v <- vcov.gp(object, type)
   all <- coef.gp(object, "both")[rownames(v)]
   parameters <- object$model$parameters[match(rownames(v), object$model$parameters$name), ]
@@ -125,7 +126,14 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   }, numeric(length(all)))
   out <- matrix(out, length(all),
                 dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
-  if (is.null(parm)) out else out[parm, , drop = FALSE]
+  if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
+}
+
+parameter_rows_of <- function(parm, names, call = caller_env()) {
+  fits <- if (is.character(parm)) parm %in% names else parm %in% seq_along(names)
+  if (all(fits)) return(parm)
+  stop_kernops("input", "{.arg parm} must be among {.val {names}}, or their numbers, not {.val {parm[!fits]}}.",
+               call = call)
 }
 
 #' @rdname gp_methods
@@ -144,7 +152,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   cli::cat_line(length(fit$data$y), " observations, ", fit$model$d, " coordinates",
-                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " rows with missing values left out"))
+                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
   print(data.frame(value = signif(fit$theta, digits),

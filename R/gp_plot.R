@@ -27,6 +27,9 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
   invisible(x)
 }
 
+# f(...), where what the user gave wins.
+draw_with <- function(f, ..., given) do.call(f, utils::modifyList(list(...), given))
+
 viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 
 response_name <- function(x) deparse1(x$formula[[2]])
@@ -43,8 +46,9 @@ plot_curve <- function(x, n, level, ...) {
   at <- seq(min(u), max(u), length.out = n)
   band <- predict.gp(x, coords = matrix(at), newdata = data.frame(row.names = seq_along(at)), interval = "confidence",
                      level = level)
-  graphics::plot(u, x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x), las = 1,
-                 ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"), ...)
+  draw_with(graphics::plot, x = u, y = x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x),
+            las = 1, ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"),
+            given = list(...))
   graphics::polygon(c(at, rev(at)), c(band$lwr, rev(band$upr)), col = grDevices::adjustcolor(viridis(3)[[2]], 0.35),
                     border = NA)
   graphics::lines(at, band$fit, col = viridis(3)[[1]], lwd = 2)
@@ -58,13 +62,19 @@ plot_map <- function(x, n, ...) {
   at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
   grid <- as.matrix(expand.grid(at))
   z <- predict.gp(x, coords = grid, newdata = data.frame(row.names = seq_len(nrow(grid))))
-  levels <- pretty(z, 12)
-  graphics::image(at[[1]], at[[2]], matrix(z, steps[[1]]), col = viridis(length(levels) - 1), breaks = levels,
-                  asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]],
-                  main = paste("Field of", response_name(x)), ...)
-  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE,
+  levels <- pretty(z, 8)
+  before <- graphics::par(mar = replace(graphics::par("mar"), 4, 5))
+  on.exit(graphics::par(before))
+  draw_with(graphics::image, x = at[[1]], y = at[[2]], z = matrix(z, steps[[1]]), col = viridis(length(levels) - 1),
+            breaks = levels, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]],
+            main = paste("Field of", response_name(x)), given = list(...))
+  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE, drawlabels = FALSE,
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
+  classes <- paste(format(levels[-length(levels)]), format(levels[-1]), sep = " to ")
+  corner <- graphics::par("usr")[c(2, 4)]
+  graphics::legend(corner[[1]], corner[[2]], rev(classes), fill = rev(viridis(length(classes))), bty = "n", cex = 0.75,
+                   xpd = NA)
 }
 
 # Degrees of longitude are shorter than those of latitude.
@@ -78,16 +88,17 @@ plot_observations <- function(x, ...) {
   classes <- cut(values, breaks, include.lowest = TRUE)
   colours <- viridis(nlevels(classes))
   second <- if (ncol(u) > 1) u[, 2] else values
-  graphics::plot(u[, 1], second, pch = 16, col = colours[classes], las = 1,
-                 asp = if (x$model$d == 2) map_aspect(x) else NA,
-                 xlab = colnames(u)[[1]], ylab = if (ncol(u) > 1) colnames(u)[[2]] else response_name(x),
-                 main = paste("Fitted", response_name(x)), ...)
+  draw_with(graphics::plot, x = u[, 1], y = second, pch = 16, col = colours[classes], las = 1,
+            asp = if (x$model$d == 2) map_aspect(x) else NA, xlab = colnames(u)[[1]],
+            ylab = if (ncol(u) > 1) colnames(u)[[2]] else response_name(x), main = paste("Fitted", response_name(x)),
+            given = list(...))
   graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
 }
 
 plot_residuals <- function(x, n, level, ...) {
-  graphics::plot(fitted.gp(x), residuals.gp(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted", ylab = "residual",
-                 main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6), ...)
+  draw_with(graphics::plot, x = fitted.gp(x), y = residuals.gp(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
+            ylab = "residual", main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6),
+            given = list(...))
   graphics::abline(h = 0, col = "grey40", lty = 2)
 }
 
@@ -111,9 +122,9 @@ plot_covariance <- function(x, n, level, ...) {
   }, NA)
   shown <- if (all(same)) longest else seq_len(d)
   colours <- viridis(d + 1)
-  graphics::plot(range(0, reach), range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), type = "n",
-                 las = 1,
-                 xlab = "distance", ylab = "covariance", main = "Covariance", ...)
+  draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, xlab = "distance", ylab = "covariance",
+            y = range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), main = "Covariance",
+            given = list(...))
   for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
   if (nugget_of(x) > 0) graphics::points(0, nugget_of(x) + curves[[1]]$k[[1]], pch = 1, col = colours[[1]])
   if (length(shown) > 1) {

@@ -29,9 +29,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   interval <- check_choice(interval[[1]], "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type[[1]], "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
-  if (!is.numeric(level) || length(level) != 1 || is.na(level) || level <= 0 || level >= 1) {
-    stop_kernops("input", "{.arg level} must be between 0 and 1.")
-  }
+  check_level(level)
   if (length(control)) object$how$control <- control
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
@@ -51,6 +49,11 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   give_back_points(table, points, newdata, object)
 }
 
+check_level <- function(level, call = caller_env()) {
+  if (is.numeric(level) && length(level) == 1 && !is.na(level) && level > 0 && level < 1) return(invisible())
+  stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
+}
+
 nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
 
 # Centred coordinates, trend and offset of complete rows; `complete` says which those are.
@@ -62,6 +65,9 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   }
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
+  if (is.character(newdata) || is.factor(newdata) || is.function(newdata)) {
+    stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an sf or sp object.", call = call)
+  }
   if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
     coords <- matrix(newdata, ncol = d)
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
@@ -72,6 +78,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
+  check_covariates(terms, frame, call)
   frame <- tryCatch(
     stats::model.frame(terms, frame, na.action = stats::na.pass, xlev = parts$xlevels),
     error = function(e) stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.",
@@ -80,11 +87,23 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   x <- if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts) else {
     matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
   }
+  if (nrow(x) != nrow(u)) {
+    stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
+  }
   offset <- stats::model.offset(frame) %||% rep(0, nrow(u))
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
   list(u = sweep(unname_rows(u), 2, object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
+}
+
+# A variable that newdata lacks may still stand where the formula was written, but not as a function of that name.
+check_covariates <- function(terms, frame, call) {
+  from <- environment(terms) %||% globalenv()
+  lacking <- Filter(function(name) !exists(name, from, mode = "numeric") && !is.factor(get0(name, from)) &&
+                      !is.character(get0(name, from)), setdiff(all.vars(terms), names(frame)))
+  if (!length(lacking)) return(invisible())
+  stop_kernops("input", "{.arg newdata} lacks {.code {lacking}}, which the trend needs.", call = call)
 }
 
 # The trend with known coefficients is part of the mean only.

@@ -25,6 +25,10 @@ prepare_problem <- function(parts, model, known, estimate, call) {
                             i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
   }
   check_duplicates(data, model, call)
+  if (estimate != "none" && all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
+    stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
+                 call = call)
+  }
   list(data = data, model = with_bounds(model, data$u, residual), residual = residual, center = center)
 }
 

@@ -52,7 +52,7 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   if (inherits(newdata, c("sf", "sfc", "Spatial"))) return(give_back_points(table, points, newdata, object))
   result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
   result[points$complete, ] <- draws
-  result
+  if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
 conditional_draws <- function(object, points, nsim, features) {

@@ -35,8 +35,9 @@ check_stationary <- function(values, where, call) {
   here <- values(u, v)
   there <- values(0 * u, v - u)
   if (!isTRUE(all(abs(here - there) <= 1e-8 * max(abs(here))))) {
-    stop_kernops("input", c("The covariance depends on where points are, not only on their difference: it has no waves.",
-                            i = exact_draws_hint), call = call)
+    stop_kernops("input", call = call, c(
+      "The covariance depends on where points are, not only on their difference: it has no waves.", i = exact_draws_hint
+    ))
   }
   h <- v - u
   rbind(h, h / 10, h / 100)

@@ -3,7 +3,7 @@
 #' Half the mean squared difference of pairs of values, in classes of their distance: of all n (n - 1) / 2 pairs,
 #' in memory that grows with n, by one reduction.
 #'
-#' @param x the points: a matrix or data frame of coordinates, or a vector.
+#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object.
 #' @param y the values, for example residuals of a trend.
 #' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
 #'   third of the largest extent. A class contains its upper limit, not its lower one.
@@ -17,7 +17,7 @@
 #' gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
-  x <- if (is.data.frame(x)) as.matrix(x) else as.matrix(x)
+  x <- as.matrix(spatial_parts(x)$u %||% x)
   if (!is.numeric(x) || !is.numeric(y) || nrow(x) != length(y)) {
     stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
   }
@@ -55,7 +55,7 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
 
 #' @export
 plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
-  graphics::plot(x$dist, x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, na.rm = TRUE)), pch = 16, las = 1,
-                 col = viridis(3)[[1]], xlab = xlab, ylab = ylab, ...)
+  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, na.rm = TRUE)),
+            pch = 16, las = 1, col = viridis(3)[[1]], xlab = xlab, ylab = ylab, given = list(...))
   invisible(x)
 }

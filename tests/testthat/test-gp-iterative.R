@@ -27,6 +27,19 @@ test_that("mean, variance and likelihood are the exact ones", {
   })
 })
 
+test_that("at n = 2000, too", {
+  withr::local_seed(4)
+  large <- smooth_case(2000)
+  exact <- fitted_by("exact", data = large)
+  fit <- fitted_by("iterative", data = large)
+  new <- smooth_case(30)
+  expected <- predict(exact, new, se.fit = TRUE)
+  at <- predict(fit, new, se.fit = TRUE)
+  expect_lt(max(abs(at$fit - expected$fit)) / max(abs(expected$fit)), 1e-5)
+  expect_lt(max(abs(at$se.fit^2 / expected$se.fit^2 - 1)), 1e-3)
+  expect_lt(abs(fit$loglik - exact$loglik), 3 * fit$state$logdet_error / 2)
+})
+
 test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo error; the gradient has no bias", {
   withr::local_seed(2)
   some <- case[1:150, ]

@@ -75,6 +75,13 @@ test_mistakes("kernops_input_error", alist(
   `level above 1` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd, interval = "confidence",
                             level = 95),
   `new data without a covariate` = predict(gp(z ~ w, odd, ~ a + b, known, estimate = "none"), odd[c("a", "b")]),
+  `response in words` = gp(factor(z > 0) ~ 1, odd, ~ a + b),
+  `all points at one place` = gp(z ~ 1, transform(odd, a = 1, b = 1), ~ a + b),
+  `weights of what is not there` = gp(z ~ 1, odd, ~ a + b, weights = nowhere),
+  `new data in words` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "here"),
+  `interval of a parameter that is not there` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "slope"),
+  `interval above 1` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), level = 95),
+  `own formula that is a vector` = gp(z ~ 1, odd, ~ a + b, covariance("s * (x - y)", list(s = 1))),
   `variogram of one point` = gp_variogram(matrix(1), 1),
   `breaks that descend` = gp_variogram(diag(3), 1:3, breaks = 3:1),
   `interpolation without a range` = kernel_interpolation(diag(3), 1:3, matern()),
@@ -87,5 +94,10 @@ test_mistakes("kernops_dim_error", alist(
   `new points of another dimension` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"),
                                               coords = matrix(0, 2, 3)),
   `folds of other rows` = gp_cv(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), folds = 1:3),
+  `interpolation of other points` = kernel_interpolation(diag(3), 1:4, matern(3/2, 1, 1)),
   `values of other points` = gp_variogram(diag(3), 1:4)
+))
+test_mistakes("kernops_formula_error", alist(
+  `own formula that is never closed` = gp(z ~ 1, odd, ~ a + b, covariance("s * Exp(-Norm2(x - y)", list(s = 1))),
+  `own formula of what is not declared` = gp(z ~ 1, odd, ~ a + b, covariance("Exp(-Norm2(x - y) / q)"))
 ))

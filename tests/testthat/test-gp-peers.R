@@ -68,6 +68,33 @@ test_that("predictions are those of fields, and the likelihood is at least as hi
   expect_gt(found$loglik, best$summary[["lnProfileLike.FULL"]] - 1e-3)
 })
 
+test_that("leave-one-out is gstat's", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  data("meuse", package = "sp", envir = environment())
+  model <- gstat::vgm(0.2, "Exp", 300, nugget = 0.05)
+  ours <- gp_cv(gp(log(zinc) ~ sqrt(dist), meuse, ~ x + y, as_gp(model), estimate = "none"))
+  sp::coordinates(meuse) <- ~ x + y
+  expected <- gstat::krige.cv(log(zinc) ~ sqrt(dist), meuse, model, verbose = FALSE, debug.level = 0)
+  expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
+  expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
+})
+
+test_that("variograms of all pairs are gstat's, of points of any class", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sf")
+  data("meuse", package = "sp", envir = environment())
+  breaks <- seq(0, 1500, 300)
+  ours <- gp_variogram(meuse[c("x", "y")], log(meuse$zinc), breaks)
+  points <- sf::st_as_sf(meuse, coords = c("x", "y"))
+  expected <- gstat::variogram(log(zinc) ~ 1, points, boundaries = breaks[-1])
+  expect_equal(ours$np, expected$np)
+  expect_equal(ours$gamma, expected$gamma)
+  expect_equal(ours$dist, expected$dist)
+  expect_equal(gp_variogram(points, log(meuse$zinc), breaks), ours)
+  expect_equal(gp_variogram(sf::as_Spatial(points), log(meuse$zinc), breaks), ours)
+})
+
 test_that("sf objects go in and out", {
   skip_if_not_installed("sf")
   withr::local_seed(2)
@@ -81,6 +108,7 @@ test_that("sf objects go in and out", {
   expect_s3_class(ours, "sf")
   expect_equal(ours$fit, unname(predict(plain, d[1:4, ])))
   expect_named(sf::st_drop_geometry(simulate(fit, 2, 1, points[1:4, ])), c("sim1", "sim2"))
+  expect_s3_class(generics::augment(fit, newdata = points[1:4, ]), "sf")
   expect_warning(gp(z ~ 1, sf::st_set_crs(points, 4326), covariance = covariance, estimate = "none"), "longitude")
 })
 
@@ -91,5 +119,10 @@ test_that("broom's verbs work", {
   expect_identical(generics::tidy(fit)$term, names(coef(fit, "both")))
   expect_false(anyNA(generics::tidy(fit, conf.int = TRUE)$conf.low))
   expect_equal(generics::glance(fit)$AIC, AIC(fit))
-  expect_equal(generics::augment(fit)$.fitted, unname(fitted(fit)))
+  own <- generics::augment(fit)
+  expect_named(own, c("z", "w", "a", "b", ".fitted", ".se.fit", ".resid"))
+  expect_equal(own$.fitted, unname(fitted(fit)))
+  expect_equal(own$.se.fit, predict(fit, se.fit = TRUE)$se.fit)
+  new <- smooth_case(3)
+  expect_equal(generics::augment(fit, newdata = new)$.fitted, unname(predict(fit, new)))
 })

@@ -108,6 +108,9 @@ test_that("kernel interpolation goes through its points", {
   y <- sin(5 * x[, 1]) + x[, 2]
   f <- kernel_interpolation(x, y, matern(5/2, 1, 0.4), tol = 1e-10)
   expect_equal(f(x), y, tolerance = 1e-6)
+  smooth <- kernel_interpolation(x, y, squared_exponential(1, 0.5), lambda = 1e-6)
+  expect_true(all(attr(smooth, "solve")$converged))
+  expect_lt(attr(smooth, "solve")$iterations, 50)
   both <- kernel_interpolation(x, cbind(y, 2 * y), "Exp(-9 * SqDist(x, y))", lambda = 0.1, tol = 1e-10)
   K <- exp(-9 * as.matrix(dist(x))^2)
   expect_close(both(x), K %*% solve(K + diag(0.1, 50), cbind(y, 2 * y)), tolerance = 1e-6)

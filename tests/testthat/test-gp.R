@@ -99,6 +99,16 @@ test_that("noise and weights of each point enter its variance", {
   expect_gt(estimated$loglik, -Inf)
 })
 
+test_that("weights and noise may be told by variables of the data", {
+  withr::local_seed(16)
+  d <- transform(smooth_case(30), v = runif(30))
+  outside <- 2
+  by_name <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", weights = v + outside, known = list(noise = ~ v^2))
+  by_value <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", weights = d$v + 2, known = list(noise = d$v^2))
+  expect_equal(by_name$loglik, by_value$loglik)
+  expect_equal(coef(update(by_name, . ~ w)), coef(update(by_value, . ~ w)))
+})
+
 test_that("an offset and factors are those of the formula", {
   withr::local_seed(7)
   d <- transform(smooth_case(40), g = rep(c("p", "q"), 20))
@@ -120,6 +130,7 @@ test_that("missing values are left out, or kept as NA", {
   excluded <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.exclude)
   expect_length(residuals(excluded), 40)
   expect_identical(unname(which(is.na(fitted(excluded)))), c(3L, 7L))
+  expect_identical(unname(is.na(simulate(excluded, 1)[, 1])), 1:40 %in% c(3, 7))
   expect_identical(unname(is.na(predict(omitted, d)))[c(3, 7)], c(FALSE, TRUE))
   expect_error(gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.fail), class = "kernops_input_error")
 })
@@ -164,6 +175,29 @@ test_that("a fit and its summary print", {
   })
 })
 
+test_that("a fit that was saved predicts the same in a new session", {
+  skip_on_cran()
+  skip_if_not_in_library()
+  withr::local_seed(17)
+  d <- smooth_case(60)
+  new <- smooth_case(5)
+  for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ w, d, ~ a + b, given(), estimate = "none", method = method)
+    folder <- withr::local_tempdir()
+    saveRDS(list(fit = fit, new = new), file.path(folder, "saved"))
+    writeLines(deparse(bquote({
+      .libPaths(.(.libPaths()))
+      library(kernops)
+      saved <- readRDS(.(file.path(folder, "saved")))
+      saveRDS(list(predict(saved$fit, saved$new, se.fit = TRUE), simulate(saved$fit, 2, seed = 1, newdata = saved$new),
+                   gp_cv(saved$fit)), .(file.path(folder, "there")))
+    })), file.path(folder, "script"))
+    system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file.path(folder, "script")), env = "R_TESTS=")
+    expect_equal(readRDS(file.path(folder, "there")),
+                 list(predict(fit, new, se.fit = TRUE), simulate(fit, 2, seed = 1, newdata = new), gp_cv(fit)))
+  }
+})
+
 test_that("every picture can be drawn", {
   withr::local_seed(12)
   d <- smooth_case(40)
@@ -172,6 +206,7 @@ test_that("every picture can be drawn", {
   for (fit in list(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"), gp(z ~ w, d, ~ a + b, given(), estimate = "none"),
                    gp(z ~ 1, d, ~ a, given(), estimate = "none"))) {
     expect_invisible(plot(fit, n = 30))
+    expect_invisible(plot(fit, "field", n = 30, main = "a title of one's own", xlab = "east"))
   }
   plot(gp_variogram(d[c("a", "b")], d$z))
   grDevices::dev.off()
