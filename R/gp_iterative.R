@@ -19,7 +19,10 @@ iterative_likelihood <- function(data, model, how) {
     probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
     else probe_vectors(system, precond, control$probes, control$seed)
     b <- beside(system$space, cbind(data$y, unname(data$x)), probes$probes)
-    fit <- tryCatch(solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity)
+    fit <- tryCatch(
+      if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = FALSE)
+      else solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity
+    )
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
     solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
     logdet <- if (search) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
@@ -61,7 +64,14 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
 }
 
 iterative_preconditioner <- function(system, control) {
-  if (control$rank > 0) system_preconditioner(system, "pivoted_cholesky", control$rank)
+  rank <- control$rank %||% default_rank(system)
+  if (rank > 0) system_preconditioner(system, "pivoted_cholesky", rank)
+}
+
+# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations.
+default_rank <- function(system) {
+  most <- if (system$space$output == "host" || has_solver()) 2000 else 200
+  max(100, min(most, round(2 * sqrt(system$n))))
 }
 
 # Generalised least squares from K^-1 (y, X).

@@ -24,8 +24,8 @@ void run(const char* name, Count grid, const PivotJob& job) {
 
 }  // namespace
 
-// The first `rank` columns of the pivoted Cholesky decomposition of K, and the trace that is left before each of
-// them and after the last. `kernel` gives K times a vector of its input, where all on the summed axis are n x size
+// The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the trace that is left
+// before each of them and after the last. `kernel` gives K times a vector of its input, where all on the summed axis are n x size
 // gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's row alone.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {
@@ -68,9 +68,23 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     }
     std::vector<Pivot> found(size_t(rank + 1));
     cuda::copy_out(found.data(), pivots.pointer(), found.size() * sizeof(Pivot));
-    Rcpp::NumericVector totals(rank + 1);
+    Rcpp::NumericVector totals(rank + 1), rows(rank);
     for (int k = 0; k <= rank; ++k) totals[k] = found[size_t(k)].total;
-    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)), Rcpp::_["left"] = totals);
+    for (int k = 0; k < rank; ++k) rows[k] = double(found[size_t(k)].row + 1);
+    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)), Rcpp::_["left"] = totals,
+                              Rcpp::_["pivots"] = rows);
+  });
+}
+
+// x becomes x R^-1, where R' R is the symmetric `core`, and is returned.
+// [[Rcpp::export(rng = false)]]
+SEXP gpu_whiten(SEXP x, SEXP core) {
+  return guard([&]() -> SEXP {
+    const Matrix &columns = gpu_matrix(x), &square = gpu_matrix(core);
+    const cuda::Triangle l{square.doubles(), square.rows, square.rows};
+    if (cuda::factor(l) != 0) throw InputError("input", "the columns of the preconditioner depend on one another");
+    cuda::solve_right(l, columns.doubles(), columns.rows);
+    return x;
   });
 }
 
