@@ -73,6 +73,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                     i = "{.code distance = \"great_circle\"} in the covariance measures km."))
   }
   if (method == "auto") method <- if (length(data_parts$y) <= control$exact_limit) "exact" else "iterative"
+  if (method == "iterative" && estimate != "none" && control$probes == 0) {
+    stop_kernops("input", "{.code gp_control(probes = 0)} goes with {.code estimate = \"none\"}.")
+  }
   problem <- prepare_problem(data_parts, model, known, estimate, here)
   how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
   likelihood <- likelihood_for(problem$data, problem$model, how)
@@ -92,7 +95,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param exact_limit up to how many observations `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which the search stops (exact).
 #' @param maxit the largest number of steps of the search.
-#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative).
+#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). With 0 and
+#'   `estimate = "none"` there is no log-likelihood, and predictions come sooner.
 #' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between 100
 #'   and 2000.
 #' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). The
@@ -106,9 +110,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @export
 gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = FALSE) {
-  for (name in c("starts", "subset", "exact_limit", "maxit", "probes")) {
-    check_number(get(name), name, least = 1, whole = TRUE)
-  }
+  for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
+  check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
   check_number(tol, "tol", least = 0, above = TRUE)
   check_number(gain, "gain", least = 0, above = TRUE)
