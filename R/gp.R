@@ -25,7 +25,10 @@
 #' @param known a list of what is known: `beta`, the coefficients of the trend (one number, the mean, with `y ~ 0`), and
 #'   `noise`, the variance of the noise of each observation.
 #' @param weights positive numbers: the nugget of an observation is divided by its weight.
-#' @param precision,backend as in [keops_kernel()], of the iterative method; the exact one works in float64 on the CPU.
+#' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64.
+#' @param backend `"cuda"`: all of the fit happens on a GPU, the first of the option `kernops.device`. Coordinates are
+#'   taken there once, and the exact method factorises there, which needs cuSOLVER of the CUDA toolkit. `"cpu"`, or
+#'   `"auto"`: the GPU for what is worth it, where there is one.
 #' @param na.action what is done about missing values; default: `getOption("na.action")`.
 #' @param control what [gp_control()] returns.
 #'
@@ -37,8 +40,13 @@
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for unfit arguments: among them points that occur twice without a nugget, a
 #' constant response, a trend whose columns are collinear, each with the rows or names in question. Class
-#' `kernops_singular_error` where the covariance matrix is not positive definite. Warnings of class
+#' `kernops_singular_error` where the covariance matrix is not positive definite, `kernops_memory_error` where it is too
+#' large for the GPU, `kernops_cuda_error` where a GPU, or cuSOLVER, is asked for and not found. Warnings of class
 #' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a range that ended at a bound.
+#'
+#' @section Saved fits:
+#' A fit made on a GPU may be saved and read elsewhere. What it kept on the GPU is made anew when it is needed, on the
+#' CPU if there is no GPU, with a message of class `kernops_no_gpu`.
 #'
 #' @references
 #' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
@@ -97,8 +105,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param maxit the largest number of steps of the search.
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). With 0 and
 #'   `estimate = "none"` there is no log-likelihood, and predictions come sooner.
-#' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between 100
-#'   and 2000.
+#' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between
+#'   100 and 2000.
 #' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). The
 #'   errors that residuals of 0.01 leave in the gradient are a tenth of those of 16 probes.
 #' @param gain the search stops once a step would gain less log-likelihood than this (iterative).

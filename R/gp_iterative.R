@@ -25,7 +25,8 @@ iterative_likelihood <- function(data, model, how) {
     )
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
     solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
-    logdet <- if (search || !control$probes) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
+    logdet <- if (search || is.null(probes)) list(logdet = NA_real_) else
+      lanczos_logdet(system, fit, probes, precond, chosen)
     state <- iterative_state(solution, data, logdet$logdet, how$reml, profile)
     state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
                            iterations = fit$iterations))

@@ -11,7 +11,8 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, left = 0, right = 1, general = 0, doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
+constexpr int lower = 0, left = 0, right = 1, general = 0,
+              doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
 const double one = 1, zero = 0, minus_one = -1;
 
 struct Library {
@@ -22,9 +23,11 @@ struct Library {
                            const double*, const double* a, int lda, const double* b, int ldb, double* c,
                            int ldc);
   Status (*cublasDgemm_v2)(void*, int transposed_a, int transposed_b, int m, int n, int k, const double*,
-                           const double* a, int lda, const double* b, int ldb, const double*, double* c, int ldc);
-  Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*, const double* a,
-                        int lda, const double*, const double* b, int ldb, double* c, int ldc);
+                           const double* a, int lda, const double* b, int ldb, const double*, double* c,
+                           int ldc);
+  Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*,
+                        const double* a, int lda, const double*, const double* b, int ldb, double* c,
+                        int ldc);
   Status (*cusolverGetVersion)(int*);
   Status (*cusolverDnCreate)(void**);
   Status (*cusolverDnCreateParams)(void**);
@@ -66,8 +69,8 @@ Library open_libraries() {
   FIND(solver, cusolverGetVersion) FIND(solver, cusolverDnCreate) FIND(solver, cusolverDnCreateParams)
   FIND(solver, cusolverDnXpotrf_bufferSize) FIND(solver, cusolverDnXpotrf)
 #undef FIND
-  // clang-format on
-  return l;
+      // clang-format on
+      return l;
 }
 
 const Library& library() {
@@ -111,8 +114,8 @@ Count factor(const Triangle& a) {
         "preparing a Cholesky decomposition");
   const Buffer there(device), info(sizeof(int));
   std::vector<char> here(host);
-  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles, there.address(),
-                           device, here.data(), host, static_cast<int*>(info.address())),
+  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles,
+                           there.address(), device, here.data(), host, static_cast<int*>(info.address())),
         "a Cholesky decomposition");
   int bad = 0;
   copy_out(&bad, info.pointer(), sizeof bad);
@@ -124,19 +127,19 @@ namespace {
 // Small enough to be solved as it stands.
 constexpr Count leaf = 512;
 
-// The parts of a triangle are inverted first: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). Nearly all of that is
-// products, which are several times as fast as what cuSOLVER has for triangles.
+// The parts of a triangle are inverted first: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). Nearly all of that
+// is products, which are several times as fast as what cuSOLVER has for triangles.
 void invert_parts(const Triangle& t, const double* unit, double* room) {
   const Library& l = library();
   const Handles& h = handles();
   if (t.n <= leaf) {
     copy_across(reinterpret_cast<DevicePointer>(room), 0, reinterpret_cast<DevicePointer>(unit), 0,
                 size_t(leaf * leaf) * sizeof(double));
-    check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride), room,
-                           int(leaf)),
+    check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride),
+                           room, int(leaf)),
           "inverting a triangle");
-    check(l.cublasDgeam(h.blas, false, false, int(t.n), int(t.n), &one, room, int(leaf), &zero, room, int(leaf), t.at,
-                        int(t.stride)),
+    check(l.cublasDgeam(h.blas, false, false, int(t.n), int(t.n), &one, room, int(leaf), &zero, room,
+                        int(leaf), t.at, int(t.stride)),
           "inverting a triangle");
     return;
   }
@@ -145,8 +148,8 @@ void invert_parts(const Triangle& t, const double* unit, double* room) {
   double* const b = t.at + first;
   invert_parts(a, unit, room);
   invert_parts(c, unit, room);
-  check(l.cublasDtrmm_v2(h.blas, right, lower, false, general, int(second), int(first), &one, a.at, int(t.stride), b,
-                         int(t.stride), room, int(second)),
+  check(l.cublasDtrmm_v2(h.blas, right, lower, false, general, int(second), int(first), &one, a.at,
+                         int(t.stride), b, int(t.stride), room, int(second)),
         "inverting a triangle");
   check(l.cublasDtrmm_v2(h.blas, left, lower, false, general, int(second), int(first), &minus_one, c.at,
                          int(t.stride), room, int(second), b, int(t.stride)),
@@ -165,24 +168,25 @@ void invert(const Triangle& t) {
 }
 
 void solve(const Triangle& l, bool transposed, double* b, Count columns) {
-  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one,
-                                 l.at, int(l.stride), b, int(l.n)),
+  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns),
+                                 &one, l.at, int(l.stride), b, int(l.n)),
         "solving with a triangle");
 }
 
 void solve_right(const Triangle& l, double* b, Count rows) {
-  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one, l.at,
-                                 int(l.stride), b, int(rows)),
+  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one,
+                                 l.at, int(l.stride), b, int(rows)),
         "solving with a triangle");
 }
 
 void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out) {
-  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one,
-                                 l.at, int(l.stride), b, int(l.n), out, int(l.n)),
+  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns),
+                                 &one, l.at, int(l.stride), b, int(l.n), out, int(l.n)),
         "multiplying by a triangle");
 }
 
-void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c) {
+void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale,
+             double* c) {
   check(library().cublasDgemm_v2(handles().blas, transposed, false, int(m), int(n), int(k), &one, a,
                                  int(transposed ? k : m), b, int(k), &scale, c, int(m)),
         "a product of matrices");
