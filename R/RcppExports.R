@@ -229,6 +229,10 @@ gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
     .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
 }
 
+gpu_whiten <- function(x, core) {
+    .Call(`_kernops_gpu_whiten`, x, core)
+}
+
 gpu_orthogonal <- function(columns) {
     .Call(`_kernops_gpu_orthogonal`, columns)
 }

@@ -93,7 +93,8 @@ kernops_sitrep <- function() {
   problem <- cuda_problem(integer())
   if (!nzchar(problem)) problem <- cuda_problem(check_device(NULL))
   found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
-                driver = cuda_driver(), compiler = cuda_compiler(), cache = kernops_cache_info(), problem = problem,
+                driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
+                cache = kernops_cache_info(), problem = problem,
                 devices = if (nzchar(cuda_driver())) cuda_describe())
   cli::cat_line("kernops ", found$version, ", ", R.version.string)
   cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
@@ -102,6 +103,8 @@ kernops_sitrep <- function() {
   if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
     "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
+  cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
+    "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
   cli::cat_line(format(found$cache))
   invisible(found)
 }

@@ -22,11 +22,12 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 }
 
 # The Cholesky factor L of the covariance of the observations, on the CPU or a GPU. A list of
-#   matrix                           where it is kept
-#   refill(theta)                    L at theta: 0, or the row of the first pivot that is not positive
-#   diagonal(), solve(b, transposed) of L: L^-1 b, or L^-T b
-#   slope(theta, left, right)        sum_ij W_ij dK_ij with W = K^-1 - left right'. It uses L up, and leaves K^-1, of which
-#   inverse_diagonal(), inverse_times(b)  are the diagonal, and the product with b
+#   matrix                     where it is kept
+#   refill(theta)              L at theta: 0, or the row of the first pivot that is not positive
+#   diagonal()                 of L
+#   solve(b, transposed)       L^-1 b, or L^-T b
+#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It uses L up, and leaves K^-1:
+#   inverse_diagonal(), inverse_times(b)
 covariance_factor <- function(data, model, backend, call = caller_env()) {
   device <- exact_device(length(data$y), backend, call)
   if (is.null(device)) host_factor(data, model) else gpu_factor(data, model, device, call)

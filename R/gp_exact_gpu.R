@@ -33,8 +33,9 @@ gpu_beside <- function(x, other) gpu_matrix(x, "float64", gpu_describe(other)$de
 
 # The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
 covariance_weighted <- function(model, columns) {
-  kernel_operator(paste0("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"),
-                  c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")")), "auto", "float64", "cuda")
+  declared <- c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")"))
+  kernel_operator(paste0("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
+                  "float64", "cuda")
 }
 
 # The GPU that factorises n x n matrices; NULL: the CPU does. From so many rows on that pays off.
@@ -45,7 +46,8 @@ exact_device <- function(n, backend, call = caller_env()) {
   if (!nzchar(problem <- gpu_solver_problem())) return(device)
   if (backend == "auto") return(NULL)
   stop_kernops("cuda", c("The exact method cannot be used on the GPU: {problem}.",
-                         i = "{.code method = \"iterative\"} needs no cuSOLVER; {.code backend = \"cpu\"} always works."),
+                         i = "{.code method = \"iterative\"} needs no cuSOLVER; {.code backend = \"cpu\"} always
+                              works."),
                call = call)
 }
 

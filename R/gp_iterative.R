@@ -17,12 +17,16 @@ iterative_likelihood <- function(data, model, how) {
     system <- iterative_system(product, data, model, theta, points)
     precond <- iterative_preconditioner(system, control)
     probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
-    else probe_vectors(system, precond, control$probes, control$seed)
+    else if (control$probes > 0) probe_vectors(system, precond, control$probes, control$seed)
     b <- beside(system$space, cbind(data$y, unname(data$x)), probes$probes)
-    fit <- tryCatch(solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity)
+    fit <- tryCatch(
+      if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = FALSE)
+      else solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity
+    )
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
     solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
-    logdet <- if (search) list(logdet = NA_real_) else lanczos_logdet(system, fit, probes, precond, chosen)
+    logdet <- if (search || is.null(probes)) list(logdet = NA_real_) else
+      lanczos_logdet(system, fit, probes, precond, chosen)
     state <- iterative_state(solution, data, logdet$logdet, how$reml, profile)
     state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
                            iterations = fit$iterations))
@@ -47,8 +51,9 @@ resident_points <- function(product, u) {
   gpu_matrix(u, "float64", environment(product)$device[[1]])
 }
 
-# A block of the columns of `numbers`, of the host, and those of `block`.
+# A block of the columns of `numbers`, of the host, and those of `block`, if there is one.
 beside <- function(space, numbers, block) {
+  if (is.null(block)) return(space$copy(numbers))
   p <- ncol(numbers)
   all <- space$put(space$new(nrow(block), p + ncol(block)), seq_len(p), space$copy(numbers))
   space$put(all, p + seq_len(ncol(block)), block)
@@ -61,7 +66,14 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
 }
 
 iterative_preconditioner <- function(system, control) {
-  if (control$rank > 0) system_preconditioner(system, "pivoted_cholesky", control$rank)
+  rank <- control$rank %||% default_rank(system)
+  if (rank > 0) system_preconditioner(system, "pivoted_cholesky", rank)
+}
+
+# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations.
+default_rank <- function(system) {
+  most <- if (system$space$output == "host" || has_solver()) 2000 else 200
+  max(100, min(most, round(2 * sqrt(system$n))))
 }
 
 # Generalised least squares from K^-1 (y, X).

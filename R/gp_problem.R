@@ -87,7 +87,7 @@ finish_fit <- function(problem, likelihood, search, how, call) {
   data <- problem$data
   model <- problem$model
   state <- likelihood$evaluate(search$theta)
-  if (!is.finite(state$value)) stop_singular(problem, state$bad %||% 1L, call)
+  if (identical(state$value, Inf)) stop_singular(problem, state$bad %||% 1L, call)
   if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)
   names(state$beta) <- colnames(data$x)
   list(

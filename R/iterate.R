@@ -40,8 +40,9 @@ columns_of <- function(state, chosen) {
 # Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
 # true one, the next pass solves for the correction. True residuals come from products in float64, so that an operator
 # in float32 may be iterated to any tolerance, some digits in each pass. What is `recorded` is of the first pass.
+# Without `check` there is one pass, and its residuals are believed.
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
-                         method = "cg") {
+                         method = "cg", check = TRUE) {
   space <- system$space
   method <- switch(method, cg = conjugate_gradients, minres = minres)
   precondition <- preconditioning(precond, space)
@@ -63,6 +64,10 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
     left <- left - pass$steps
     if (pass$steps == 0) break
     a <- space$axpby(1, pass$solution, 1, a)
+    if (!check) {
+      residual <- pass$history[pass$steps + 1, ]
+      break
+    }
     r <- true_residual()
     residual <- norms(space, r)
     off <- residual > 2 * tol * scale

@@ -4,7 +4,8 @@
 #   precision                 that of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
 #   any_width                 whether it takes all
-#   column(j), diagonal()     of K, in float64
+#   column(j), columns(rows), diagonal()  of K, in float64
+#   subset(rows)              the system of these points alone, without lambda; NULL where points know their numbers
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
@@ -32,18 +33,39 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   }
   with_b <- function(b) c(input, stats::setNames(list(b), b_name))
   ones <- function(count) space$copy(matrix(1, count))
+  column <- function(j) {
+    chosen <- replace(with_b(ones(1)), points, lapply(input[points], chosen_point, j))
+    numbered <- pairs_of(FALSE)
+    numbered(c(chosen, point_numbers(numbered, b_name, seq_len(n), j)), output = space$output)
+  }
+  any_width <- !is.null(variant(op, b_name, 1, "float64"))
+  # whether points may be taken out without telling their numbers, many together
+  movable <- any_width && !grepl("\\bIndex[IJ]\\b", from$formula)
+  block <- function(rows) {
+    chosen <- replace(with_b(diag(column_width)[seq_along(rows), , drop = FALSE]), points,
+                      lapply(input[points], chosen_point, rows))
+    all <- of_width(column_width, "float64")(chosen, output = space$output)
+    if (length(rows) < column_width) all[, seq_along(rows), drop = FALSE] else all
+  }
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
-    any_width = !is.null(variant(op, b_name, 1, "float64")),
+    any_width = any_width,
     product = function(a, precision = from$precision) {
       result <- of_width(ncol(a), precision)(with_b(a), output = space$output)
       if (!identical(dim(result), dim(a))) stop_not_square(b_name, a, result, call)
       space$add_rows(shift, a, result)
     },
-    column = function(j) {
-      chosen <- replace(with_b(ones(1)), points, lapply(input[points], chosen_point, j))
-      numbered <- pairs_of(FALSE)
-      numbered(c(chosen, point_numbers(numbered, b_name, seq_len(n), j)), output = space$output)
+    column = column,
+    columns = function(rows) {
+      all <- space$new(n, length(rows))
+      for (at in split(seq_along(rows), (seq_along(rows) - 1) %/% if (movable) column_width else 1)) {
+        all <- space$put(all, at, if (movable) block(rows[at]) else column(rows[at]))
+      }
+      all
+    },
+    subset = if (movable) function(rows) {
+      on_axes <- with(from$about$variables, name[category != "Pm" & name != b_name])
+      kernel_system(op, b_name, replace(input, on_axes, lapply(input[on_axes], chosen_point, rows)), call = call)
     },
     pivoted = if (on_gpu) function(diagonal, rank, tol) {
       numbered <- pairs_of(FALSE)
@@ -92,6 +114,9 @@ make_variant <- function(op, b_name, width, precision, numbered, together) {
   )
   if (!is.null(made) && environment(made)$about$size == width) made
 }
+
+# Columns of K at a time.
+column_width <- 16L
 
 declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
 

@@ -1,12 +1,23 @@
 # Approximations C C' of K from few of its columns, and what follows from one. Each is a list: `columns`, the n x k
 # block C, and `left`, the trace of K - C C'.
 
-# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest.
-pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10) {
+# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. Of many points, the
+# pivots are sought among `some`, evenly spread over the rows, and K is projected on their columns.
+pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 * rank, 5000)) {
+  if (!is.null(system$subset) && system$n > 2 * some) {
+    some <- round(seq(1, system$n, length.out = some))
+    return(nystrom(system, diagonal, some[pivots(system$subset(some), diagonal[some], rank, tol)$pivots]))
+  }
+  pivots(system, diagonal, rank, tol)
+}
+
+# The same with all points, and which ones were the pivots.
+pivots <- function(system, diagonal, rank, tol) {
   if (!is.null(system$pivoted) && rank <= 2048) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
   columns <- space$new(system$n, rank)
   left <- diagonal
+  pivots <- integer()
   for (step in seq_len(rank)) {
     if (sum(left) <= tol * sum(diagonal)) break
     pivot <- which.max(left)
@@ -18,20 +29,19 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10) {
     column <- space$axpby(0, column, 1 / sqrt(left[pivot]), column)
     columns <- space$put(columns, step, column)
     left <- replace(pmax(left - as.vector(as.matrix(column))^2, 0), pivot, 0)
-    taken <- step
+    pivots[[step]] <- pivot
   }
-  list(columns = columns[, seq_len(taken), drop = FALSE], left = sum(left))
+  list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(left), pivots = pivots)
 }
 
 # The columns of the chosen points, times the inverse of the Cholesky factor of their own block. A shift of the size of
 # rounding keeps that block positive definite.
 nystrom <- function(system, diagonal, chosen) {
   space <- system$space
-  columns <- space$new(system$n, length(chosen))
-  for (k in seq_along(chosen)) columns <- space$put(columns, k, system$column(chosen[k]))
+  columns <- system$columns(chosen)
   core <- as.matrix(columns[chosen, , drop = FALSE])
   jitter <- 4 * .Machine$double.eps * length(chosen) * sum(diag(core))
-  columns <- space$combine(columns, inverse_of_chol(chol((core + t(core)) / 2 + diag(jitter, nrow(core)))))
+  columns <- space$whiten(columns, (core + t(core)) / 2 + diag(jitter, nrow(core)))
   list(columns = columns, left = max(sum(diagonal) - sum(space$dots(columns, columns)), 0))
 }
 
@@ -60,7 +70,8 @@ pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
   made <- gpu_pivoted_cholesky(live(numbered), input[environment(numbered)$about$variables$name], diagonal, rank)
   taken <- which(made$left <= tol * made$left[[1]])[1] - 1
   if (is.na(taken)) taken <- rank
-  list(columns = if (taken < rank) made$columns[, seq_len(taken)] else made$columns, left = made$left[[taken + 1]])
+  list(columns = if (taken < rank) made$columns[, seq_len(taken)] else made$columns, left = made$left[[taken + 1]],
+       pivots = made$pivots[seq_len(taken)])
 }
 
 inverse_of_chol <- function(R) backsolve(R, diag(nrow(R)))

@@ -10,7 +10,8 @@
 #'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. Helps where the diagonal varies much.
 #'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the Cholesky decomposition
 #'     of K, where each step takes the point that is explained least so far. It stops early at a trace below
-#'     1e-10 of that of K.
+#'     1e-10 of that of K. Of many points (more than 10,000 and 20 `rank`) half at most are looked at, evenly spread
+#'     over the rows, and K is projected on the columns of those that were taken.
 #'   * `"nystrom"`: P is of the same form, with K projected on the columns of `rank` points drawn at random.
 #' @param rank the number of columns, at most n. They are stored, n x `rank` numbers, where the vectors are.
 #' @param seed for the random points: one whole number. R's own random numbers are not disturbed.

@@ -8,6 +8,7 @@
 #   dots(x, y)           the scalar products of their columns
 #   inner(x, y)          t(x) y, a small matrix of the host
 #   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
+#   whiten(x, core)      x R^-1, for R' R = core, a matrix of the host; x is used up
 #   orthogonal(x)        Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); x is used up
 #   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
 #                        kernel of its own: compiled in no time for the CPU, for the GPU in half a second
@@ -23,6 +24,7 @@ host_space <- function() {
     dots = function(x, y) colSums(x * y),
     inner = crossprod,
     combine = function(x, C) x %*% rbind(C, matrix(0, ncol(x) - nrow(C), ncol(C))),
+    whiten = function(x, core) t(backsolve(chol(core), t(x), transpose = TRUE)),
     orthogonal = function(x) orthogonal(host_space(), x),
     worth_leaving = function(active, width, n) active < width,
     finite = function(x) all(is.finite(x))
@@ -40,13 +42,18 @@ gpu_space <- function(device) {
     dots = gpu_dots,
     inner = gpu_inner,
     combine = gpu_combine,
+    whiten = function(x, core) {
+      if (has_solver()) gpu_whiten(x, gpu_doubles(core, device)) else gpu_combine(x, inverse_of_chol(chol(core)))
+    },
     orthogonal = function(x) {
-      if (nzchar(gpu_solver_problem())) orthogonal(gpu_space(device), x) else list(R = gpu_orthogonal(x), Q = x)
+      if (has_solver()) list(R = gpu_orthogonal(x), Q = x) else orthogonal(gpu_space(device), x)
     },
     worth_leaving = function(active, width, n) 2 * active <= width && n >= 1e5,
     finite = function(x) all(is.finite(gpu_dots(x, x)))
   )
 }
+
+has_solver <- function() !nzchar(gpu_solver_problem())
 
 zeros_like <- function(space, x) space$axpby(0, x, 0, space$copy(x))
 

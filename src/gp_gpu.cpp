@@ -20,10 +20,10 @@ constexpr Count many = 16 * width;  // those that cuBLAS does
 Count whole_blocks(Count columns) { return (columns + width - 1) / width * width; }
 
 void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
-  static const std::string text = "#include <kernops/triangle.cuh>\nKERNOPS_TRIANGLE(" + std::to_string(threads) +
-                                  ", " + std::to_string(width) + ")\n";
-  cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)), threads,
-               &job);
+  static const std::string text = "#include <kernops/triangle.cuh>\nKERNOPS_TRIANGLE(" +
+                                  std::to_string(threads) + ", " + std::to_string(width) + ")\n";
+  cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)),
+               threads, &job);
 }
 
 Count blocks_of_threads(Count items) { return (items + threads - 1) / threads; }
@@ -86,8 +86,8 @@ SEXP gpu_covariance(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector thet
   });
 }
 
-// `noise` is added to the diagonal of a covariance matrix, which becomes its factor: 0, or the row of the first
-// pivot that is not positive.
+// `noise` is added to the diagonal of a covariance matrix, which becomes its factor: 0, or the row of the
+// first pivot that is not positive.
 // [[Rcpp::export(rng = false)]]
 double gpu_factorise(SEXP k, SEXP noise) {
   return guard([&] {
@@ -149,8 +149,8 @@ Rcpp::List gpu_factor_columns(SEXP factor) {
 }
 
 // sum_ij W_ij dk(x_i, x_j) / dtheta with W = M' M - left right', where M, the inverse of a factor, is lower
-// triangular. `kernel` gives, for each x_i, the gradient of sum_j (w_i | e_j) k(x_i, y_j). Columns of W are made
-// many at a time, those of M' M by cuBLAS, and weigh the sums of the engine.
+// triangular. `kernel` gives, for each x_i, the gradient of sum_j (w_i | e_j) k(x_i, y_j). Columns of W are
+// made many at a time, those of M' M by cuBLAS, and weigh the sums of the engine.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x,
                                         SEXP inverse, SEXP left, SEXP right) {
@@ -200,6 +200,7 @@ Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
 // [[Rcpp::export(rng = false)]]
 std::string gpu_solver_problem() {
   try {
+    cuda::driver();  // without one there is no need to open cuSOLVER
     cuda::solver_version();
     return "";
   } catch (const cuda::CudaError& error) {
@@ -209,4 +210,4 @@ std::string gpu_solver_problem() {
 
 // The version of cuSOLVER; empty where there is none.
 // [[Rcpp::export]]
-std::string cuda_solver() { return gpu_solver_problem().empty() ? cuda::solver_version() : ""; }
+std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }

@@ -1,4 +1,5 @@
-// What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal factor.
+// What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal
+// factor.
 #include <kernops/device_job.h>
 
 #include <algorithm>
@@ -24,11 +25,13 @@ void run(const char* name, Count grid, const PivotJob& job) {
 
 }  // namespace
 
-// The first `rank` columns of the pivoted Cholesky decomposition of K, and the trace that is left before each of
-// them and after the last. `kernel` gives K times a vector of its input, where all on the summed axis are n x size
-// gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's row alone.
+// The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the trace that
+// is left before each of them and after the last. `kernel` gives K times a vector of its input, where all on the
+// summed axis are n x size gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's
+// row alone.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {
+Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal,
+                                int rank) {
   return guard([&] {
     const Call call(*kernel, input, R_NilValue, false);
     const Matrix& start = gpu_matrix(diagonal);
@@ -41,7 +44,8 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
     job.parts = int(std::min((n + threads - 1) / threads, most_parts));
     const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
-    job.partials = static_cast<Pivot*>(partials.address()), job.pivots = static_cast<Pivot*>(pivots.address());
+    job.partials = static_cast<Pivot*>(partials.address()),
+    job.pivots = static_cast<Pivot*>(pivots.address());
 
     Data data = call.data;
     (summed == axis_i ? data.m : data.n) = 1;
@@ -68,9 +72,24 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     }
     std::vector<Pivot> found(size_t(rank + 1));
     cuda::copy_out(found.data(), pivots.pointer(), found.size() * sizeof(Pivot));
-    Rcpp::NumericVector totals(rank + 1);
+    Rcpp::NumericVector totals(rank + 1), rows(rank);
     for (int k = 0; k <= rank; ++k) totals[k] = found[size_t(k)].total;
-    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)), Rcpp::_["left"] = totals);
+    for (int k = 0; k < rank; ++k) rows[k] = double(found[size_t(k)].row + 1);
+    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)),
+                              Rcpp::_["left"] = totals, Rcpp::_["pivots"] = rows);
+  });
+}
+
+// x becomes x R^-1, where R' R is the symmetric `core`, and is returned.
+// [[Rcpp::export(rng = false)]]
+SEXP gpu_whiten(SEXP x, SEXP core) {
+  return guard([&]() -> SEXP {
+    const Matrix &columns = gpu_matrix(x), &square = gpu_matrix(core);
+    const cuda::Triangle l{square.doubles(), square.rows, square.rows};
+    if (cuda::factor(l) != 0)
+      throw InputError("input", "the columns of the preconditioner depend on one another");
+    cuda::solve_right(l, columns.doubles(), columns.rows);
+    return x;
   });
 }
 

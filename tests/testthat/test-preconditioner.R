@@ -59,6 +59,38 @@ test_that("pivoted Cholesky is that of the dense matrix, and ends with its rank"
   expect_identical(system_preconditioner(system_of(few, 0.1), "pivoted_cholesky", 30)$rank, 5L)
 })
 
+test_that("with pivots from some of the points K is projected on their columns", {
+  withr::local_seed(4)
+  case <- problem(120)
+  for_each_space(function(backend) {
+    system <- system_of(case, 0.1, backend = backend)
+    some <- round(seq(1, 120, length.out = 40))
+    chosen <- some[pivots(system$subset(some), rep(1, 40), 20, 1e-10)$pivots]
+    low <- pivoted_cholesky(system, system$diagonal(), 20, some = 40)
+    expect_length(unique(chosen), 20)
+    expected <- case$K[, chosen] %*% solve(case$K[chosen, chosen], case$K[chosen, ])
+    expect_close(tcrossprod(as.matrix(low$columns)), expected, tolerance = 1e-6)
+    expect_equal(low$left, sum(diag(case$K - expected)), tolerance = 1e-6)
+    expect_close(as.matrix(system$columns(c(7, 3))), case$K[, c(7, 3)])
+  })
+})
+
+test_that("an orthogonal factor is one, and its square is that of what it came from", {
+  withr::local_seed(5)
+  x <- matrix(rnorm(900), 90)
+  for_each_space(function(backend) {
+    space <- if (backend == "cuda") gpu_space(0L) else host_space()
+    of <- space$orthogonal(space$copy(x))
+    Q <- rbind(as.matrix(of$Q), solve(of$R))
+    expect_close(Q %*% of$R, rbind(x, diag(10)))
+    expect_close(crossprod(Q), diag(10))
+    expect_true(all(of$R[lower.tri(of$R)] == 0))
+    core <- crossprod(x) + diag(10)
+    white <- as.matrix(space$whiten(space$copy(x), core))
+    expect_close(white %*% t(white), x %*% solve(core, t(x)))
+  })
+})
+
 test_that("Nystrom projects on the columns drawn", {
   withr::local_seed(4)
   case <- problem(40)

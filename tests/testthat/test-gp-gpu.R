@@ -1,0 +1,96 @@
+# The exact and the iterative method on a GPU against those of the CPU.
+
+data_of <- function(n) {
+  withr::local_seed(n)
+  smooth_case(n)
+}
+given <- matern(3/2, 1.3, 0.4) + nugget(0.05)
+kriged <- \(n, ..., data = data_of(n), covariance = given) {
+  gp(z ~ w, data, ~ a + b, covariance, method = "exact", estimate = "none", ...)
+}
+skip_unless_exact <- function() {
+  skip_if_not("cuda" %in% backends())
+  skip_if(nzchar(kernops:::gpu_solver_problem()))
+}
+
+test_that("likelihood, gradient and information are those of the CPU", {
+  skip_unless_exact()
+  for (n in c(31, 300, 1500)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
+    fit <- kriged(n, backend = "cpu", known = list(noise = if (profile) 0 else 0.02), weights = 1 + (1:n) / n)
+    both <- lapply(c("cpu", "cuda"), function(backend) {
+      state <- kernops:::exact_likelihood(fit$data, fit$model, reml, backend)$evaluate(fit$theta, profile)
+      c(state, list(slope = state$gradient(), curvature = state$information()))
+    })
+    for (part in c("value", "alpha", "beta", "z", "slope", "curvature")) {
+      expect_close(as.matrix(both[[2]][[part]]), both[[1]][[part]], tolerance = 1e-8, info = paste(part, n))
+    }
+  }
+})
+
+test_that("a fit on the GPU is that on the CPU, and predicts, draws and validates alike", {
+  skip_unless_exact()
+  fits <- lapply(c("cpu", "cuda"), \(backend) gp(z ~ w, data_of(200), ~ a + b, method = "exact", backend = backend))
+  expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-8)
+  expect_equal(coef(fits[[2]], "covariance"), coef(fits[[1]], "covariance"), tolerance = 1e-4)
+  fits[[2]]$theta[] <- fits[[1]]$theta
+  fits <- list(kriged(200, backend = "cpu"), kriged(200, backend = "cuda"))
+  new <- data_of(33)
+  of_both <- function(f) expect_equal(f(fits[[2]]), f(fits[[1]]), tolerance = 1e-8)
+  of_both(\(fit) predict(fit, new, se.fit = TRUE, interval = "prediction"))
+  of_both(\(fit) gp_cv(fit)$se.fit)
+  of_both(\(fit) simulate(fit, 2, seed = 1, newdata = new))
+  of_both(vcov)
+})
+
+test_that("a saved fit predicts the same, where there is a GPU and where there is none", {
+  fit <- kriged(60, backend = "cpu")
+  new <- data_of(20)
+  expected <- predict(fit, new, se.fit = TRUE)
+  read <- \(fit) unserialize(serialize(fit, NULL))
+  if (!"cuda" %in% backends()) {
+    fit$how$backend <- "cuda"
+    fit$factor <- structure(methods::new("externalptr"), class = "gpu_matrix")
+    expect_message(at <- predict(read(fit), new, se.fit = TRUE), class = "kernops_no_gpu")
+    return(expect_equal(at, expected))
+  }
+  skip_unless_exact()
+  expect_equal(predict(read(kriged(60, backend = "cuda")), new, se.fit = TRUE), expected, tolerance = 1e-8)
+})
+
+test_that("a matrix that is not positive definite, or too large, is explained", {
+  skip_unless_exact()
+  close <- transform(data_of(50), a = a / 1e6, b = b / 1e6)
+  expect_error(kriged(data = close, covariance = squared_exponential(1, 10), backend = "cuda"),
+               class = "kernops_singular_error")
+  withr::local_options(kernops.gpu_memory = 2^20)
+  error <- expect_error(kriged(2000, backend = "cuda"), class = "kernops_memory_error")
+  expect_match(conditionMessage(error), "2000 observations.*method = \"iterative\"")
+})
+
+test_that("the gradient and the information of the iterative method are those of the CPU", {
+  skip_if_not("cuda" %in% backends())
+  for (reml in c(FALSE, TRUE)) for (weights in list(NULL, 1 + (1:300) / 300)) {
+    fit <- kriged(300, backend = "cpu", weights = weights)
+    both <- lapply(c("cpu", "cuda"), function(backend) {
+      how <- list(reml = reml, precision = "float64", backend = backend,
+                  control = gp_control(cg_tol = 1e-11, search_tol = 1e-11, rank = 50))
+      state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(unname(fit$theta), search = TRUE)
+      list(slope = state$gradient(), curvature = state$information())
+    })
+    expect_close(matrix(both[[2]]$slope), both[[1]]$slope, tolerance = 1e-7)
+    expect_close(both[[2]]$curvature, both[[1]]$curvature, tolerance = 1e-7)
+  }
+})
+
+test_that("without probes there are predictions and no likelihood", {
+  exact <- kriged(200, backend = "cpu")
+  new <- data_of(20)
+  for (backend in backends()) {
+    fit <- gp(z ~ w, data_of(200), ~ a + b, given, method = "iterative", estimate = "none", backend = backend,
+              control = gp_control(probes = 0))
+    expect_true(is.na(fit$loglik))
+    expect_equal(predict(fit, new), predict(exact, new), tolerance = 1e-5)
+  }
+  expect_error(gp(z ~ w, data_of(50), ~ a + b, method = "iterative", control = gp_control(probes = 0)), "probes = 0",
+               class = "kernops_input_error")
+})
