@@ -193,12 +193,12 @@ reductions_table <- function() {
     .Call(`_kernops_reductions_table`)
 }
 
-seg_from_offsets <- function(offsets, sources, values) {
-    .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
+seg_runs <- function(keys) {
+    .Call(`_kernops_seg_runs`, keys)
 }
 
-seg_from_lengths <- function(lengths, sources, values) {
-    .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
+seg_runs_gpu <- function(keys) {
+    .Call(`_kernops_seg_runs_gpu`, keys)
 }
 
 seg_from_groups <- function(groups, count) {
@@ -209,12 +209,20 @@ seg_number_groups <- function(g) {
     .Call(`_kernops_seg_number_groups`, g)
 }
 
-seg_runs <- function(keys) {
-    .Call(`_kernops_seg_runs`, keys)
+seg_compile <- function(formula) {
+    .Call(`_kernops_seg_compile`, formula)
 }
 
-seg_runs_gpu <- function(keys) {
-    .Call(`_kernops_seg_runs_gpu`, keys)
+seg_ops_table <- function() {
+    .Call(`_kernops_seg_ops_table`)
+}
+
+seg_from_offsets <- function(offsets, sources, values) {
+    .Call(`_kernops_seg_from_offsets`, offsets, sources, values)
+}
+
+seg_from_lengths <- function(lengths, sources, values) {
+    .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
 }
 
 seg_owners <- function(segments) {
@@ -225,15 +233,11 @@ seg_values <- function(segments) {
     .Call(`_kernops_seg_values`, segments)
 }
 
-seg_compile <- function(formula) {
-    .Call(`_kernops_seg_compile`, formula)
-}
-
-seg_ops_table <- function() {
-    .Call(`_kernops_seg_ops_table`)
-}
-
 seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile) {
     .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile)
+}
+
+spmv_run <- function(rows, entries, column, v, columns, threads, isa) {
+    .Call(`_kernops_spmv_run`, rows, entries, column, v, columns, threads, isa)
 }
 

@@ -604,29 +604,25 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_from_offsets
-Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
-RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+// seg_runs
+Rcpp::NumericVector seg_runs(SEXP keys);
+RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type offsets(offsetsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
-    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_offsets(offsets, sources, values));
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_from_lengths
-Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values);
-RcppExport SEXP _kernops_seg_from_lengths(SEXP lengthsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+// seg_runs_gpu
+Rcpp::List seg_runs_gpu(SEXP keys);
+RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type lengths(lengthsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
-    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_lengths(lengths, sources, values));
+    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -653,25 +649,50 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_runs
-Rcpp::NumericVector seg_runs(SEXP keys);
-RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
+// seg_compile
+SEXP seg_compile(std::string formula);
+RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
+    Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_runs_gpu
-Rcpp::List seg_runs_gpu(SEXP keys);
-RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+// seg_ops_table
+Rcpp::DataFrame seg_ops_table();
+RcppExport SEXP _kernops_seg_ops_table() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    rcpp_result_gen = Rcpp::wrap(seg_ops_table());
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_from_offsets
+Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
+RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type offsets(offsetsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_offsets(offsets, sources, values));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_from_lengths
+Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values);
+RcppExport SEXP _kernops_seg_from_lengths(SEXP lengthsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type lengths(lengthsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_lengths(lengths, sources, values));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -697,27 +718,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_compile
-SEXP seg_compile(std::string formula);
-RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_ops_table
-Rcpp::DataFrame seg_ops_table();
-RcppExport SEXP _kernops_seg_ops_table() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(seg_ops_table());
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_run
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, bool cuda, int device, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
 RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP cudaSEXP, SEXP deviceSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
@@ -740,6 +740,23 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
     Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, cuda, device, threads, isa, progress, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
+// spmv_run
+Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, Rcpp::NumericVector entries, Rcpp::IntegerVector column, Rcpp::NumericVector v, double columns, int threads, std::string isa);
+RcppExport SEXP _kernops_spmv_run(SEXP rowsSEXP, SEXP entriesSEXP, SEXP columnSEXP, SEXP vSEXP, SEXP columnsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type entries(entriesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type column(columnSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type v(vSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_run(rows, entries, column, v, columns, threads, isa));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -793,17 +810,18 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
-    {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
-    {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
-    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
-    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
     {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
-    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
-    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
+    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
+    {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
+    {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
+    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
+    {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
+    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {NULL, NULL, 0}
 };
 
