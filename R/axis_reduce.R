@@ -36,7 +36,7 @@
 #' @section Errors: class `kernops_dim_error` for dimensions that are not there, named twice, or not those of the plan;
 #'   `kernops_input_error` for other arguments; `kernops_cuda_error` where there is no GPU to use.
 #'
-#' @seealso [softmax()] and [logsumexp()]; [axis_plan()].
+#' @seealso [softmax()] and [logsumexp()]; [axis_plan()]; [axis_grad()] for gradients.
 #' @examples
 #' x <- array(1:24, c(2, 3, 4), list(sex = c("f", "m"), NULL, year = 2001:2004))
 #' axis_reduce(x, 2, "sum")
@@ -82,11 +82,8 @@ fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call 
   }
   check_flag(keepdims, "keepdims", call)
   plan <- plan_for(x, dims, plan, call)
-  values <- if (is_gpu_matrix(x)) as.matrix(x) else x
-  kept <- setdiff(seq_along(plan$dim), plan$dims)
-  in_order <- if (is.null(dim(values))) values else aperm(values, c(plan$dims, kept))
-  slices <- seg_plan(lengths = rep(prod(plan$dim[plan$dims]), prod(plan$dim[kept])))
-  folded <- reduce_plan(as.vector(in_order), slices, op, check_flag(na.rm, "na.rm", call), NULL, NULL,
+  values <- slice_by_slice(if (is_gpu_matrix(x)) as.matrix(x) else x, plan)
+  folded <- reduce_plan(values, slices_of(plan), op, check_flag(na.rm, "na.rm", call), NULL, NULL,
                         check_backend(backend, call = call))
   shaped(folded, x, plan, keepdims)
 }
@@ -155,7 +152,7 @@ typed <- function(result, op, x) {
 # Each of the kept dimensions with its names, after `before`.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   names <- if (is_gpu_matrix(x)) NULL else if (is.null(dim(x))) list(names(x)) else dimnames(x)
-  kept <- setdiff(seq_along(plan$dim), plan$dims)
+  kept <- kept_dims(plan)
   size <- if (keepdims) replace(plan$dim, plan$dims, 1) else plan$dim[kept]
   if (!is.null(names) && keepdims) names[plan$dims] <- list(NULL)
   if (!is.null(names) && !keepdims) names <- names[kept]
