@@ -297,6 +297,10 @@ seg_run_gpu <- function(segments, x, columns, op, formula, softmaxes, empty, ski
     .Call(`_kernops_seg_run_gpu`, segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay)
 }
 
+spmv_run <- function(rows, entries, column, v, columns, threads, isa) {
+    .Call(`_kernops_spmv_run`, rows, entries, column, v, columns, threads, isa)
+}
+
 spmv_upload <- function(columns, device) {
     .Call(`_kernops_spmv_upload`, columns, device)
 }

@@ -8,7 +8,7 @@
 #' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
 #'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice,
 #'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers,
-#'   `"bit_and"`, `"bit_or"`, `"bit_xor"`.
+#'   `"bit_and"`, `"bit_or"`, `"bit_xor"`; or a [seg_op()], for which the array is put in order first.
 #' @param keepdims whether the reduced dimensions stay, with size 1.
 #' @param na.rm whether `NA` and `NaN` are left out.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
@@ -36,7 +36,7 @@
 #' @section Errors: class `kernops_dim_error` for dimensions that are not there, named twice, or not those of the plan;
 #'   `kernops_input_error` for other arguments; `kernops_cuda_error` where there is no GPU to use.
 #'
-#' @seealso [softmax()] and [logsumexp()]; [axis_plan()].
+#' @seealso [softmax()] and [logsumexp()]; [axis_plan()]; [axis_grad()] for gradients.
 #' @examples
 #' x <- array(1:24, c(2, 3, 4), list(sex = c("f", "m"), NULL, year = 2001:2004))
 #' axis_reduce(x, 2, "sum")
@@ -46,7 +46,8 @@
 #' @export
 axis_reduce <- function(x, dims = NULL, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
                         backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
-  op <- check_choice(op, "op", c(seg_ops_table()$name, "softmax"))
+  op <- check_op(op)
+  if (inherits(op, "seg_op")) return(fold_axes(x, dims, op, keepdims, na.rm, plan, backend, output))
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
 }
 
@@ -71,6 +72,20 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   if (stay) return(result)
   if (op == "softmax") return(`attributes<-`(result, shape_of(x)))
   shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
+}
+
+# An operation of the user: slice after slice as segments.
+fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call = caller_env()) {
+  check_array(x, call)
+  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "gpu") {
+    stop_kernops("input", "{.code output = \"gpu\"} does not go with a {.cls seg_op}.", call = call)
+  }
+  check_flag(keepdims, "keepdims", call)
+  plan <- plan_for(x, dims, plan, call)
+  values <- slice_by_slice(if (is_gpu_matrix(x)) as.matrix(x) else x, plan)
+  folded <- reduce_plan(values, slices_of(plan), op, check_flag(na.rm, "na.rm", call), NULL, NULL,
+                        check_backend(backend, call = call))
+  shaped(folded, x, plan, keepdims)
 }
 
 check_array <- function(x, call) {
@@ -123,7 +138,7 @@ settled <- function(result, op, x, run) {
 # Results have come as doubles.
 typed <- function(result, op, x) {
   kind <- with(seg_ops_table(), kind[name == op])
-  if (kind == "truth") return(as.logical(result))
+  if (kind == "truth" || is.logical(x) && op %in% c("first", "last")) return(as.logical(result))
   if (kind == "number" || kind == "same" && (is_gpu_matrix(x) || is.double(x))) return(result)
   whole <- is.na(result) | abs(result) <= .Machine$integer.max
   if (all(whole)) return(as.integer(result))
@@ -134,7 +149,7 @@ typed <- function(result, op, x) {
 # Each of the kept dimensions with its names, after `before`.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   names <- if (is_gpu_matrix(x)) NULL else if (is.null(dim(x))) list(names(x)) else dimnames(x)
-  kept <- setdiff(seq_along(plan$dim), plan$dims)
+  kept <- kept_dims(plan)
   size <- if (keepdims) replace(plan$dim, plan$dims, 1) else plan$dim[kept]
   if (!is.null(names) && keepdims) names[plan$dims] <- list(NULL)
   if (!is.null(names) && !keepdims) names <- names[kept]

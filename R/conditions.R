@@ -15,7 +15,8 @@ stop_input <- function(kind, message) {
 
 check_choice <- function(x, name, choices, call = caller_env()) {
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
-  stop_kernops("input", "{.arg {name}} must be one of {.or {.val {choices}}}, not {.val {x}}.", call = call)
+  got <- if (is.atomic(x) && length(x)) "{.val {x}}" else "{.obj_type_friendly {x}}"
+  stop_kernops("input", paste0("{.arg {name}} must be one of {.or {.val {choices}}}, not ", got, "."), call = call)
 }
 
 check_flag <- function(x, name, call = caller_env()) {

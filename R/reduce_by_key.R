@@ -67,7 +67,8 @@ run_starts <- function(keys, same, call = caller_env()) {
 }
 
 as_plain_keys <- function(keys) {
-  if (is.character(keys) || is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
+  if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
+  if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   match(keys, unique(keys))
 }
 

@@ -1,7 +1,7 @@
 #' An operation of your own
 #'
 #' `seg_op()` makes an operation for [seg_reduce()] from any associative formula of two values `a` and `b`, in the
-#' formula language of [keops_kernel()]: `"a + b"`, `"Max2(Abs(a), Abs(b))"`, `"a * b - 3 * (a - b)^2"`.
+#' formula language of [keops_kernel()]: `"a + b"`, `"Max(Abs(a), Abs(b))"`, `"a * b - 3 * (a - b)^2"`.
 #'
 #' A segment is folded as a balanced tree: neighbours are joined, then the results, and so on. The order of the values
 #' is kept, so that the operation need not be commutative.
@@ -14,13 +14,13 @@
 #' @section Errors: class `kernops_formula_error` where the formula is wrong, with a caret under the place.
 #'
 #' @examples
-#' largest_size <- seg_op("Max2(Abs(a), Abs(b))", identity = 0)
+#' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)
 #' @export
 seg_op <- function(formula, identity = NA_real_) {
   check_text(formula, "formula", one = TRUE)
   if (!is.numeric(identity) && !is.na(identity) || length(identity) != 1) {
-    stop_kernops("input", "{.arg identity} must be one number, not {.val {identity}}.")
+    stop_kernops("input", "{.arg identity} must be one number, not {.obj_type_friendly {identity}}.")
   }
   cell <- new.env(parent = emptyenv())
   cell$pointer <- seg_compile(formula)

@@ -38,6 +38,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
                             x = if (length(given)) "Given are {.arg {given}}."), call = call)
   }
   if (!is.null(n)) n <- check_number_of_values(n, call)
+  check_flag(sort, "sort", call)
   if (!is.null(sources) && given %in% c("g", "plan")) {
     stop_kernops("input", "{.arg sources} goes with {.arg offsets} or {.arg lengths}, not with {.arg {given}}.",
                  call = call)
@@ -89,7 +90,7 @@ group_numbers <- function(g, sort, call) {
     names <- do.call(paste, c(unname(as.list(g$groups)), sep = "."))
     return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
   }
-  if (!is.atomic(g) || !is.null(dim(g))) {
+  if (!is.atomic(g) || is.raw(g) || !is.null(dim(g))) {
     stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
                             i = "{.fn interaction} makes one of several."), call = call)
   }

@@ -86,7 +86,9 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   }
   if (identical(op, "softmax")) return(shape_like(result, x))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
-  if (!is.null(empty) && na.rm) result[rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
+  if (!is.null(empty) && (na.rm || !is.null(w))) {
+    result[rep_len(run_plan(x, plan, "count", na.rm) == 0, length(result))] <- empty
+  }
   shape_by_segment(result, x, plan, op)
 }
 
@@ -123,7 +125,8 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
     few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA
   }
-  if (kind == "truth") return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else result)
+  truth <- kind == "truth" || is.logical(x) && op %in% c("first", "last")
+  if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else result)
   if (kind == "position") {
     if (op != "count" && is.null(empty)) result[result == 0] <- NA
     kind <- "same"
@@ -159,7 +162,9 @@ shape_like <- function(result, x) {
 
 # A weight counts how often a value is there.
 weighted <- function(x, plan, op, na.rm, w) {
+  if (op %in% c("var", "sd") && !is.null(plan$sources)) return(weighted_anywhere(x, plan, op, na.rm, w))
   sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
+  x[!is.finite(x) & w %in% 0] <- 0 # counts 0 times, whatever it is
   if (op == "sum") return(sum_of(x, w))
   if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
   mass <- sum_of(if (na.rm) replace(x * 0 + w, is.na(x), 0) else 0 * x + w)
@@ -169,6 +174,13 @@ weighted <- function(x, plan, op, na.rm, w) {
   variance <- sum_of(deviation^2, w) / (mass - 1)
   variance[which(mass <= 1)] <- NA
   if (op == "var") variance else sqrt(variance)
+}
+
+# The same where a value may be in several segments: they are laid out one after another.
+weighted_anywhere <- function(x, plan, op, na.rm, w) {
+  value <- seg_values(segments(plan)$pointer)
+  x <- as.matrix(x)[value$row, , drop = FALSE]
+  weighted(x, seg_plan(lengths = value$lengths), op, na.rm, w[value$row])
 }
 
 # For each value the result of its segment, as long as x; NA where it is in none.
@@ -186,19 +198,19 @@ segment_of <- function(plan) {
 }
 
 # A vector, also where an array has one dimension only, or a matrix.
-check_values <- function(x, backend = "auto", call = caller_env()) {
+check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (backend == "cpu" && is_gpu_matrix(x)) {
-    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg x}.",
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg {name}}.",
                             i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
                  call = call)
   }
   plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
   if (!plain && !is_gpu_matrix(x)) {
-    stop_kernops("input", "{.arg x} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.",
+    stop_kernops("input", "{.arg {name}} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.",
                  call = call)
   }
   if (length(dim(x)) > 2) {
-    stop_kernops("dim", "{.arg x} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
+    stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
                  call = call)
   }
   if (length(dim(x)) == 1) c(x) else x
@@ -216,11 +228,20 @@ check_empty <- function(empty, call) {
 
 check_weights <- function(w, x, op, call) {
   takes <- c("sum", "mean", "var", "sd", "logsumexp")
-  if (inherits(op, "seg_op") || !op %in% takes) {
+  if (inherits(op, "seg_op")) op <- op$formula
+  if (!op %in% takes) {
     stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
   }
-  if (!is.numeric(w) || length(w) != value_count(x)) {
+  if (!is.numeric(w) && !is.logical(w)) {
+    stop_kernops("input", "{.arg w} must be numbers, not {.obj_type_friendly {w}}.", call = call)
+  }
+  if (length(w) != value_count(x)) {
     stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.",
+                 call = call)
+  }
+  negative <- which(w < 0)
+  if (op == "logsumexp" && length(negative)) {
+    stop_kernops("input", "{.arg w} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
                  call = call)
   }
   as.numeric(w)

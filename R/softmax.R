@@ -16,7 +16,7 @@
 #'
 #' @section Errors: as [axis_reduce()].
 #'
-#' @seealso [seg_softmax()] and [seg_logsumexp()] for segments, `logsumexp()` of symbolic matrices in [lazy_reduction].
+#' @seealso [axis_grad()] for gradients, [seg_softmax()] and [seg_logsumexp()] for segments, `logsumexp()` of symbolic matrices in [lazy_reduction].
 #'
 #' @references Milakov, M. and Gimelshein, N. (2018) Online normalizer calculation for softmax.
 #'   <https://arxiv.org/abs/1805.02867>
@@ -45,19 +45,4 @@ logsumexp.default <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, p
 check_alpha <- function(alpha, call = caller_env()) {
   if (is.numeric(alpha) && length(alpha) == 1 && is.finite(alpha) && alpha != 0) return(as.numeric(alpha))
   stop_kernops("input", "{.arg alpha} must be a finite number other than 0, not {.val {alpha}}.", call = call)
-}
-
-# The gradient of sum(g * result) with respect to x, with `result` as axis_reduce() gives it for op "softmax" or
-# "logsumexp" (keepdims or not).
-axis_gradient <- function(x, dims, op, g, alpha = 1) {
-  weights <- softmax(x, dims)
-  if (op == "logsumexp") return(weights * repeat_over(g, dim(weights) %||% length(weights), dims))
-  along <- axis_reduce(weights * g, dims, "sum", keepdims = TRUE)
-  alpha * weights * (g - repeat_over(along, dim(weights) %||% length(weights), dims))
-}
-
-# Repeats what was reduced over `dims` to the size it had.
-repeat_over <- function(values, size, dims) {
-  kept <- setdiff(seq_along(size), dims)
-  array(if (length(kept)) as.vector(values)[slice.index(array(0, size), kept)] else values, size)
 }

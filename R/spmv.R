@@ -3,14 +3,15 @@
 #' `spmv()` multiplies a sparse matrix with a vector or with the columns of a matrix, where any two operations stand for
 #' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
 #'
-#' @param A a sparse matrix of package 'Matrix', of class `dgRMatrix` or `dgCMatrix`; or a list of `offsets` (0-based,
-#'   as of [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each entry) and perhaps `sources`.
-#'   Without `values` the entries of `v` are reduced as they are.
+#' @param A a sparse matrix of package 'Matrix', best of class `dgRMatrix` or `dgCMatrix`, into which others are converted;
+#'   or a list of `offsets` (0-based, as of [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each
+#'   entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
 #' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
 #'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
-#' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] such as `"min"`,
-#'   `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`, `Inf` for `"min"`.
+#' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] other than `"range"`,
+#'   such as `"min"`, `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`,
+#'   `Inf` for `"min"`.
 #' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often. With it, the entries
 #'   of `A` stay on the GPU until others are multiplied: of a product that is repeated, only `v` travels.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU where `v` is a [gpu_matrix()], whose precision is then that of
@@ -30,37 +31,65 @@
 spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "cpu", "cuda"),
                  output = c("host", "gpu")) {
   backend <- check_backend(backend)
+  A <- as_compressed(A)
   plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan)
-  v <- check_values(v, backend)
+  v <- check_values(v, backend, name = "v")
   stay <- check_output(output, uses_gpu(v, backend))
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
     stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
-  add <- check_op(add, "add", names(additions))
-  if (is.character(add) && add %in% names(additions)) add <- additions[[add]]
+  add <- check_addition(add)
   if (uses_gpu(v, backend) && !is.function(mul)) return(spmv_on_gpu(A, v, mul, add, plan, stay))
   if (stay) stop_kernops("input", "{.arg mul} must be a name or a formula where the GPU multiplies, not a function.")
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
   values <- entries_of(A, length(plan$column))
-  plain <- identical(mul, "*") && identical(add, "sum") && !is.null(values) && !anyNA(v)
+  if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
+    sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
+                     threads(), kernops_option("isa", "")) # multiplied where they are added
+    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R tells NA from NaN
+  }
   reduce <- function(v) {
-    if (plain) return(run_plan(values, plan$rows, "sum", w = as.numeric(v)[plan$column])) # multiplied where it is added
     terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
-    drop(reduce_plan(as.numeric(terms), plan$rows, add))
+    drop(reduce_plan(check_terms(terms, plan), plan$rows, add))
   }
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
   result <- vapply(seq_len(ncol(v)), \(k) as.numeric(reduce(v[, k])), numeric(plan$row_count))
+  shape_product(result, v, plan)
+}
+
+shape_product <- function(result, v, plan) {
+  if (is.null(dim(v))) return(stats::setNames(result, plan$names))
   matrix(result, plan$row_count, ncol(v),
          dimnames = if (!is.null(plan$names) || !is.null(colnames(v))) list(plan$names, colnames(v)))
 }
 
 additions <- c("+" = "sum", "*" = "prod", or = "any", and = "all")
 
+check_addition <- function(add, call = caller_env()) {
+  if (inherits(add, "seg_op")) return(add)
+  check_choice(add, "add", c(names(additions), setdiff(segment_ops()$name, "range")), call)
+  if (add %in% names(additions)) additions[[add]] else add
+}
+
+check_terms <- function(terms, plan, call = caller_env()) {
+  if ((is.numeric(terms) || is.logical(terms)) && length(terms) == length(plan$column)) return(as.numeric(terms))
+  stop_kernops("input", c("{.arg mul} must give a number for each entry, here {length(plan$column)} in all.",
+                          x = "It gave {length(terms)} element{?s} of type {.cls {typeof(terms)}}."), call = call)
+}
+
+# Sparse matrices of other classes in one of those that are read as they are.
+as_compressed <- function(A) {
+  if (!methods::is(A, "sparseMatrix") || inherits(A, c("dgCMatrix", "dgRMatrix"))) return(A)
+  for (class in c("dMatrix", "generalMatrix", "CsparseMatrix")) A <- methods::as(A, class)
+  A
+}
+
 #' @rdname spmv
 #' @export
 spmv_plan <- function(A) {
+  A <- as_compressed(A)
   if (inherits(A, "dgRMatrix")) {
     rows <- seg_plan(offsets = A@p, n = length(A@x))
     column <- A@j + 1L
@@ -69,7 +98,7 @@ spmv_plan <- function(A) {
     column <- rep(seq_len(A@Dim[[2]]), diff(A@p))
   } else if (is.list(A) && all(c("offsets", "columns") %in% names(A))) {
     rows <- seg_plan(offsets = A$offsets, sources = A$sources, n = length(A$columns))
-    column <- check_columns(A$columns) + 1
+    column <- as.integer(check_columns(A$columns) + 1)
   } else {
     stop_kernops("input",
                  c(paste("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, or a list with {.code offsets} and",
@@ -82,8 +111,19 @@ spmv_plan <- function(A) {
                  names = if (exact) A@Dimnames[[1]], cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
+#' @export
+print.spmv_plan <- function(x, ...) {
+  count <- \(n) format(n, big.mark = ",", scientific = FALSE)
+  cli::cat_line("<spmv_plan> ", count(x$row_count), " x ", count(x$columns), ", ", count(length(x$column)), " entries")
+  invisible(x)
+}
+
 check_columns <- function(columns, call = caller_env()) {
-  wrong <- which(is.na(columns) | columns < 0 | columns != floor(columns))
+  if (!is.numeric(columns)) {
+    stop_kernops("input", "{.code columns} of {.arg A} must be whole numbers from 0, not {.obj_type_friendly {columns}}.",
+                 call = call)
+  }
+  wrong <- which(is.na(columns) | columns < 0 | columns != floor(columns) | columns >= .Machine$integer.max)
   if (length(wrong) == 0) return(columns)
   first <- wrong[[1]]
   stop_kernops("input",
@@ -98,7 +138,11 @@ check_spmv_plan <- function(plan, call = caller_env()) {
 
 entries_of <- function(A, count, call = caller_env()) {
   values <- if (is.list(A)) A$values else A@x
-  if (is.null(values) || (is.numeric(values) || is.logical(values)) && length(values) == count) return(values)
+  if (is.null(values)) return(NULL)
+  if (!is.numeric(values) && !is.logical(values)) {
+    stop_kernops("input", "{.code values} of {.arg A} must be numbers, not {.obj_type_friendly {values}}.", call = call)
+  }
+  if (length(values) == count) return(values)
   stop_kernops("dim", "{.arg A} must have a number for each of the {count} entr{?y/ies}, not {length(values)}.",
                call = call)
 }

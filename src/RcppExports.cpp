@@ -931,6 +931,23 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// spmv_run
+Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, Rcpp::NumericVector entries, Rcpp::IntegerVector column, Rcpp::NumericVector v, double columns, int threads, std::string isa);
+RcppExport SEXP _kernops_spmv_run(SEXP rowsSEXP, SEXP entriesSEXP, SEXP columnSEXP, SEXP vSEXP, SEXP columnsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type entries(entriesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type column(columnSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type v(vSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_run(rows, entries, column, v, columns, threads, isa));
+    return rcpp_result_gen;
+END_RCPP
+}
 // spmv_upload
 SEXP spmv_upload(Rcpp::IntegerVector columns, int device);
 RcppExport SEXP _kernops_spmv_upload(SEXP columnsSEXP, SEXP deviceSEXP) {
@@ -1042,6 +1059,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
     {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
+    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
     {"_kernops_spmv_run_gpu", (DL_FUNC) &_kernops_spmv_run_gpu, 13},
     {NULL, NULL, 0}

@@ -43,7 +43,7 @@ Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, b
     settings.threads = threads, settings.isa = isa, settings.keep_going = watch(R_NilValue);
     const bool softmax = op == "softmax";
     const Count outputs = softmax ? job.slice : statistics().at(job.op).outputs;
-    Rcpp::NumericVector out = Rcpp::no_init(R_xlen_t(job.results * outputs));
+    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(job.results * outputs));
     job.out = out.begin();
     softmax ? cpu::axis_softmax(job, settings) : cpu::axis_reduce(job, settings);
     return out;

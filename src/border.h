@@ -4,6 +4,7 @@
 
 #include "backend.h"
 #include "cuda_driver.h"
+#include "large_pages.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
 struct InputError : std::runtime_error {
@@ -31,4 +32,11 @@ template <class F> auto guard(F body) -> decltype(body()) {
     throw Rcpp::internal::InterruptedException();
   }
   return body();  // not reached: the functions above stop
+}
+
+// Numbers for R, to be written.
+inline Rcpp::NumericVector fresh_numbers(R_xlen_t length) {
+  Rcpp::NumericVector numbers(Rcpp::no_init(length));
+  kernops::in_large_pages(numbers.begin(), size_t(length) * sizeof(double));
+  return numbers;
 }

@@ -55,6 +55,11 @@ class Builder {
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
+    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // as people write Max2 and Min2
+      Expr of_two = e;
+      of_two.text += "2";
+      return call(of_two);
+    }
     const int op = find_op(e.text);
     if (op < 0) throw FormulaError("there is no operation `" + e.text + "`", e.position, e.text);
     return operation(e, op);

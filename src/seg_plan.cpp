@@ -86,16 +86,16 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
 Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   return guard([&] {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
-    const Count sum = std::accumulate(all.begin(), all.end(), Count(0));
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // a Count might not hold it
     const bool indirect = !Rf_isNull(sources);
     if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must be given too.");
-    const Count n = values < 0 ? sum : Count(values);
-    if (!indirect && sum != n) {
+    const Count n = values < 0 ? Count(std::min(sum, 9e15)) : Count(values);
+    if (!indirect && sum != double(n)) {
       Count before = 0, s = 0;
       while (s < Count(all.size()) && before + all[s] <= n) before += all[s++];
       throw InputError(
           "input",
-          "`lengths` must add up to the " + std::to_string(n) + " values, not to " + std::to_string(sum) +
+          "`lengths` must add up to the " + std::to_string(n) + " values, not to " + in_words(sum) +
               (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " goes beyond them." : "."));
     }
     return from_lengths(all, 0, sources, n);

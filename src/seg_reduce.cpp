@@ -1,4 +1,5 @@
 // seg_reduce() seen from R.
+#include "seg_missing.h"
 #include "segment_values.h"
 #include "watch.h"
 
@@ -8,8 +9,8 @@ using namespace kernops;
 // value.
 // [[Rcpp::export]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
-             bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights,
-             int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+             bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads,
+             std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
     SegmentRequest request{*segments};
     request.op = op;
@@ -20,17 +21,18 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     request.columns = Count(columns);
     request.x = read_values(x, segments->values, request.columns);
     if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values, 1);
+    request.weights.column = 0;  // the same for all columns
     request.settings.threads = threads, request.settings.isa = isa,
     request.settings.keep_going = watch(progress);
     request.tile = Count(tile);
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
-    Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows) * R_xlen_t(columns) * outputs));
+    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(rows) * R_xlen_t(columns) * outputs);
     const bool covered = segments->offsets.back() - segments->offsets.front() == segments->values;
     if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
     cpu::seg_reduce(request);
-    mark_missing(request, outputs);
+    mark_missing(request);
     return out;
   });
 }

@@ -1,10 +1,11 @@
-// seg_reduce() and its relatives on the GPU, seen from R. Results of data that are there, or that stay there, are
-// made there whole; those of the host, piece by piece.
+// seg_reduce() and its relatives on the GPU, seen from R. Results of data that are there, or that stay there,
+// are made there whole; those of the host, piece by piece.
 #include <kernops/missing.h>
 
 #include "cuda_segments.h"
 #include "gpu_matrix.h"
 #include "seg_reduce_gpu.h"
+#include "seg_missing.h"
 #include "segment_values.h"
 #include "watch.h"
 
@@ -13,7 +14,8 @@ using cuda::Matrix;
 using cuda::SegmentWork;
 
 Target target_of(const Matrix& matrix) {
-  return {matrix.doubles(), matrix.rows, 1, matrix.single ? Home::device_float : Home::device_double, matrix.device};
+  return {matrix.doubles(), matrix.rows, 1, matrix.single ? Home::device_float : Home::device_double,
+          matrix.device};
 }
 
 std::unique_ptr<Matrix> like(const Matrix* model, Count rows, Count columns) {
@@ -68,15 +70,17 @@ SEXP softmax(SegmentWork& work, SEXP x, bool stay) {
 
 // As seg_run(); what stays is a gpu_matrix.
 // [[Rcpp::export]]
-SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmaxes,
-                 Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device, double tile, bool stay) {
+SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
+                 bool softmaxes, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device,
+                 double tile, bool stay) {
   return guard([&]() -> SEXP {
     SegmentWork work{request_of(*segments, x, columns, device, tile)};
     work.op = op, work.skip_missing = skip_missing;
     if (!Rf_isNull(formula)) work.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) work.empty = &value;
-    if (!Rf_isNull(weights)) work.weights = read_values(weights, segments->values, 1), work.weights.column = 0;
+    if (!Rf_isNull(weights))
+      work.weights = read_values(weights, segments->values, 1), work.weights.column = 0;
     if (softmaxes) return softmax(work, x, stay);
     const int outputs = cuda::outputs_of(work);
     if (stay || is_gpu_matrix(x)) {
@@ -89,7 +93,7 @@ SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns,
     Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(segments->count * work.columns * outputs)));
     work.out = {out.begin(), segments->count, 1};
     reduce(work);
-    mark_missing(work, outputs);
+    mark_missing(work);
     return out;
   });
 }

@@ -35,6 +35,7 @@ SegmentJob segment_job(const SegmentRequest& request) {
   job.x = x.data, job.integers = x.type == SegmentValues::integers;
   job.x_row = x.row, job.x_column = x.column;
   job.weights = static_cast<const double*>(w.data), job.weights_row = w.row;
+  job.weights_column = w.column, job.weight_of = request.weight_of;
   job.skip_missing = request.skip_missing;
   job.out = request.out.data, job.out_entry = request.out.entry, job.out_row = request.out.row;
   job.columns = request.columns, job.op = request.op, job.softmax = request.softmax;

@@ -85,6 +85,7 @@ struct SegmentRequest {
   Target out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
   Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
+  const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
 };
 
 // A result that is NaN may stand for nothing to reduce (var of one value) or for NaN among the values.

@@ -18,9 +18,9 @@ std::string in_words(double value) {
 }
 
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
-  if (TYPEOF(x) != INTSXP && TYPEOF(x) != REALSXP)
-    throw InputError("input",
-                     "`" + argument + "` must be whole numbers, not " + Rf_type2char(TYPEOF(x)) + ".");
+  if ((TYPEOF(x) != INTSXP && TYPEOF(x) != REALSXP) || Rf_isFactor(x))
+    throw InputError("input", "`" + argument + "` must be whole numbers, not " +
+                                  (Rf_isFactor(x) ? "a factor" : Rf_type2char(TYPEOF(x))) + ".");
   const bool integer64 = TYPEOF(x) == REALSXP && Rf_inherits(x, "integer64");
   std::vector<Count> numbers(Rf_xlength(x));
   for (size_t n = 0; n < numbers.size(); ++n) {

@@ -41,14 +41,14 @@ sample_array <- function(size, type = "double", names = FALSE) {
   x
 }
 
-expect_reduced <- function(x, dims, op, ..., f = c(of_slice, bits_of_slice)[[op]]) {
+expect_reduced <- function(x, dims, op, f = c(of_slice, bits_of_slice)[[op]]) {
   expected <- oracle_axis(x, dims, f)
   for (backend in backends()) {
     actual <- axis_reduce(x, dims, op, backend = backend)
     expect_equal(actual, expected, tolerance = 1e-12,
-                 info = paste(op, backend, "dim", toString(dim(x)), "dims", toString(dims)))
+                 info = paste(format(op)[[1]], backend, "dim", toString(dim(x)), "dims", toString(dims)))
     # min and max of no integers are infinite
-    if (length(x)) expect_identical(typeof(actual), typeof(expected), info = paste(op, typeof(x)))
+    if (length(x)) expect_identical(typeof(actual), typeof(expected), info = paste(format(op)[[1]], typeof(x)))
   }
 }
 
@@ -63,6 +63,27 @@ test_that("every operation over every subset of dimensions is that of apply()", 
     for (op in setdiff(c(names(of_slice), names(bits_of_slice)), "prod")) expect_reduced(x, dims, op)
     for (op in c("sum", "any", "all", "mean", "count")) expect_reduced(sample_array(c(4, 3, 2), "logical"), dims, op)
   }
+})
+
+test_that("an operation of one's own over every subset of dimensions, in order", {
+  withr::local_seed(9)
+  last <- seg_op("b + 0 * a", identity = -1)
+  sum_of_squares <- seg_op("Hypot(a, b)", identity = 0)
+  for (size in list(2:4, c(1, 5, 1, 7))) for (dims in subsets(length(size))) {
+    x <- sample_array(size, names = TRUE)
+    expect_reduced(x, dims, last, f = of_slice$last)
+    expect_reduced(abs(x), dims, sum_of_squares, f = \(x) sqrt(sum(x^2)))
+  }
+  expect_reduced(array(0, c(0, 3)), 1, last, f = \(x) -1)
+  x <- sample_array(2:4, names = TRUE)
+  expect_identical(axis_reduce(x, op = last, plan = axis_plan(2:4, 2), keepdims = TRUE)[, 1, ],
+                   axis_reduce(x, 2, "last"))
+  expect_identical(axis_reduce(c(a = 1, b = 5, c = NA), op = last, na.rm = TRUE), 5)
+})
+
+test_that("first and last values are given as they are", {
+  expect_identical(axis_reduce(c(TRUE, FALSE), op = "last"), FALSE)
+  expect_identical(axis_reduce(cbind(c(NaN, NA), c(NA, NaN)), 1, "first", backend = "cpu"), c(NaN, NA))
 })
 
 test_that("six dimensions in every subset", {
@@ -292,6 +313,8 @@ test_mistakes("kernops_input_error", alist(
   "na.rm that is no flag" = axis_reduce(x, 1, "sum", na.rm = "yes"),
   "a plan and dims" = axis_reduce(x, 1, "sum", plan = axis_plan(2:4, 1)),
   "a plan that is none" = axis_reduce(x, op = "sum", plan = 1:3),
+  "an operation that is a function" = axis_reduce(x, 1, sum),
+  "an operation of one's own on the GPU for good" = axis_reduce(x, 1, seg_op("a + b"), output = "gpu"),
   "a result on the GPU from the CPU" = axis_reduce(x, 1, "sum", backend = "cpu", output = "gpu"),
   "alpha that is no number" = softmax(x, 1, alpha = "much")
 ))

@@ -31,6 +31,11 @@ test_that("what is the same may be said by a function or a formula", {
   expect_identical(reduce_by_key(c(1, 2, 4, 4.5), 1:4, same = "Abs(a - b) <= 1")$values, c(3L, 7L))
 })
 
+test_that("equal strings of two encodings are one key, as for rle()", {
+  keys <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
+  expect_identical(reduce_by_key(keys, 1:3)$values, c(3L, 3L))
+})
+
 test_that("arguments of seg_reduce() go on", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })

@@ -5,7 +5,7 @@ fold <- \(x, op, ...) seg_reduce(x, op = op, ...)
 test_that("a formula of two values is what the built-in operation is", {
   withr::local_seed(1)
   x <- rnorm(sum(mixed_lengths))
-  for (case in list(list("a + b", "sum", 0), list("Max2(a, b)", "max", -Inf), list("Min2(a, b)", "min", Inf))) {
+  for (case in list(list("a + b", "sum", 0), list("Max(a, b)", "max", -Inf), list("Min2(a, b)", "min", Inf))) {
     op <- seg_op(case[[1]], identity = case[[3]])
     expect_equal(fold(x, op, lengths = mixed_lengths), seg_reduce(x, lengths = mixed_lengths, op = case[[2]]),
                  tolerance = 1e-12)

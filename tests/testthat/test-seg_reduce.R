@@ -103,6 +103,18 @@ test_that("groups are named, ordered and left out as tapply() does", {
   expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
 })
 
+test_that("keys are compared and named as base R does", {
+  x <- c(1, 2, 4)
+  for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
+                 addNA(factor(c("b", NA, "b"))), ordered(c("low", "high", "low"), c("low", "high")))) {
+    expected <- tapply(x, g, sum, default = 0)
+    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
+  }
+  composed <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
+  expect_identical(unname(seg_reduce(x, g = composed, sort = FALSE)), c(3, 4))
+  expect_identical(names(seg_reduce(x, g = c(3, NaN, 1), sort = FALSE)), c("3", "NaN", "1"))
+})
+
 test_that("integers stay integers, and a sum that is none becomes a double with a warning", {
   big <- .Machine$integer.max
   expect_identical(seg_reduce(c(1L, 2L, 3L), lengths = c(2, 1)), c(3L, 3L))
@@ -117,6 +129,23 @@ test_that("integers stay integers, and a sum that is none becomes a double with 
   expect_identical(seg_reduce(3:1, lengths = c(2, 1, 0), op = "max"), c(3, 1, -Inf))
   expect_identical(seg_reduce(3:1, lengths = c(2, 1), op = "max"), c(3L, 1L))
   expect_identical(seg_reduce(c(5L, NA), lengths = c(1, 1), op = "mean"), c(5, NA))
+})
+
+test_that("the first and the last value are given as they are", {
+  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1, 0), op = "first"), c(TRUE, NA, NA))
+  expect_identical(seg_reduce(c(NaN, NA, NA, NaN), lengths = c(2, 2), op = "first"), c(NaN, NA))
+  expect_identical(seg_reduce(c(NaN, NA, NA, NaN), g = c("b", "b", "a", "a"), op = "last"), c(a = NaN, b = NA))
+  expect_identical(seg_reduce(c(NA, 5L), lengths = 2, op = "first"), NA_integer_)
+})
+
+test_that("NA goes through a softmax", {
+  x <- c(1, NaN, NA, 1, NA, 2, 2)
+  for (g in list(c(1, 1, 2, 2, 3, 4, 4), c(5, 5, 2, 2, 3, 4, 4))) {
+    expect_identical(seg_softmax(x, g = g), c(NaN, NaN, NA, NA, NA, 0.5, 0.5))
+    expect_identical(seg_softmax(x, g = g, na.rm = TRUE), c(1, NaN, NA, 1, NA, 0.5, 0.5))
+    expect_identical(seg_softmax(c(1L, 1L, NA, 1L, NA, 2L, 2L), g = g), c(0.5, 0.5, NA, NA, NA, 0.5, 0.5))
+  }
+  expect_identical(seg_softmax(c(NA, 2L), lengths = 2, na.rm = TRUE), c(NA, 1))
 })
 
 test_that("NA wins over NaN, wherever they are", {
@@ -176,6 +205,17 @@ test_that("weights count how often a value is there", {
   for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
     expect_equal(seg_reduce(x, g = g, op = op, w = w), seg_reduce(rep(x, w), g = rep(g, w), op = op),
                  tolerance = 1e-12, label = op)
+  }
+  expect_equal(seg_reduce(x, g = g, w = w > 1), seg_reduce(x[w > 1], g = g[w > 1]), tolerance = 1e-12)
+  for (op in c("sum", "mean", "var", "logsumexp")) {
+    unseen <- replace(x, w == 0, c(Inf, NA, NaN))
+    expect_identical(seg_reduce(unseen, g = g, op = op, w = w), seg_reduce(replace(x, w == 0, 0), g = g, op = op, w = w))
+    lengths <- c(120, 0, 80)
+    expect_identical(seg_reduce(x, lengths = lengths, op = op, w = w, empty = -9)[[2]], -9, label = op)
+  }
+  for (op in c("mean", "var", "sd")) { # overlapping segments
+    each <- vapply(list(1:50, 21:90), \(at) seg_reduce(x[at], lengths = length(at), op = op, w = w[at]), 0)
+    expect_equal(seg_reduce(x, lengths = c(50, 70), sources = c(0, 20), op = op, w = w), each, tolerance = 1e-12)
   }
   gaps <- replace(x, 1:20, NA)
   expect_equal(seg_reduce(gaps, g = g, op = "mean", w = w, na.rm = TRUE),
@@ -277,6 +317,14 @@ test_mistakes("kernops_error", alist(
   `weights of another length` = seg_reduce(ten, lengths = 10, w = 1:3),
   `weights of a maximum` = seg_reduce(ten, lengths = 10, w = ten, op = "max"),
   `bits of doubles` = seg_reduce(ten, lengths = 10, op = "bit_and"),
+  `weights in words` = seg_reduce(ten, lengths = 10, w = letters[1:10]),
+  `negative weights of a log-sum-exp` = seg_reduce(ten, lengths = 10, w = c(1, -2, rep(1, 8)), op = "logsumexp"),
+  `weights of an own operation` = seg_reduce(ten, lengths = 10, w = ten, op = seg_op("a + b")),
+  `an operation that is a function` = seg_reduce(ten, lengths = 10, op = sum),
+  `lengths of more values than numbers count` = seg_reduce(ten, lengths = rep(8e15, 2000)),
+  `offsets that are a factor` = seg_reduce(ten, offsets = factor(1)),
+  `groups that are raw` = seg_reduce(ten, g = as.raw(1:10)),
+  `sort that is no flag` = seg_reduce(ten, g = ten, sort = NA),
   `empty of two` = seg_reduce(ten, lengths = 10, empty = 1:2),
   `softmax with sources` = seg_softmax(ten, plan = seg_plan(lengths = 2, sources = 3, n = 10)),
   `softmax with sources in seg_reduce` = seg_reduce(ten, lengths = 2, sources = 3, op = "softmax")

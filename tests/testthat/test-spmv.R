@@ -26,6 +26,45 @@ test_that("a product is that of Matrix, for every sort of matrix", {
   }
 })
 
+test_that("other classes of Matrix are converted", {
+  skip_if_not_installed("Matrix")
+  A <- Matrix::sparseMatrix(i = c(1, 1, 3), j = c(1, 3, 2), x = c(1, 2, 3), dims = c(3, 3))
+  v <- c(10, 20, 30)
+  for (other in list(methods::as(A, "TsparseMatrix"), methods::as(A, "nMatrix"), Matrix::forceSymmetric(A),
+                     Matrix::triu(A), Matrix::Diagonal(3))) {
+    expect_equal(spmv(other, v), as.numeric(other %*% v), info = class(other))
+  }
+})
+
+test_that("many entries in few rows are added in the same order by any number of threads", {
+  skip_if_not_installed("Matrix")
+  withr::local_seed(3)
+  A <- Matrix::sparseMatrix(i = c(sample(2000, 3e5, TRUE), rep(7, 2e4)), j = sample(30000, 3.2e5, TRUE), x = rnorm(3.2e5),
+                            dims = c(2000, 30000))
+  v <- rnorm(30000)
+  for (B in list(A, methods::as(A, "RsparseMatrix"))) {
+    alone <- with_threads(1, spmv(B, v))
+    expect_equal(alone, as.numeric(A %*% v), tolerance = 1e-13)
+    for (threads in c(2, 8)) expect_identical(with_threads(threads, spmv(B, v)), alone)
+    expect_identical(spmv(B, cbind(v, -v))[, 2], -alone)
+  }
+})
+
+test_that("NA, NaN and Inf pass through as in R's own product", {
+  A <- list(offsets = c(0, 2, 3, 4), columns = c(0, 2, 1, 3), values = c(1, 2, 3, 0))
+  expect_identical(spmv(A, c(NA, NaN, 1, Inf)), c(NA, NaN, NaN))
+  expect_identical(spmv(A, c(1, -Inf, 1, 1)), c(3, -Inf, 0))
+  expect_identical(spmv(replace(A, "values", list(c(NA, 2, 3, 0))), 1:4 + 0), c(NA, 6, 0))
+})
+
+test_that("a plan prints what it is, and may be saved", {
+  A <- list(offsets = c(0, 2, 2, 3), columns = c(0, 2, 1), values = c(1, 2, 3))
+  expect_snapshot(spmv_plan(A))
+  file <- withr::local_tempfile()
+  saveRDS(spmv_plan(A), file)
+  expect_identical(spmv(A, c(10, 20, 30), plan = readRDS(file)), c(70, 0, 60))
+})
+
 test_that("other semirings are those of the loops", {
   withr::local_seed(2)
   dense <- sparse(30, 20, 0.2)
@@ -59,6 +98,11 @@ test_mistakes("kernops_error", alist(
   `not a sparse matrix` = spmv(matrix(1, 2, 2), 1:2),
   `too few columns` = spmv(bad, numeric()),
   `a column between numbers` = spmv(replace(bad, "columns", 0.5), 1),
+  `columns in words` = spmv(replace(bad, "columns", "0"), 1),
+  `values in words` = spmv(replace(bad, "values", "2"), 1),
+  `a vector in words` = spmv(bad, "1"),
+  `a product of another length` = spmv(bad, 1, mul = \(a, b) c(a, b)),
+  `a range of products` = spmv(bad, 1, add = "range"),
   `a plan of something else` = spmv(bad, 1, plan = seg_plan(lengths = 1)),
   `a plan of another matrix` = spmv(replace(bad, "values", list(1:2)), 1, plan = spmv_plan(bad)),
   `an unknown addition` = spmv(bad, 1, add = "plus"),

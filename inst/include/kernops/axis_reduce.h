@@ -116,10 +116,11 @@ template <class R, bool skip> struct SliceReducer {
   }
 
   static void finish(const SliceJob& job, Spot at, const One& state) {
+    constexpr bool one_of_them = std::is_same<R, First>::value || std::is_same<R, Last>::value;
     for (int n = 0; n < R::outputs; ++n) {
       double& out = job.out[at.number * R::outputs + n];
       out = R::finish(state, n);
-      if (!skip && out != out && has_missing(job, at.offset)) out = missing();
+      if (!skip && !one_of_them && out != out && has_missing(job, at.offset)) out = missing();
     }
   }
 };

@@ -29,7 +29,8 @@ struct SegmentJob {
   bool integers;
   Count x_row, x_column;
   const double* weights;
-  Count weights_row;
+  Count weights_row, weights_column;
+  const int* weight_of;  // row n of x has weight weight_of[n], from 1; null: weight n
   bool skip_missing;
 
   double* out;  // output o of column k for row n at out[(o * columns + k) * out_entry + n * out_row]

@@ -24,8 +24,12 @@ template <class At> void fetch(const SegmentJob& job, Count column, Count count,
     copy(static_cast<const std::int32_t*>(job.x));
   else
     copy(static_cast<const double*>(job.x));
-  if (job.weights)
-    for (Count n = 0; n < count; ++n) to[n] *= job.weights[at(n) * job.weights_row];
+  if (!job.weights) return;
+  const double* weights = job.weights + column * job.weights_column;
+  if (job.weight_of)
+    for (Count n = 0; n < count; ++n) to[n] *= weights[job.weight_of[at(n)] - 1];
+  else
+    for (Count n = 0; n < count; ++n) to[n] *= weights[at(n) * job.weights_row];
 }
 
 // Rows first .. first + count - 1 of x.

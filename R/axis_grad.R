@@ -1,0 +1,43 @@
+#' Gradients of reductions over dimensions
+#'
+#' `axis_grad(op)` is the vector-Jacobian product of `axis_reduce(x, dims, op)`, or of `softmax(x, dims, alpha)`: a function
+#' of `x` and of the incoming gradient `eta` that gives the gradient of `sum(eta * axis_reduce(x, dims, op))` with respect
+#' to `x`. What [seg_grad()] says of extremes and products holds here, too.
+#'
+#' @inheritParams seg_grad
+#'
+#' @return A function `grad(x, eta, dims = NULL, alpha = 1)`; `dims` as in [axis_reduce()], `alpha` as in [softmax()]. `eta`
+#'   has the shape of the result, with or without dimensions of size 1. Its result has the shape of `x`.
+#'
+#' @section Errors: class `kernops_input_error` where `op` has no gradient, `kernops_dim_error` where `eta` has another
+#'   shape than the result or `dims` are not dimensions of `x`.
+#'
+#' @examples
+#' x <- matrix(c(1, 2, 3, 4), 2)
+#' axis_grad("logsumexp")(x, eta = c(1, 1), dims = 1)
+#' axis_grad("softmax")(x, eta = diag(2), dims = 2)
+#' @export
+axis_grad <- function(op) {
+  by_segment <- seg_grad(op)
+  function(x, eta, dims = NULL, alpha = 1) {
+    check_array(x, caller_env())
+    if (is_gpu_matrix(x)) x <- as.matrix(x)
+    plan <- plan_for(x, dims, NULL, caller_env())
+    if (op == "softmax") {
+      check_eta(eta, x)
+      eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
+    }
+    gradient <- by_segment(slice_by_slice(x, plan), eta, plan = slices_of(plan))
+    order <- c(plan$dims, kept_dims(plan))
+    result <- aperm(array(gradient, plan$dim[order]), order(order))
+    `attributes<-`(as.vector(result), shape_of(x))
+  }
+}
+
+kept_dims <- function(plan) setdiff(seq_along(plan$dim), plan$dims)
+
+# The values of an array, slice after slice, and the segments that slices then are.
+slice_by_slice <- function(x, plan) {
+  as.vector(if (is.null(dim(x))) x else aperm(x, c(plan$dims, kept_dims(plan))))
+}
+slices_of <- function(plan) seg_plan(lengths = rep(prod(plan$dim[plan$dims]), prod(plan$dim[kept_dims(plan)])))
