@@ -117,7 +117,7 @@ SegmentRun SegmentJobs::operator()(size_t n) {
   job.partner_column = work_.weights.column ? weights_.column(chunk) : 0;
   job.through = work_.through;
   for (size_t k = 0; k < work_.given.size(); ++k)
-    job.given[k] = work_.given[k] + first_ * work_.segments.count + (plan.rows ? 0 : chunk.row);
+    if (work_.given[k]) job.given[k] = work_.given[k] + first_ * work_.segments.count + (plan.rows ? 0 : chunk.row);
   job.given_column = work_.segments.count;
   return job;
 }

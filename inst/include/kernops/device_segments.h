@@ -16,7 +16,7 @@ struct SegmentPlan {
 
 constexpr int segment_tile = 4096;  // values
 constexpr int spine_threads = 512, most_state_bytes = 64;
-constexpr int tile_group = 256;                             // whose carries are joined one after another
+constexpr int tile_group = 32;  // whose carries are joined one after another
 constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
