@@ -35,7 +35,8 @@ Portions choose_portions(const SegmentWork& work, bool spreads) {
   portions.columns = std::min<Count>({portions.columns, work.columns, 65535});
   const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, spreads); };
   const size_t whole = extent(work.x, segments.values, portions.columns) +
-                       (work.through ? 0 : extent(work.weights, segments.values, portions.columns));
+                       (work.through ? 0 : extent(work.weights, segments.values, portions.columns)) +
+                       (segments.groups ? size_t(values) * sizeof(std::uint32_t) : 0);
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
