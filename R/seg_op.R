@@ -3,8 +3,8 @@
 #' `seg_op()` makes an operation for [seg_reduce()] from any associative formula of two values `a` and `b`, in the
 #' formula language of [keops_kernel()]: `"a + b"`, `"Max(Abs(a), Abs(b))"`, `"a * b - 3 * (a - b)^2"`.
 #'
-#' A segment is folded as a balanced tree: neighbours are joined, then the results, and so on. The order of the values
-#' is kept, so that the operation need not be commutative.
+#' A segment is folded as a balanced tree: neighbours are joined, then the results, and so on; on the GPU in another
+#' shape, always the same. The order of the values is kept, so that the operation need not be commutative.
 #'
 #' @param formula a string with the variables `a` and `b`, which gives one number.
 #' @param identity the result of an empty segment.

@@ -54,9 +54,11 @@ stopifnot(all.equal(softmax(m, 2), base_softmax(m), tolerance = 1e-12))
 on_gpu <- tryCatch(gpu_matrix(matrix(0, 1, 1)), kernops_cuda_error = \(e) NULL)
 if (!is.null(on_gpu)) {
   title("Data on the GPU, 2^27 numbers: values read (and written) per second, TB/s")
+  values <- rep(rnorm(2^20), 2^7)
   rows <- lapply(c("float32", "float64"), function(precision) {
     do.call(rbind, lapply(c(2^6, 2^10, 2^14, 2^20, 2^27), function(height) {
-      there <- gpu_matrix(matrix(rnorm(2^27), height), precision)
+      dim(values) <- c(height, 2^27 / height)
+      there <- gpu_matrix(values, precision)
       bytes <- 2^27 * if (precision == "float32") 4 else 8
       speed <- \(run, passes) passes * bytes / (ms(run()) / 1e3) / 1e12
       data.frame(precision, rows = height, check.names = FALSE,

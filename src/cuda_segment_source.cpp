@@ -69,10 +69,10 @@ std::string join_function(const std::string& name, const Plan& plan) {
 // What is reduced of a value and its weight.
 std::string term(const SegmentWork& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
-  if (!work.weights.data) return "Mapped<" + V + T + ", " + work.map + ">";
+  const std::string close = work.given.empty() ? ">" : ", true>";
+  if (!work.weights.data) return "Mapped<" + V + T + ", " + work.map + close;
   if (!work.x.data) return "PartnerAlone<" + W + T + ">";
-  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : work.join) +
-         (work.given.empty() ? ">" : ", true>");
+  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : work.join) + close;
 }
 
 // What terms are made of.
@@ -133,7 +133,7 @@ std::vector<std::string> usual_segment_texts() {
   std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), results_text()};
   work.x.data = &somewhere;
   for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
-    work.x.type = type, work.precise = false;
+    work.x.type = type;
     for (const char* op : {"sum", "prod", "min", "max", "mean", "logsumexp"}) {
       work.op = operation(op);
       texts.push_back(segment_text(work, 0, false));

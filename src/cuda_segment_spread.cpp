@@ -93,8 +93,7 @@ const std::vector<Gradient>& gradients() {
                                             {"var", "VarGradient", {{"mean", "Itself"}}},
                                             {"min", "PositionGradient", {{"argmin", "Itself"}}},
                                             {"max", "PositionGradient", {{"argmax", "Itself"}}},
-                                            {"prod", "ProductGradient", {{"prod", "OneForZero"}, {"sum", "IsZero"}}},
-                                            {"logsumexp", "LogSumExpGradient", {{"logsumexp", "Itself"}}}};
+                                            {"prod", "ProductGradient", {{"prod", "OneForZero"}, {"sum", "IsZero"}}}};
   return all;
 }
 
@@ -106,6 +105,21 @@ std::unique_ptr<Buffer> reduced(SegmentWork work, const char* op) {
   seg_reduce(work);
   return there;
 }
+
+// The largest value of each segment, and the sum of what the exponentials are of it: exact where their logarithm
+// would be rounded.
+class Exponentials {
+ public:
+  explicit Exponentials(const SegmentWork& work) : largest_(reduced(work, "max")), mass_(mass_of(work)) {}
+  std::vector<const double*> after(const double* first) const { return {first, at<double>(*largest_), at<double>(*mass_)}; }
+
+ private:
+  std::unique_ptr<Buffer> mass_of(SegmentWork work) const {
+    work.map = "FromLargest", work.given = {nullptr, at<double>(*largest_)};
+    return reduced(work, "sum");
+  }
+  std::unique_ptr<Buffer> largest_, mass_;
+};
 
 }  // namespace
 
@@ -130,9 +144,9 @@ void seg_spread(const SegmentWork& work, const std::string& what, bool in_place,
 }
 
 void seg_softmax(const SegmentWork& work) {
-  const auto mass = reduced(work, "logsumexp");
+  const Exponentials all(work);
   SegmentWork spread = work;
-  spread.given = {at<double>(*mass)};
+  spread.given = all.after(nullptr);
   seg_spread(spread, "Softmax", true, missing());
 }
 
@@ -140,12 +154,17 @@ void seg_gradient(const SegmentWork& work, const std::string& op, const double* 
   SegmentWork alone = work, spread = work;
   alone.weights = {};
   if (op == "softmax") {  // the incoming gradient is the weight of each value
-    const auto mass = reduced(alone, "logsumexp");
+    const Exponentials all(alone);
     SegmentWork both = work;
-    both.join = "TimesSoftmax", both.given = {at<double>(*mass)};
+    both.join = "TimesSoftmax", both.given = all.after(nullptr);
     const auto along = reduced(both, "sum");
-    spread.given = {at<double>(*mass), at<double>(*along)};
+    spread.given = all.after(at<double>(*along));
     return seg_spread(spread, "SoftmaxGradient", true, 0);
+  }
+  if (op == "logsumexp") {
+    const Exponentials all(alone);
+    spread.given = all.after(incoming);
+    return seg_spread(spread, "LogSumExpGradient", in_place, 0);
   }
   for (const Gradient& gradient : gradients()) {
     if (gradient.name != op) continue;

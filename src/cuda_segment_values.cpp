@@ -35,7 +35,8 @@ Portions choose_portions(const SegmentWork& work, bool spreads) {
   portions.columns = std::min<Count>({portions.columns, work.columns, 65535});
   const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, spreads); };
   const size_t whole = extent(work.x, segments.values, portions.columns) +
-                       (work.through ? 0 : extent(work.weights, segments.values, portions.columns));
+                       (work.through ? 0 : extent(work.weights, segments.values, portions.columns)) +
+                       (segments.groups ? size_t(values) * sizeof(std::uint32_t) : 0);
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
@@ -117,7 +118,7 @@ SegmentRun SegmentJobs::operator()(size_t n) {
   job.partner_column = work_.weights.column ? weights_.column(chunk) : 0;
   job.through = work_.through;
   for (size_t k = 0; k < work_.given.size(); ++k)
-    job.given[k] = work_.given[k] + first_ * work_.segments.count + (plan.rows ? 0 : chunk.row);
+    if (work_.given[k]) job.given[k] = work_.given[k] + first_ * work_.segments.count + (plan.rows ? 0 : chunk.row);
   job.given_column = work_.segments.count;
   return job;
 }

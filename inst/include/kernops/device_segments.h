@@ -16,7 +16,7 @@ struct SegmentPlan {
 
 constexpr int segment_tile = 4096;  // values
 constexpr int spine_threads = 512, most_state_bytes = 64;
-constexpr int tile_group = 256;                             // whose carries are joined one after another
+constexpr int tile_group = 32;  // whose carries are joined one after another
 constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
@@ -30,9 +30,9 @@ struct OffsetsJob {
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
-  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
-  void* firsts;        // the key of each run
-  long long* offsets;  // where each run begins, and where the last one ends; may be null
+  unsigned long long* told;  // a word for each tile, all 0
+  void* firsts;              // the key of each run
+  long long* offsets;        // where each run begins, and where the last one ends
 };
 
 struct SegmentRun {

@@ -27,10 +27,12 @@ template <class Op> struct Carried {
   State whole, part;        // of the groups that are over, of the one that is not,
   int has_whole, has_part;  // if there are any
 
-  // What the group has so far, the part included.
-  __device__ __forceinline__ void set_part(const State& s, bool is_over) {
-    part = s, has_part = !is_over;
-    if (is_over) whole = has_whole ? Op::combine(whole, part) : part, has_whole = 1;
+  // Some groups are over, of which the first holds the part.
+  __device__ __forceinline__ void close(const State* groups, int count) {
+    State s = has_whole ? Op::combine(whole, groups[0]) : groups[0];
+    KERNOPS_UNROLL_BY(8)
+    for (int n = 1; n < count; ++n) s = Op::combine(s, groups[n]);
+    whole = s, has_whole = 1, has_part = 0;
   }
   __device__ __forceinline__ State all() const {
     if (!has_part) return whole;
@@ -70,7 +72,8 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     Carried<Op> run = before(from);
     for (int n = from > 0 ? from : 1, end; n < to; n = end) {
       end = begin_of(group_of(n) + 1);
-      run.set_part(group_part(run, n, end < to ? end : to), end <= to);
+      run.part = group_part(run, n, end < to ? end : to), run.has_part = 1;
+      if (end <= to) run.close(&run.part, 1);
     }
     return run;
   }
@@ -86,8 +89,10 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
       if (done + int(threadIdx.x) < groups)
         parts[threadIdx.x] = group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);
       __syncthreads();
-      for (int n = 0; n < threads && done + n < groups; ++n)
-        run.set_part(parts[n], begin_of(first + done + n + 1) <= to);
+      const int here = groups - done < threads ? groups - done : threads,
+                over = begin_of(first + done + here) <= to ? here : here - 1;
+      if (over > 0) run.close(parts, over);
+      if (over < here) run.part = parts[over], run.has_part = 1;
     }
     return run;
   }

@@ -18,13 +18,12 @@ template <class V, class W> struct InSegment {
   __device__ double given(int k) const { return given_at(job, k, column, row); }
   __device__ double length() const { return double(job.offsets[row + 1] - job.offsets[row]); }
   __device__ double position() const { return double(m - job.offsets[row] + 1); }
-  // exp(x - L), L being the logarithm of the sum of exp(x): NaN where that is infinite
-  __device__ double share(double mass) const { return exp((x() - mass) + (mass - mass)); }
+  __device__ double softmax() const { return kernops::softmax(job, column, row, x()); }
 };
 
 // Of a value: its softmax, and gradients; given(0) is the incoming gradient of its segment.
 struct Softmax {
-  template <class S> static __device__ double of(const S& s) { return s.share(s.given(0)); }
+  template <class S> static __device__ double of(const S& s) { return s.softmax(); }
 };
 struct SumGradient {
   template <class S> static __device__ double of(const S& s) { return s.given(0); }
@@ -51,12 +50,10 @@ struct ProductGradient {
   }
 };
 struct LogSumExpGradient {
-  template <class S> static __device__ double of(const S& s) { return s.share(s.given(1)) * s.given(0); }
+  template <class S> static __device__ double of(const S& s) { return s.softmax() * s.given(0); }
 };
-struct SoftmaxGradient {  // given are the logarithm of the sum, and the sum of softmax times incoming gradient
-  template <class S> static __device__ double of(const S& s) {
-    return s.share(s.given(0)) * (s.incoming() - s.given(1));
-  }
+struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
+  template <class S> static __device__ double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
 };
 
 // f(InSegment) for each value of the tile.

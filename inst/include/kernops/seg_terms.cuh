@@ -86,28 +86,49 @@ struct Mass {
 struct PlusLog {
   template <class T> static KERNOPS_FN T join(T x, T w) { return x + log(w); }
 };
-// With the mean, and with the logarithm of the sum of exponentials.
+// With what is given of the segment: number 1 is its largest value m, number 2 the sum of exp(x - m), its mass.
+// NaN where the largest one is infinite.
+struct FromLargest {
+  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x) {
+    const T largest = T(given_at(job, 1, column, row));
+    return exp((x - largest) + (largest - largest));
+  }
+};
+__device__ __forceinline__ double softmax(const SegmentRun& job, int column, int row, double x) {
+  return FromLargest::of(job, column, row, x) / given_at(job, 2, column, row);
+}
 struct SquareFromMean {
-  template <class T> static KERNOPS_FN T of(T x, T w, T mean) { return w * ((x - mean) * (x - mean)); }
+  template <class T>
+  static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T w) {
+    const T distance = x - T(given_at(job, 0, column, row));
+    return w * (distance * distance);
+  }
 };
 struct TimesSoftmax {
-  template <class T> static KERNOPS_FN T of(T x, T g, T mass) { return exp((x - mass) + (mass - mass)) * g; }
+  template <class T>
+  static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T g) {
+    return T(softmax(job, column, row, x)) * g;
+  }
 };
 
-// What is reduced: of each value what Map makes of it,
-template <class V, class T, class Map> struct Mapped {
+// What is reduced: of each value what Map makes of it, with what is given of its segment or not,
+template <class V, class T, class Map, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
-  static constexpr bool by_segment = false;
-  static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int) {
-    return Map::of(number<T>(value_at<V>(job, column, at)));
+  static constexpr bool by_segment = given;
+  static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int row) {
+    const T x = number<T>(value_at<V>(job, column, at));
+    if constexpr (given)
+      return Map::of(job, column, row, x);
+    else
+      return Map::of(x);
   }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(value_at<V>(job, column, at));
   }
 };
 
-// or what Join makes of it and its partner, and of what is given of its segment,
+// or what Join makes of it and its partner,
 template <class V, class W, class T, class Join, bool given = false> struct Paired {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -115,7 +136,7 @@ template <class V, class W, class T, class Join, bool given = false> struct Pair
   static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int row) {
     const T x = number<T>(value_at<V>(job, column, at)), partner = number<T>(partner_at<W>(job, column, at));
     if constexpr (given)
-      return Join::of(x, partner, T(given_at(job, 0, column, row)));
+      return Join::of(job, column, row, x, partner);
     else
       return Join::join(x, partner);
   }

@@ -1,0 +1,131 @@
+# What only a GPU does with segments: values and results that stay there, values larger than its memory.
+
+skip_without_gpu <- function() if (!is.null(cuda_refusal())) skip(cuda_refusal())
+lengths <- c(mixed_lengths, 12000)
+as_host <- function(there) {
+  expect_s3_class(there, "gpu_matrix")
+  as.matrix(there)
+}
+numbers <- \(x) replace(as.numeric(x), is.na(x), NaN)
+
+test_that("results stay on the GPU", {
+  skip_without_gpu()
+  withr::local_seed(1)
+  x <- matrix(rnorm(2 * sum(lengths)), ncol = 2)
+  x[sample(length(x), 20)] <- NaN
+  g <- factor(sample(rep(seq_along(lengths), lengths)), seq_along(lengths))
+  for (op in c(names(oracle_segment), "range", "softmax")) for (na.rm in c(FALSE, TRUE)) {
+    value <- \(x, ...) seg_reduce(x, op = op, na.rm = na.rm, ...)
+    expected <- value(x, lengths = lengths)
+    there <- as_host(value(gpu_matrix(x), lengths = lengths, output = "gpu"))
+    expect_equal(numbers(there), numbers(expected), tolerance = 1e-11, label = op)
+    expect_identical(nrow(there), nrow(expected))
+    expect_equal(numbers(as_host(value(gpu_matrix(x), g = g, output = "gpu"))), numbers(value(x, g = g)),
+                 tolerance = 1e-11, label = op)
+  }
+  whole <- sample(.Machine$integer.max, sum(lengths), replace = TRUE)
+  sums <- as_host(seg_reduce(whole, lengths = lengths, backend = "cuda", output = "gpu"))
+  expect_identical(c(sums), vapply(by_lengths(lengths), \(at) sum(as.numeric(whole[at])), 0))
+  expect_error(seg_reduce(x, lengths = lengths, output = "gpu", backend = "cpu"), class = "kernops_input_error")
+})
+
+test_that("what is left out, empty or weighted is so on the GPU too", {
+  skip_without_gpu()
+  withr::local_seed(2)
+  x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)
+  x[4:6] <- NA # a segment that keeps nothing
+  w <- runif(length(x))
+  both <- function(..., tolerance = 1e-11) {
+    expected <- seg_reduce(x, lengths = lengths, ...)
+    expect_equal(seg_reduce(gpu_matrix(x), lengths = lengths, ...)[, 1], expected, tolerance = tolerance)
+    there <- as_host(seg_reduce(gpu_matrix(x), lengths = lengths, ..., output = "gpu"))
+    expect_equal(numbers(there), numbers(expected), tolerance = tolerance)
+  }
+  for (na.rm in c(FALSE, TRUE)) {
+    for (op in c("sum", "mean", "var", "sd", "logsumexp")) both(op = op, w = w, na.rm = na.rm)
+    for (op in c("sum", "max", "argmin", "mean")) both(op = op, empty = 7, na.rm = na.rm)
+    both(op = seg_op("a + b", identity = -1), na.rm = na.rm)
+  }
+})
+
+test_that("gradients stay on the GPU", {
+  skip_without_gpu()
+  withr::local_seed(3)
+  x <- matrix(rnorm(2 * sum(lengths)), ncol = 2)
+  x[sample(length(x), 5)] <- 0
+  g <- sample(30, nrow(x), replace = TRUE)
+  for (op in c("sum", "prod", "min", "max", "mean", "var", "logsumexp", "softmax")) {
+    values <- if (op == "prod") x / abs(x + (x == 0)) * 1.0001 else x
+    for (by in list(list(lengths = lengths), list(g = g))) {
+      eta <- rnorm(if (op == "softmax") length(x) else length(do.call(seg_reduce, c(list(x), by))))
+      expected <- do.call(seg_grad(op), c(list(values, eta), by))
+      there <- do.call(seg_grad(op), c(list(gpu_matrix(values), gpu_matrix(eta), output = "gpu"), by))
+      expect_equal(as_host(there), expected, tolerance = 1e-10, label = op)
+    }
+    if (op %in% c("softmax", "prod")) next
+    single <- gpu_matrix(x, "float32")
+    eta <- rnorm(2 * length(lengths))
+    expect_close(seg_grad(op)(single, eta, lengths = lengths), seg_grad(op)(as.matrix(single), eta, lengths = lengths),
+                 "float32", info = op)
+  }
+})
+
+test_that("NA and NaN of a GPU matrix are told apart", {
+  skip_without_gpu()
+  x <- c(1, NA, 2, NaN, NaN, NA, 3, 4)
+  for (op in c("sum", "max", "mean", "any")) {
+    expect_identical(seg_reduce(gpu_matrix(x), lengths = c(2, 2, 2, 2), op = op)[, 1],
+                     seg_reduce(x, lengths = c(2, 2, 2, 2), op = op))
+  }
+})
+
+test_that("a sparse matrix stays on the GPU, until it changes", {
+  skip_without_gpu()
+  skip_if_not_installed("Matrix")
+  withr::local_seed(4)
+  dense <- matrix(rnorm(300 * 200) * (runif(300 * 200) < 0.05), 300)
+  dense[7, ] <- 0
+  dense[9, ] <- rnorm(200)
+  v <- matrix(rnorm(600), 200)
+  for (class in c("CsparseMatrix", "RsparseMatrix")) for (precision in c("float64", "float32")) {
+    A <- methods::as(methods::as(dense, "generalMatrix"), class)
+    plan <- spmv_plan(A)
+    there <- gpu_matrix(v, precision)
+    for (scale in c(1, 1, 2)) {
+      A@x <- A@x * scale
+      product <- as_host(spmv(A, there, plan = plan, output = "gpu"))
+      expect_close(product, as.matrix(A) %*% as.matrix(there), precision)
+      expect_identical(unname(spmv(A, there, plan = plan)), product)
+      expect_identical(unname(spmv(A, there)), product)
+    }
+    for (add in c("min", "max", "logsumexp", "argmax", "or")) for (mul in c("+", "min", "or", "a * Exp(-Abs(b))")) {
+      expect_close(spmv(A, there, mul, add, plan), unname(spmv(A, as.matrix(there), mul, add)), precision)
+    }
+  }
+  expect_error(spmv(A, gpu_matrix(v), \(a, b) a, output = "gpu"), class = "kernops_input_error")
+})
+
+test_that("values larger than the memory go through it in chunks, to the same bits", {
+  skip_without_gpu()
+  withr::local_seed(5)
+  n <- 6e5
+  lengths <- c(1e5, 0, 3, 4093, 4096, 2e5, rep(c(1, 0, 50), 1000))
+  lengths <- c(lengths, n - sum(lengths))
+  x <- matrix(rnorm(2 * n), n)
+  w <- runif(n)
+  places <- list(list(lengths = lengths), list(g = sample(2000, n, replace = TRUE)),
+                 list(lengths = lengths, sources = vapply(lengths, \(k) sample(n - k + 1, 1) - 1, 0)))
+  value <- function(by, ...) do.call(seg_reduce, c(list(...), by, backend = "cuda"))
+  limited <- function(code) withr::with_options(list(kernops.gpu_memory = 4e6), code)
+  for (by in places) for (op in c(names(oracle_segment), "range", "softmax")) {
+    if (op == "softmax" && !is.null(by$sources)) next
+    expected <- value(by, x, op = op)
+    expect_identical(limited(value(by, x, op = op)), expected, label = op)
+  }
+  for (by in places) {
+    expect_identical(limited(value(by, x, w = w)), value(by, x, w = w))
+    expect_identical(limited(value(by, x > 0, op = "sum")), value(by, x > 0, op = "sum"))
+    fold <- seg_op("a + b * (1 + Abs(a)) / (1 + Abs(a))")
+    expect_identical(limited(value(by, x, op = fold)), value(by, x, op = fold))
+  }
+})
