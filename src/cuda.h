@@ -28,6 +28,7 @@ struct Shape {
 };
 constexpr Count few_rows = 128;  // up to which places are kept short
 TiledPlan tiled(const Plan& plan, Count rows);
+int work(const TiledPlan& plan);  // about how many instructions a pair takes
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 

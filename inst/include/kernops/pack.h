@@ -263,6 +263,7 @@ KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) {
 #undef KERNOPS_ROUND
 
 // The lanes of a Pack<float> as doubles: what sums need to be more exact than their terms.
+struct WideMask { Mask<double> low, high; };
 struct WidePack {
   static constexpr int width = Pack<float>::width, half = width / 2;
   typedef float Half __attribute__((vector_size(KERNOPS_PACK_BYTES / 2)));
@@ -287,6 +288,20 @@ struct WidePack {
   }
   friend KERNOPS_INLINE WidePack operator*(WidePack a, WidePack b) {
     return {a.low * b.low, a.high * b.high};
+  }
+  friend KERNOPS_INLINE WidePack operator/(WidePack a, WidePack b) {
+    return {a.low / b.low, a.high / b.high};
+  }
+  friend KERNOPS_INLINE WidePack operator-(WidePack a) { return {-a.low, -a.high}; }
+  friend KERNOPS_INLINE WidePack fma(WidePack a, WidePack b, WidePack c) {
+    return {fma(a.low, b.low, c.low), fma(a.high, b.high, c.high)};
+  }
+  friend KERNOPS_INLINE WidePack max(WidePack a, WidePack b) {
+    return {max(a.low, b.low), max(a.high, b.high)};
+  }
+  friend KERNOPS_INLINE WideMask operator==(WidePack a, WidePack b) { return {a.low == b.low, a.high == b.high}; }
+  friend KERNOPS_INLINE WidePack select(WideMask m, WidePack yes, WidePack no) {
+    return {select(m.low, yes.low, no.low), select(m.high, yes.high, no.high)};
   }
   friend KERNOPS_INLINE WidePack select(Mask<float> m, WidePack yes, WidePack no) {
     return {select(part(m, 0), yes.low, no.low), select(part(m, 1), yes.high, no.high)};
