@@ -1,8 +1,10 @@
 # Symbolic matrices against dense ones of base R.
 
-X <- uniform(10, 3)
-Y <- uniform(6, 3)
-B <- uniform(6, 3)
+withr::with_seed(1, {
+  X <- uniform(10, 3)
+  Y <- uniform(6, 3)
+  B <- uniform(6, 3)
+})
 dense_sqdist <- \(x, y) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2)))
 D2 <- dense_sqdist(X, Y)
 
@@ -180,6 +182,7 @@ test_that("the same data are one variable", {
 })
 
 test_that("without data, a reduction is an operator that has gradients", {
+  withr::local_seed(20)
   op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
   expect_s3_class(op, "keops_kernel")
   expect_equal(op(list(X, Y, B)), exp(-2 * D2) %*% B, tolerance = 1e-12)
