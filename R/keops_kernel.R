@@ -31,9 +31,9 @@
 #' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i
 #'   with 3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry. The order is
 #'   that of positional input, unless all give a position from 0, as in `"x = Vi(0, 3)"`.
-#' @param sum_scheme how sums are accumulated: `"block_sum"` (which `"auto"` means) adds plainly within a tile of some
+#' @param sum_scheme how `Sum` accumulates: `"block_sum"` (which `"auto"` means) adds plainly within a tile of some
 #'   hundred terms and with compensation from tile to tile; `"kahan_scheme"` compensates every term; `"direct_sum"`
-#'   never does.
+#'   never does. Other reductions add by blocks.
 #' @param precision `"float64"` or `"float32"`, the arithmetic used; data and results are doubles in any case. The
 #'   default is the option `kernops.precision`, else `"float64"`.
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
@@ -41,9 +41,9 @@
 #' @param device which GPUs to use, as numbers from 0: with several, such as `0:3`, each takes a share of the rows of
 #'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
 #'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
-#' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp` and
-#'   `SumSoftMaxWeight`) as doubles, each of them, so that a sum is exact to the last bits of its float32 terms, at up
-#'   to twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`:
+#' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp`,
+#'   `SumSoftMaxWeight`, `Mean` and `Var`, and products) as doubles, each of them, so that a sum is exact to the last
+#'   bits of its float32 terms, at up to twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`:
 #'   `"block_sum"` in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all
 #'   schemes are alike but for the cost. The terms themselves are float32: more digits than they have take
 #'   `precision = "float64"`.
@@ -170,7 +170,7 @@ match_input <- function(input, names, backend) {
                             i = "The variables are {.code {names}}."))
   }
   if (!any(vapply(input, is.object, NA))) return(input)
-  for (n in which(vapply(input, is.data.frame, NA))) input[[n]] <- as.matrix(input[[n]])
+  for (n in which(vapply(input, is.object, NA))) input[[n]] <- plain_numbers(input[[n]], names[[n]])
   there <- vapply(input, is_gpu_matrix, NA)
   if (backend == "cpu" && any(there)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
@@ -179,7 +179,37 @@ match_input <- function(input, names, backend) {
   input
 }
 
+# What R knows as more than numbers: data frames become matrices, and what is no matter of numbers is refused by name.
+plain_numbers <- function(x, name, call = NULL) {
+  if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
+  if (inherits(x, "dist")) {
+    stop_kernops("input", c("{.arg {name}} must hold points, not their distances (a {.cls dist}).",
+                            i = "Formulas compute distances themselves, as in {.code SqDist(x, y)}."), call = call)
+  }
+  if (inherits(x, c("Matrix", "sparseMatrix"))) {
+    stop_kernops("input", c("{.arg {name}} must be an ordinary matrix, not a {.cls {class(x)[[1]]}}.",
+                            i = "{.code as.matrix()} makes one."), call = call)
+  }
+  if (is.factor(x)) {
+    stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
+                            i = "{.code model.matrix()} codes factors as numbers."), call = call)
+  }
+  x
+}
+
+check_numeric_columns <- function(x, name, call) {
+  odd <- names(x)[!vapply(x, function(column) (is.numeric(column) || is.logical(column)) && !is.factor(column), NA)]
+  if (length(odd) == 0) return(x)
+  stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
+                          i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),
+               call = call)
+}
+
 stop_names <- function(given, names) {
+  if (!all(nzchar(given))) {
+    stop_kernops("input", c("Some elements of {.arg input} have names, others do not.",
+                            i = "Name all of {.code {names}}, or none; then they come in this order."))
+  }
   lacking <- setdiff(names, given)
   unknown <- setdiff(given, names)
   twice <- unique(given[duplicated(given)])

@@ -14,11 +14,14 @@
 #'   \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
 #'     Results do not depend on it.}
 #'   \item{`kernops.precision`}{`"float64"` (default) or `"float32"`: the precision of new operators.}
+#'   \item{`kernops.backend`}{`"auto"` (default), `"cpu"` or `"cuda"`: where new operators run.}
+#'   \item{`kernops.device`}{which GPUs new operators use, as numbers from 0 (default: 0).}
 #'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).}
 #'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
 #'     [kernops_cache_info()].}
 #' }
-#' Each has an environment variable as a twin, such as `KERNOPS_THREADS`; the option wins.
+#' Each has an environment variable as a twin, such as `KERNOPS_THREADS`; the option wins, and
+#' arguments win over both. [with_kernops()] sets options for some calls only.
 #'
 #' @keywords internal
 #' @useDynLib kernops, .registration = TRUE

@@ -32,6 +32,10 @@ t.LazyTensor <- function(x) {
 
 setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
   if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} needs a matrix of scalars, not of vectors.", call = NULL)
+  if (is_lazy(y) && any(vapply(y@variables, function(v) v$axis == "i", NA))) {
+    stop_kernops("dim", c("The product of two symbolic matrices is not one: it would have to be stored.",
+                          i = "{.code K %*% (L %*% b)} takes a matrix of numbers through both."), call = NULL)
+  }
   lazy_reduce(x * (if (is_lazy(y)) y else Vj(y, "b")), "Sum", "j")
 })
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
@@ -100,6 +104,13 @@ setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
   columns <- if (missing(j)) seq_len(dim(x)[[2]]) else positions(j, dim(x)[[2]], "column")
   value <- block(x, rows, columns)
   if (drop) drop(value) else value
+})
+
+#' @exportMethod "[<-"
+setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
+  stop_kernops("input", c("A {.cls LazyTensor} is a formula: no entry of it can be set.",
+                          i = "{.code if_else(condition, K, L)} chooses entry by entry; {.fn as.matrix} gives numbers."),
+               call = NULL)
 })
 
 setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {

@@ -9,6 +9,7 @@
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K for the K smallest values, how many.
 #' @param weight a [LazyTensor] that weights the terms.
+#' @param ranges the pairs to reduce over, if not all: see [ranges].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
 #' @return A matrix with one row per point of the other axis (complex for complex tensors); positions are
@@ -25,9 +26,11 @@ NULL
 
 #' @rdname lazy_reduction
 #' @export
-lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ...) {
+lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = NULL, ...) {
   check_lazy(x)
   check_text(reduction, "reduction", one = TRUE)
+  reduction <- sub("_Reduction$", "", reduction)
+  if (missing(index)) stop_index(NULL)
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
@@ -35,15 +38,18 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ...) {
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
   complex <- reduction %in% c("Sum", "Mean") && is_complex(x)
-  compute(whole, complex, ...)
+  compute(whole, complex, ranges, ...)
 }
 
-compute <- function(whole, complex, ...) {
+compute <- function(whole, complex, ranges, ...) {
   about <- named(whole)
   variables <- whole@variables[about$tokens]
   unknown <- vapply(variables, function(v) is.null(v$data), NA)
+  if (any(unknown) && !is.null(ranges)) {
+    stop_kernops("input", "Without data there are no {.arg ranges} yet: give them to the operator, with its data.")
+  }
   if (any(unknown)) return(symbolic_operator(whole, about, unknown, ...))
-  result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), function(v) v$data))
+  result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), function(v) v$data), ranges = ranges)
   if (complex) as_complex_matrix(result) else result
 }
 
@@ -72,10 +78,16 @@ as_complex_matrix <- function(x) {
   z
 }
 
-check_index <- function(index, call = caller_env()) {
+check_index <- function(index) {
   place <- match(as.character(index), c("i", "j", "0", "1"))
   if (length(place) == 1 && !is.na(place)) return((place - 1) %% 2)
-  stop_kernops("input", "{.arg index} must be {.val i} or {.val j}, the axis to reduce over.", call = call)
+  stop_index(index)
+}
+
+stop_index <- function(index) {
+  stop_kernops("input", c("{.arg index} must be {.val i} or {.val j}, the axis to reduce over.",
+                          x = if (length(index)) "It is {.val {index}}.",
+                          i = "{.code sum(K, \"j\")} has one row for each i, {.code sum(K, \"i\")} one for each j."))
 }
 
 summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
@@ -107,7 +119,9 @@ entries_summary <- function(x, generic) {
 }
 
 #' @export
-mean.LazyTensor <- function(x, index, ...) lazy_reduce(x, "Mean", index, ...)
+mean.LazyTensor <- function(x, index, ...) {
+  if (missing(index)) sum(x) / entries(x) else lazy_reduce(x, "Mean", index, ...)
+}
 
 #' @rdname lazy_reduction
 #' @export

@@ -58,7 +58,7 @@
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
 #'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
-#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method [,LazyTensor-method diag,LazyTensor-method
+#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
 #'   dim,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
 #' @exportClass LazyTensor
 #' @exportClass ComplexLazyTensor
@@ -94,18 +94,23 @@ Pm <- function(x, size = NULL, name = NULL) {
 points <- function(x, axis, name, call = caller_env()) {
   check_label(name, call)
   if (is_lazy(x)) stop_kernops("input", "{.arg x} is a {.cls LazyTensor} already.", call = call)
-  if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) {
-    check_number(x, "x", least = 1, whole = TRUE, call = call)
-    return(symbol(x, axis, name))
-  }
+  if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
   if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call))
   variable(x, axis, name)
 }
 
+# One number is taken for a number of entries.
+check_size <- function(x, call) {
+  if (is.finite(x) && x >= 1 && x == floor(x)) return(x)
+  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1, not {x}.",
+                          i = "A single point of one entry is {.code matrix({x})}."), call = call)
+}
+
 check_numbers <- function(x, call = caller_env()) {
-  if (is.data.frame(x)) x <- as.matrix(x)
+  x <- plain_numbers(x, "x", call)
   if (length(dim(x)) > 2) stop_kernops("dim", "{.arg x} must be a matrix or a vector, not an array.", call = call)
-  if ((is.numeric(x) || is.logical(x) || is.complex(x)) && !is.factor(x) && length(x) > 0) return(x)
+  if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg x} holds no numbers.", call = call)
+  if (is.numeric(x) || is.logical(x) || is.complex(x)) return(x)
   what <- if (is.object(x)) class(x)[[1]] else typeof(x)
   stop_kernops("input", "{.arg x} must hold numbers, not {.cls {what}}.", call = call)
 }

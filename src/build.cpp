@@ -44,7 +44,14 @@ class Builder {
     if (found != scope_.end()) return found->second;
     if (find_op(e.text) >= 0)
       throw FormulaError("`" + e.text + "` is an operation: it needs arguments in parentheses", e.position);
-    throw FormulaError("`" + e.text + "` is not declared", e.position, e.text);
+    throw FormulaError("`" + e.text + "` is not declared" + declared(), e.position, e.text);
+  }
+
+  std::string declared() const {
+    std::string names;
+    for (const auto& [name, node] : scope_)
+      if (name.find('(') == name.npos) names += (names.empty() ? "`" : ", `") + name + "`";
+    return names.empty() || names.size() > 60 ? "" : ": the variables are " + names;
   }
 
   Tree call(const Expr& e) {
@@ -148,7 +155,8 @@ class Builder {
     if (node.kind != Node::constant || node.value != std::floor(node.value) || std::fabs(node.value) > 1e9)
       throw FormulaError((call.kind == Expr::list ? "a list must hold integer numbers"
                                                   : "argument " + std::to_string(n + 1) + " of `" +
-                                                        call.text + "` must be an integer number"),
+                                                        call.text + "` must be an integer number") +
+                             (call.text == "Pow" ? "; `a ^ b` takes any exponent" : ""),
                          call.args[n].position);
     return int(node.value);
   }

@@ -29,6 +29,7 @@ struct Shape {
 };
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
 TiledPlan tiled(const Plan& plan);
+int work(const TiledPlan& plan);  // about how many instructions a pair takes
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 

@@ -19,6 +19,9 @@ int words(const Plan& plan, int entries) {
          (grouped(plan) ? 16 + 3 * plan.w_size : 0);
 }
 
+// Pairs that take longer than loading their lanes gain nothing from more rows, and their code is long.
+constexpr int much_work = 64;
+
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
@@ -26,7 +29,7 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   int most = settings.single && needed <= (plan.expansion.exponent ? 12 : 22) ? 4
              : needed <= (settings.single ? 48 : 24)                          ? 2
                                                                               : 1;
-  if (grouped(plan) && plan.expansion.exponent) most = 1;
+  if ((grouped(plan) && plan.expansion.exponent) || work(plan) > much_work) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
   const bool few = rows <= few_rows;
@@ -48,6 +51,17 @@ TiledPlan tiled(const Plan& plan) {
   const int needed = words(plan, plan.entries[int(Place::row)]);
   const TiledPlan shared = tile(plan, needed > 40);
   return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
+}
+
+int work(const TiledPlan& plan) {
+  int entries = 0;
+  for (const Step& step : plan.steps[int(Place::pair)]) {
+    const OpRow& op = op_row(step.op);
+    int most = step.size;
+    for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
+    entries += most * (op.group == "special functions" ? 32 : 1);
+  }
+  return entries;
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once

@@ -121,7 +121,8 @@ class Writer {
       return number(at_least_one(all ? plan_.entries[int(where)] : plan_.kept[int(where)]));
     };
     std::string out =
-        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) + ";\n";
+        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) +
+        ", work = " + number(work(plan_)) + ";\n";
     if (wide) out += contractions(near);
     if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";

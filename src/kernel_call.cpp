@@ -47,7 +47,8 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
   if (!numeric)
     throw InputError("input",
-                     "`" + v.name + "` must be a numeric matrix or vector, not " + Rf_type2char(TYPEOF(x)));
+                     "`" + v.name + "` must be a numeric matrix or vector, not " +
+                         (Rf_isFunction(x) ? "a function" : Rf_type2char(TYPEOF(x))));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
   const int dims = Rf_length(dim);
   if (dims != 0 && dims != 2 && dims != 3)

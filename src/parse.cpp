@@ -23,12 +23,11 @@ class Parser {
     skip_space();
     if (at_end()) throw FormulaError("the formula is empty", 0);
     Expr whole = dot();
-    if (!at_end())
-      throw FormulaError(text_[at_] == ')' || text_[at_] == ']'
-                             ? std::string("unmatched '") + text_[at_] + "'"
-                             : "expected an operator here",
-                         at_);
-    return whole;
+    if (at_end()) return whole;
+    if (text_[at_] == ')' || text_[at_] == ']')
+      throw FormulaError(std::string("unmatched '") + text_[at_] + "'", at_);
+    if (text_[at_] == ',') throw FormulaError("all brackets are closed before this ',': one too early", at_);
+    throw FormulaError("expected an operator here" + instead(), at_);
   }
 
  private:
@@ -106,7 +105,10 @@ class Parser {
       rest.args.insert(rest.args.begin(), first);
       return rest;
     }
-    throw FormulaError(std::string("expected a value here, not '") + char(c) + "'", at_);
+    const bool quote = c == '"' || c == '\'';
+    throw FormulaError(std::string("expected a value here, not '") + char(c) + "'" +
+                           (quote ? ": names stand without quotes" : instead()),
+                       at_);
   }
 
   Expr number() {
@@ -160,7 +162,17 @@ class Parser {
 
   [[noreturn]] void fail_unclosed(int open) const {
     if (at_end()) throw FormulaError(std::string("'") + text_[open] + "' is never closed", open);
-    throw FormulaError("expected an operator, ',' or a closing bracket here", at_);
+    throw FormulaError("expected an operator, ',' or a closing bracket here" + instead(), at_);
+  }
+
+  // What to write for an operator of R that has another name here.
+  std::string instead() const {
+    const std::pair<const char*, const char*> others[] = {
+        {"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"}, {"%/%", "Floor(a / b)"}, {"%%", "Mod(a, b, 0)"},
+        {"&", "And(a, b)"}, {"!", "Not(a)"}, {"=", "a == b"}};
+    for (const auto& [token, spelling] : others)
+      if (next_is(token)) return std::string(": instead of `") + token + "` write `" + spelling + "`";
+    return "";
   }
 
   struct Nesting {

@@ -16,10 +16,18 @@ bool is_name(const std::string& text) {
 }
 
 int whole_number(const Expr& e, const char* what, int least) {
-  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > 1 << 20)
-    throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least),
+  constexpr int most = 1 << 20;
+  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most)
+    throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least) +
+                           (e.value > most ? " to " + std::to_string(most) : ""),
                        e.position);
   return int(e.value);
+}
+
+// `Sum` and `sum_reduction` mean Sum_Reduction; what is no reduction at all means none.
+std::string reduction_meant(const std::string& name) {
+  if (find_reduction(name, false) >= 0 || find_reduction(name, true) >= 0) return name + "_Reduction";
+  return name.find("_reduction") != name.npos ? name : "";
 }
 
 // "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
@@ -131,7 +139,8 @@ class Compiler {
     if (e.kind == Expr::call && e.text == "Grad") return gradient_of(e);
     const size_t end = e.text.rfind("_Reduction");
     if (e.kind != Expr::call || end == e.text.npos)
-      throw FormulaError("the outermost part must be a reduction, such as `Sum_Reduction(f, 1)`", e.position);
+      throw FormulaError("the outermost part must be a reduction, such as `Sum_Reduction(f, 1)`", e.position,
+                         reduction_meant(e.text));
     const std::string name = e.text.substr(0, end);
     if (find_reduction(name, false) < 0 && find_reduction(name, true) < 0)
       throw FormulaError("there is no reduction `" + e.text + "`", e.position, e.text);

@@ -175,6 +175,20 @@ test_that("the catalogue's kernels keep their values in registers", {
   }
 })
 
+# Bytes of code stand for the time that compiling takes; unrolled, these would be several times as many.
+test_that("long values and heavy operations are compiled to short code", {
+  skip_without_nvrtc()
+  skip_on_cran()
+  xy <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), c(96L, 288L))
+  tensors <- "Sum_Reduction(TensorDot(x, y, [2,3,2,2,4], [2,4,2,3,2,3], [4,0,2], [1,4,2]), 1)"
+  bessel <- "Sum_Reduction(Matern(s, Norm2(x - y)) * b, 1)"
+  most_bytes <- function(formula, args, single) {
+    max(vapply(cuda_sources(kernel_compile(formula, args), single), cuda_compile, 0L, "sm_90"))
+  }
+  expect_lt(most_bytes(tensors, xy, TRUE), 3e5)
+  expect_lt(most_bytes(bessel, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"), TRUE), 2e5)
+})
+
 skip_without_catalogue <- function() {
   skip_if(nrow(cuda_catalogue_files()) == 0, "no kernels were compiled when kernops was installed")
 }

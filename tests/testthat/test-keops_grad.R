@@ -117,6 +117,7 @@ test_that("Grad() in a string is keops_grad()", {
 })
 
 test_that("a variable is meant by its name or its position from 0", {
+  withr::local_seed(20)
   input <- list(x = uniform(4, 3), y = uniform(5, 3), eta = uniform(5))
   by <- \(var) keops_grad(square_distances(), var)(input)
   expect_identical(by(0), by("x"))
@@ -124,6 +125,7 @@ test_that("a variable is meant by its name or its position from 0", {
 })
 
 test_that("eta comes last, by name or position, and may be in rows", {
+  withr::local_seed(21)
   x <- uniform(4, 3)
   y <- uniform(5, 3)
   eta <- uniform(5)

@@ -69,7 +69,10 @@ test_mistakes("kernops_input_error", alist(
   `complex numbers` = with_x(matrix(1i, 4, 3)),
   `factor` = with_x(factor(1:4)),
   `list` = with_x(list(1, 2, 3)),
-  `data frame with text` = with_x(data.frame(letters[1:4], 1, 2))
+  `data frame with text` = with_x(data.frame(name = letters[1:4], 1, 2)),
+  `data frame with a factor` = with_x(iris[1:4, 3:5]),
+  `distances` = with_x(dist(matrix(1:8, 4))),
+  `sparse matrix` = with_x(Matrix::Matrix(diag(3), sparse = TRUE))
 ))
 test_mistakes("kernops_dim_error", alist(
   `four dimensions` = with_x(array(1, c(4, 3, 2, 1))),

@@ -1,8 +1,10 @@
 # Symbolic matrices against dense ones of base R.
 
-X <- uniform(10, 3)
-Y <- uniform(6, 3)
-B <- uniform(6, 3)
+withr::with_seed(1, {
+  X <- uniform(10, 3)
+  Y <- uniform(6, 3)
+  B <- uniform(6, 3)
+})
 dense_sqdist <- \(x, y) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2)))
 D2 <- dense_sqdist(X, Y)
 
@@ -126,7 +128,7 @@ test_that("complex tensors take and give complex matrices", {
   b <- random(4, 2)
   each <- \(f) t(sapply(1:5, \(i) Reduce(`+`, lapply(1:4, \(j) f(a[i, ], b[j, ])))))
   for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b,
-                     a * Mod(b))) {
+                     a * Mod(b), (a * b) * Re(b) + a + Re(a))) {
     lazy <- eval(case, list(a = Vi(a), b = Vj(b)))
     expect_s4_class(lazy, "ComplexLazyTensor")
     if (!"b" %in% all.vars(case)) lazy <- lazy + 0 * Vj(b)
@@ -147,6 +149,25 @@ test_that("a tensor keeps the data it was made from", {
   expect_equal(as.matrix(K), D2, tolerance = 1e-12)
 })
 
+test_that("no points have no sums, and the mean without an axis is that of the entries", {
+  none <- matrix(0, 0, 3)
+  expect_identical(sum(sqdist(Vi(X), Vj(none)), "j"), matrix(0, 10, 1))
+  expect_identical(sum(sqdist(Vi(none), Vj(Y)), "j"), matrix(0, 0, 1))
+  expect_identical(dim(Vi(none) - Vj(Y)), c(0L, 6L, 3L))
+  expect_equal(sum(mean(Vi(X)), "j"), matrix(rowMeans(X)), tolerance = 1e-12)
+  expect_equal(mean(sqdist(Vi(X), Vj(Y)), "j"), matrix(rowMeans(D2)), tolerance = 1e-12)
+})
+
+test_that("ranges choose the pairs of a reduction", {
+  rows <- rbind(c(1, 4), c(5, 10))
+  columns <- rbind(c(1, 2), c(3, 6))
+  ranges <- from_matrix(rows, columns, diag(2) == 1)
+  keep <- outer(1:10 > 4, 1:6 > 2, `==`)
+  expect_equal(sum(sqdist(Vi(X), Vj(Y)), "j", ranges = ranges), matrix(rowSums(D2 * keep)), tolerance = 1e-12)
+  expect_identical(drop(argmin(sqdist(Vi(X), Vj(Y)), "j", ranges = ranges)),
+                   apply(ifelse(keep, D2, Inf), 1, which.min))
+})
+
 test_that("1, 1L and 1.0 are one compiled kernel", {
   rm(list = ls(cached("operators")), envir = cached("operators"))
   results <- lapply(list(1, 1L, 1.0, 7), \(one) sum(exp(-one * sqdist(Vi(X), Vj(Y))), "j"))
@@ -161,6 +182,7 @@ test_that("the same data are one variable", {
 })
 
 test_that("without data, a reduction is an operator that has gradients", {
+  withr::local_seed(20)
   op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
   expect_s3_class(op, "keops_kernel")
   expect_equal(op(list(X, Y, B)), exp(-2 * D2) %*% B, tolerance = 1e-12)
@@ -192,6 +214,12 @@ test_that("k-means by argmin, nearest neighbours and spectra agree with those wh
   nearest <- drop(argmin(sqdist(Vi(points), Vj(centres)), "j"))
   some <- sample(1e5, 200)
   expect_identical(nearest[some], apply(dense_sqdist(points[some, ], centres), 1, which.min))
+  for (iteration in 1:5) {
+    cluster <- drop(argmin(sqdist(Vi(points), Vj(centres)), "j"))
+    centres <- rowsum(points, cluster) / tabulate(cluster, 50)
+  }
+  expect_warning(lloyd <- kmeans(points, points[1:50, ], iter.max = 5, algorithm = "Lloyd"), "did not converge")
+  expect_equal(unname(centres), unname(lloyd$centers), tolerance = 1e-12)
   skip_if_not_installed("RSpectra")
   K <- exp(-sqdist(Vi(points[1:300, ]), Vj(points[1:300, ])) * 4)
   leading <- RSpectra::eigs_sym(\(v, K) drop(K %*% v), k = 5, n = 300, args = K)
@@ -224,6 +252,16 @@ test_mistakes("kernops_error", alist(
   `numbers of what has none` = as.matrix(Vi(3) - Vj(3)),
   `an entry out of reach` = elem(Vi(X), 4),
   `one index` = sqdist(Vi(X), Vj(Y))[3],
+  `entries that are set` = local({K <- sqdist(Vi(X), Vj(Y)); K[1, 1] <- 0}),
+  `a product of symbolic matrices` = sqdist(Vi(X), Vj(Y)) %*% sqdist(Vi(Y), Vj(X)),
+  `distances for points` = Vi(dist(X)),
+  `a data frame with a factor` = Vi(iris),
+  `a sparse matrix` = Vi(Matrix::Matrix(X, sparse = TRUE)),
+  `a factor` = Vi(iris$Species),
+  `nothing` = Vi(NULL),
+  `one number that is no size` = Vi(2.5),
+  `no index` = argmin(sqdist(Vi(X), Vj(Y))),
+  `ranges without data` = sum(sqdist(Vi(3), Vj(3)), "j", ranges = list()),
   `rows that are not there` = sqdist(Vi(X), Vj(Y))[11, 1],
   `the inverse` = solve(sqdist(Vi(X), Vj(X))),
   `a derivative by an expression` = grad(Vi(X), 1, Vi(X) + 1),

@@ -52,6 +52,46 @@ for (name in names(oracle_ops)) {
   })
 }
 
+# Derivatives of derivatives are graphs of the operations above, which run everywhere: the CPU will do.
+for (name in names(oracle_ops)) if (length(oracle_ops[[name]]$domains)) {
+  test_that(paste(name, "has second derivatives, and derivatives in formulas that agree with each other"), {
+    withr::local_seed(sum(utf8ToInt(name)))
+    case <- random_case(name, 2, 3, 1)
+    var <- names(case$input)[[1]]
+    size <- ncol(case$input[[var]])
+    D <- ncol(case$value(case$input))
+    input <- c(case$input, list(u = uniform(2), w = uniform(3), d = uniform(1, size), g = uniform(1, D)))
+    args <- c(case$args, sprintf(c("u = Vi(1)", "w = Vj(1)", "d = Pm(%d)", "g = Pm(%d)"), c(1L, 1L, size, D)))
+    sum_of <- function(template, input, ...) {
+      formula <- sprintf("Sum_Reduction(u * w * (%s), 1)", sprintf(template, ...))
+      used <- names(input) %in% all.names(str2lang(formula))
+      keops_kernel(formula, args[used])(input[used])
+    }
+    f <- case$formula
+
+    by_var <- keops_grad(as_operator(case, keops_kernel), var)
+    eta <- list(eta = uniform(2, D))
+    eta2 <- uniform(nrow(case$input[[var]]), size)
+    first <- c(case$input, input[c("u", "w")], eta)
+    along_eta2 <- \(x) if (oracle_ops[[name]]$flat) 0 else sum(eta2 * by_var(replace(first, var, list(x))))
+    expect_close(keops_grad(by_var, var)(c(first, list(eta2 = eta2))),
+                 central_difference(along_eta2, case$input[[var]]), "float64", 1e-5)
+
+    along <- sum_of("d | Grad(%s, %s, g)", input, f, var)
+    expect_close(sum_of("g | Diff(%s, %s, d)", input, f, var), along)
+    expect_close(sum_of("g | MatVecMult(GradMatrix(%s, %s), d)", input, f, var), along)
+    laplacian <- sum_of("Laplacian(g | %s, %s)", input, f, var)
+    expect_close(sum_of("Divergence(Grad(g | %s, %s, 1), %s)", input, f, var, var), laplacian)
+    if (oracle_ops[[name]]$flat) return()
+    curvature <- function(k) {
+      slope <- \(h) sum_of("Elem(Grad(g | %s, %s, 1), %d)",
+                           replace(input, var, list(input[[var]] + h * (col(input[[var]]) == k))), f, var, k - 1L)
+      (8 * (slope(1e-4) - slope(-1e-4)) - (slope(2e-4) - slope(-2e-4))) / 12e-4
+    }
+    expect_close(laplacian, Reduce(`+`, lapply(seq_len(size), curvature)), "float64", 1e-5)
+  })
+}
+
 test_that("IndexI() and IndexJ() count rows and columns from 1", {
   for_each_backend(function(kernel, precision) {
     op <- kernel("Sum_Reduction((IndexI() < IndexJ()) * IndexJ() * u * w, 1)", c("u = Vi(1)", "w = Vj(1)"))

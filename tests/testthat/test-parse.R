@@ -42,6 +42,7 @@ test_that("spaces mean nothing", {
 })
 
 test_that("variables may say their position, or be written inside the formula", {
+  withr::local_seed(20)
   x <- uniform(4, 3)
   y <- uniform(5, 3)
   expected <- x %*% colSums(y)
@@ -55,6 +56,7 @@ test_that("variables may say their position, or be written inside the formula", 
 })
 
 test_that("the axis is 0 or i, 1 or j", {
+  withr::local_seed(21)
   input <- list(x = uniform(4), y = uniform(5))
   along <- \(axis) keops_kernel(sprintf("Sum_Reduction(x * y, %s)", axis), c("x = Vi(1)", "y = Vj(1)"))(input)
   expect_identical(along("i"), along("0"))
@@ -106,6 +108,17 @@ test_mistakes("kernops_formula_error", alist(
   `K of 0` = build("KMin_Reduction(x * y, 0, 1)"),
   `weights for Min` = build("Min_Reduction(x, y, 1)"),
   `text after the end` = build("Sum_Reduction(x * y, 1) x"),
+  `a bracket too many before the axis` = build("Sum_Reduction(Exp(x * y)), 1)"),
+  `an operation that is no reduction` = build("Sum(x * y, 1)"),
+  `a reduction in small letters` = build("sum_reduction(x * y, 1)"),
+  `an axis in quotes` = build("Sum_Reduction(x * y, \"j\")"),
+  `a matrix product of R` = build("Sum_Reduction(x %*% y, 1)"),
+  `a remainder of R` = build("Sum_Reduction(x %% y, 1)"),
+  `a logical operator of R` = build("Sum_Reduction((x < y) & x, 1)"),
+  `a negation of R` = build("Sum_Reduction(!x * y, 1)"),
+  `an assignment for a comparison` = build("Sum_Reduction(x = y, 1)"),
+  `bars for an absolute value` = build("Sum_Reduction(|x - y|, 1)"),
+  `alias too large` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(99999999999)")),
   `operator without operand` = build("Sum_Reduction(x * , 1)"),
   `two operands in a row` = build("Sum_Reduction(x y, 1)"),
   `unknown character` = build("Sum_Reduction(x $ y, 1)"),

@@ -192,5 +192,20 @@ test_that("LogSumExp and SumSoftMaxWeight may be summed in float64, too", {
   })
 })
 
+test_that("products, means and variances may be accumulated in float64, too", {
+  withr::local_seed(6)
+  single <- \(x) readBin(writeBin(x, raw(), size = 4), "double", length(x), size = 4)
+  y <- matrix(single(c(runif(2e4, 0.9, 1.1), 1000 + rnorm(2e4))), ncol = 2)
+  args <- c("x = Vi(1)", "y = Vj(2)")
+  for (n in c(2, 7, 130, 2e4)) for_each_backend(function(kernel, precision) {
+    reduce <- \(name) kernel(paste0(name, "_Reduction(x * y, 1)"), args, accumulator = "float64")
+    of_each <- \(f) matrix(apply(y[seq_len(n), ], 2, f), 3, 2, TRUE)
+    expect_equal(reduce("Prod")(list(rep(1, 3), cbind(y[seq_len(n), 1], 1))), cbind(of_each(prod)[, 1], 1),
+                 tolerance = 1e-11)
+    expect_equal(reduce("Mean")(list(rep(1, 3), y[seq_len(n), ])), of_each(mean), tolerance = 1e-13)
+    expect_equal(reduce("Var")(list(rep(1, 3), y[seq_len(n), ])), of_each(var), tolerance = 1e-11)
+  })
+})
+
 test_mistakes("kernops_input_error", alist(`unknown accumulator` = reduce("Sum", 1, accumulator = "float16")))
 test_mistakes("kernops_input_error", alist(`unknown sum scheme` = reduce("Sum", 1, sum_scheme = "no_scheme")))

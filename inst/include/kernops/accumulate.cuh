@@ -18,42 +18,42 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   State<R, A, int> s[F];
 
   KERNOPS_FN void start() {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
-      KERNOPS_UNROLL
+      KERNOPS_UNROLL_FEW(F)
       for (int k = 0; k < F; ++k) R::add(s[k], A(W ? f[u][k] * w[u][k] : f[u][k]), j + u);
     }
   }
   KERNOPS_FN void settle() {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::settle(s[k]);
   }
   // Where nothing has beaten infinity, all are equally infinite: the first.
   KERNOPS_FN void adopt(int first) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k)
       if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
   }
   KERNOPS_FN void absorb(const EntrywiseRow& o) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
   }
   KERNOPS_FN void scale(A factor) {  // sums only
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) KERNOPS_UNROLL
     for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
   }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool any) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) {
       if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;  // all are equally infinite: the first
       KERNOPS_UNROLL
@@ -78,14 +78,14 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     const A factor = exp2(A(shift) - A(highest));
     shift = highest;
     scale(mass[0], factor);
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) scale(s[k], factor);
   }
 
   KERNOPS_FN void start() {
     shift = lowest();
     BlockSum::start(mass[0]);
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) BlockSum::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
@@ -100,13 +100,13 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
       if (u >= n) break;
       const T e = result != Shifted::log_sum && f[u][0] == shift ? T(1) : exp2(f[u][0] - shift);
       if (result == Shifted::softmax) mass[0].v[2] += e;
-      KERNOPS_UNROLL
+      KERNOPS_UNROLL_FEW(W)
       for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
     }
   }
   KERNOPS_FN void settle() {
     BlockSum::settle(mass[0]);
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) BlockSum::settle(s[k]);
   }
   KERNOPS_FN void adopt(int) {}
@@ -115,14 +115,14 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     rescale(highest);
     o.rescale(highest);
     BlockSum::merge(mass[0], o.mass[0]);
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) BlockSum::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
     const double total = BlockSum::finish(mass[0], 0), ln_2 = 0.6931471805599453;
     constexpr int first = result == Shifted::max_and_sums;
     if (first) out[0] = shift == lowest() ? -infinity<double>() : double(shift) * ln_2;
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) {
       const double sum = BlockSum::finish(s[k], 0);
       out[(first + k) * stride] = result == Shifted::softmax   ? sum / total
@@ -141,7 +141,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   int j[F][K];
 
   KERNOPS_FN void start() {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k)
       KERNOPS_UNROLL
       for (int n = 0; n < K; ++n) v[k][n] = not_a_number<T>(), j[k][n] = -1;
@@ -172,7 +172,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   }
   // Most groups hold nothing new.
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) {
       T most = T(-sign) * f[0][k];
       KERNOPS_UNROLL
@@ -187,13 +187,13 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   KERNOPS_FN void settle() {}
   KERNOPS_FN void adopt(int) {}
   KERNOPS_FN void merge(const KExtremeRow& o) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k)
       for (int n = 0; n < K; ++n)
         if (o.j[k][n] >= 0) insert(o.v[k][n], o.j[k][n], k);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k)
       KERNOPS_UNROLL
       for (int n = 0; n < K; ++n) {
@@ -223,9 +223,9 @@ template <class T, int F, int W, int K, class A = T> using KMinArgKMin = KExtrem
 template <class T, int F, int W, int K, class A = T> using KMax = KExtremeRow<T, F, K, -1, 0, 0>;
 template <class T, int F, int W, int K, class A = T> using ArgKMax = KExtremeRow<T, F, K, -1, 1, 1>;
 template <class T, int F, int W, int K, class A = T> using KMaxArgKMax = KExtremeRow<T, F, K, -1, 0, 1>;
-template <class T, int F, int W, int K, class A = T> using Prod = EntrywiseRow<T, Product, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Prod = EntrywiseRow<T, Product, F, 0, A>;
 template <class T, int F, int W, int K, class A = T> using Mean = EntrywiseRow<T, kernops::Mean, F, 0, A>;
-template <class T, int F, int W, int K, class A = T> using Var = EntrywiseRow<T, Variance, F, 0, T>;
+template <class T, int F, int W, int K, class A = T> using Var = EntrywiseRow<T, Variance, F, 0, A>;
 template <class T, int F, int W, int K, class A = T> using Any = EntrywiseRow<T, kernops::Any, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using All = EntrywiseRow<T, kernops::All, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using Count = EntrywiseRow<T, CountAll, F, 0, A>;

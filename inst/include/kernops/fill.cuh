@@ -18,11 +18,11 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   constexpr int stride = padded<T>(N), wide = Quad<T>::size;
   Vec<T, stride> all;
   if (stride % wide == 0) {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(stride)
     for (int k = 0; k < stride; k += wide)
       *reinterpret_cast<typename Quad<T>::type*>(all.v + k) = *reinterpret_cast<const typename Quad<T>::type*>(from + k);
   } else {
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_FEW(N)
     for (int k = 0; k < N; ++k) all.v[k] = from[k];
   }
   return part<0, N>(all);

@@ -209,9 +209,9 @@ template <class T, class A> struct Reductions {
   using KMax = KExtreme<T, -1, 0, 0>;
   using ArgKMax = KExtreme<T, -1, 1, 1>;
   using KMaxArgKMax = KExtreme<T, -1, 0, 1>;
-  using Prod = Entrywise<T, Product>;
+  using Prod = Entrywise<T, Product, A>;
   using Mean = Entrywise<T, kernops::Mean, A>;
-  using Var = Entrywise<T, Variance>;
+  using Var = Entrywise<T, Variance, A>;
   using Any = Entrywise<T, kernops::Any>;
   using All = Entrywise<T, kernops::All>;
   using Count = Entrywise<T, CountAll, A>;

@@ -44,11 +44,13 @@ template <class Pairs, int C, int group, class T, class O, class X, class Take>
 __device__ __forceinline__ void pass(const TilePlace<T>& at, const O& o, const X& x, T* shared, Take take) {
   using Values = TileValues<T, C, typename Pairs::Contractions>;
   Values::compute(at, o, shared);
-  KERNOPS_UNROLL_BY(group == 1 ? 4 : 1)
+  constexpr bool much = Pairs::work > 64;
+  constexpr int unrolled = group > 1 || much ? 1 : 4, copies = much ? 1 : group;
+  KERNOPS_UNROLL_BY(unrolled)
   for (int n = 0; n < at.lane_count; n += group) {
     typename Pairs::F f[group];
     typename Pairs::W w[group];
-    KERNOPS_UNROLL
+    KERNOPS_UNROLL_BY(copies)
     for (int u = 0; u < group; ++u) {
       const int lane = n + u < at.lane_count ? n + u : n;
       const auto y = load<Pairs::kept_lane>(at.lanes + lane * (long long)at.lane_stride);

@@ -7,6 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+struct WideMask { Mask<double> low, high; };
+
 // The lanes of a Pack<float> as doubles.
 struct WidePack {
   static constexpr int width = Pack<float>::width, half = width / 2;
@@ -32,6 +34,20 @@ struct WidePack {
   }
   friend KERNOPS_INLINE WidePack operator*(WidePack a, WidePack b) {
     return {a.low * b.low, a.high * b.high};
+  }
+  friend KERNOPS_INLINE WidePack operator/(WidePack a, WidePack b) {
+    return {a.low / b.low, a.high / b.high};
+  }
+  friend KERNOPS_INLINE WidePack operator-(WidePack a) { return {-a.low, -a.high}; }
+  friend KERNOPS_INLINE WidePack fma(WidePack a, WidePack b, WidePack c) {
+    return {fma(a.low, b.low, c.low), fma(a.high, b.high, c.high)};
+  }
+  friend KERNOPS_INLINE WidePack max(WidePack a, WidePack b) {
+    return {max(a.low, b.low), max(a.high, b.high)};
+  }
+  friend KERNOPS_INLINE WideMask operator==(WidePack a, WidePack b) { return {a.low == b.low, a.high == b.high}; }
+  friend KERNOPS_INLINE WidePack select(WideMask m, WidePack yes, WidePack no) {
+    return {select(m.low, yes.low, no.low), select(m.high, yes.high, no.high)};
   }
   friend KERNOPS_INLINE WidePack select(Mask<float> m, WidePack yes, WidePack no) {
     return {select(part(m, 0), yes.low, no.low), select(part(m, 1), yes.high, no.high)};

@@ -8,15 +8,21 @@
 
 #ifdef __CUDACC__
 #define KERNOPS_FN __host__ __device__ __forceinline__
+#define KERNOPS_CALL __host__ __device__ __noinline__
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
+// A loop over n entries: beyond what registers hold, code of any length would win nothing and take long to compile.
+#define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY((n) <= 64 ? (n) : 4)
 #elif defined(KERNOPS_INLINE)
 #define KERNOPS_FN KERNOPS_INLINE  // isa.h
 #define KERNOPS_UNROLL
 #else
 #define KERNOPS_FN inline
 #define KERNOPS_UNROLL
+#endif
+#ifndef KERNOPS_CALL
+#define KERNOPS_CALL KERNOPS_FN
 #endif
 
 // The engine lives in an inline namespace named after the instruction set, so that code for one never links to another.

@@ -52,9 +52,10 @@ template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { re
 KERNOPS_FN long long whole(double x) { return (long long)x; }
 KERNOPS_FN long long whole(float x) { return (long long)x; }
 
-// Calls f on each lane; a scalar is its own only lane.
-template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x) { return f(x); }
-template <class F, class T> KERNOPS_FN if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
+// Calls f on each lane; a scalar is its own only lane. On a GPU this is a call: a loop in each of the pairs that a thread
+// takes at a time would be a long text, and no faster.
+template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
+template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

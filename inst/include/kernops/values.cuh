@@ -21,7 +21,7 @@ template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 // Entries offset .. offset + size - 1 of a longer value.
 template <int offset, int size, class T, int N> KERNOPS_FN Vec<T, size> part(const Vec<T, N>& whole) {
   Vec<T, size> some;
-  KERNOPS_UNROLL
+  KERNOPS_UNROLL_FEW(size)
   for (int k = 0; k < size; ++k) some.v[k] = whole.v[offset + k];
   return some;
 }
@@ -38,7 +38,7 @@ template <class Op, int size, int p, int q, class T, int A, int B, int C>
 KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b, const Vec<T, C>& c) {
   using View = RegisterView<T>;
   Vec<T, size> result;
-  KERNOPS_UNROLL
+  KERNOPS_UNROLL_FEW(size)
   for (int k = 0; k < size; ++k)
     result.v[k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
   return result;

@@ -1,0 +1,30 @@
+third <- \(...) drop(keops_kernel("Sum_Reduction(x / 3, 1)", "x = Vi(1)", ...)(list(1)))
+single <- 11184811 / 2^25 # a third in float32
+
+test_that("with_kernops() holds for its code, local_kernops() to the end of a function", {
+  withr::local_options(kernops.precision = NULL, kernops.threads = 3)
+  expect_identical(with_kernops(third(), precision = "float32"), single)
+  expect_identical(third(), 1 / 3)
+  inside <- function() {
+    local_kernops(precision = "float32", threads = 1)
+    c(third(), threads())
+  }
+  expect_identical(inside(), c(single, 1))
+  expect_identical(c(third(), threads()), c(1 / 3, 3))
+})
+
+test_that("arguments win over options, NULL is the default, and errors leave nothing behind", {
+  withr::local_options(kernops.precision = NULL)
+  expect_identical(with_kernops(third(precision = "float64"), precision = "float32"), 1 / 3)
+  expect_identical(with_kernops(with_kernops(third(), precision = NULL), precision = "float32"), 1 / 3)
+  expect_error(with_kernops(stop("no"), precision = "float32"), "no")
+  expect_error(local_kernops(precision = "float16"), class = "kernops_input_error")
+  expect_identical(third(), 1 / 3)
+})
+
+test_mistakes("kernops_input_error", alist(
+  `an unknown setting` = with_kernops(1, presicion = "float32"),
+  `a setting without a name` = local_kernops("float32"),
+  `a precision that is none` = with_kernops(1, precision = "float16"),
+  `no number of threads` = with_kernops(1, threads = 0)
+))
