@@ -15,7 +15,7 @@ inline namespace KERNOPS_ISA {
 // How the lanes of a tile get into shared memory: from a filled place,
 struct FilledLanes {
   template <class Formula, int threads>
-  static __device__ __forceinline__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
     constexpr int stride = padded<T>(Formula::lane);
     const T* from = static_cast<const T*>(job.lanes) + lane * stride;
@@ -27,7 +27,7 @@ struct FilledLanes {
 // or made on the spot, each by one thread, where only one block of rows meets them.
 struct MadeLanes {
   template <class Formula, int threads>
-  static __device__ __forceinline__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
     if (threadIdx.x < count)
       make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once),
@@ -129,7 +129,7 @@ __device__ void map_reduce(const PairJob& job) {
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                                \
     kernops::map_reduce<Formula, Row, R, threads, Share, Lanes>(job);                                              \
   }                                                                                                                \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }     \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA
