@@ -111,7 +111,8 @@ class Backend {
 };
 
 // The backend that is wanted, or where the data are.
-std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out);
+std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings,
+                                     const Target& out);
 void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Target& out);
 
 namespace cpu {

@@ -171,7 +171,8 @@ class Tiler {
   // A sum of exponentials, or of their products with what depends on the lane alone.
   bool can_weight_lanes() const {
     const Expansion& e = plan_.expansion;
-    if (!e.exponent || !plan_.contractions.empty() || reduction_table()[plan_.reduction.row].name != "Sum") return false;
+    const bool sums = reduction_table()[plan_.reduction.row].name == "Sum";
+    if (!e.exponent || !plan_.contractions.empty() || !sums) return false;
     const auto is_power = [&](int slot) {
       return plan_.slots[slot].place == Place::pair && op_row(maker(slot).op).name == "Exp2" &&
              maker(slot).in[0] == e.exponent;

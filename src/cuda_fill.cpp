@@ -64,8 +64,8 @@ void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   take(Place::lane, lanes);
 }
 
-// Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch, while
-// there is room.
+// Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch,
+// while there is room.
 std::vector<DeviceSource> Card::sources(const Task& task, Place place, Range items, double* given) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;

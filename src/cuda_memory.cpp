@@ -32,14 +32,10 @@ class Pool {
     return true;
   }
 
-  // From the driver, which takes longer than a small kernel: where there is room, small blocks come several at a time.
   int allocate(size_t bytes, DevicePointer& pointer) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    size_t several = std::min(most_at_a_time, std::max<size_t>(1, piece / bytes));
-    if (memory_limit() && in_use_ + kept_bytes_ + several * bytes > memory_limit()) several = 1, release_idle();
-    if (memory_limit() && in_use_ + bytes > memory_limit()) return out_of_memory;
-    int result = take_from_driver(several, bytes, pointer);
-    if (result == out_of_memory && several > 1) result = take_from_driver(1, bytes, pointer);
+    if (memory_limit() && in_use_ + kept_bytes_ + bytes > memory_limit()) return out_of_memory;
+    const int result = driver().cuMemAlloc_v2(&pointer, bytes);
     if (result == 0) in_use_ += bytes;
     return result;
   }
@@ -52,7 +48,9 @@ class Pool {
 
   void release() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    release_idle();
+    for (const auto& block : kept_) driver().cuMemFree_v2(block.second);
+    kept_.clear();
+    kept_bytes_ = 0;
   }
 
   // Much more in use than after the last look for garbage.
@@ -76,39 +74,8 @@ class Pool {
   }
 
  private:
-  static constexpr size_t piece = size_t(8) << 20, most_at_a_time = 32;
-
-  // The pieces of which no block is in use.
-  void release_idle() {
-    std::map<DevicePointer, size_t> idle;
-    for (const auto& [bytes, pointer] : kept_) idle[piece_of(pointer)] += bytes;
-    for (auto block = kept_.begin(); block != kept_.end();) {
-      const DevicePointer from = piece_of(block->second);
-      const bool goes = idle[from] == pieces_[from];
-      if (goes) kept_bytes_ -= block->first;
-      block = goes ? kept_.erase(block) : std::next(block);
-    }
-    for (const auto& [from, bytes] : idle) {
-      if (bytes != pieces_[from]) continue;
-      driver().cuMemFree_v2(from);
-      pieces_.erase(from);
-    }
-  }
-
-  // The first of the blocks, those after it are kept.
-  int take_from_driver(size_t count, size_t bytes, DevicePointer& first) {
-    const int result = driver().cuMemAlloc_v2(&first, count * bytes);
-    if (result != 0) return result;
-    pieces_[first] = count * bytes;
-    for (size_t n = 1; n < count; ++n) kept_.emplace(bytes, first + n * bytes);
-    kept_bytes_ += (count - 1) * bytes;
-    return 0;
-  }
-  DevicePointer piece_of(DevicePointer block) const { return std::prev(pieces_.upper_bound(block))->first; }
-
   std::mutex mutex_;
   std::multimap<size_t, DevicePointer> kept_;
-  std::map<DevicePointer, size_t> pieces_;  // bytes of what the driver gave at a time
   size_t kept_bytes_ = 0, in_use_ = 0, collect_at_ = patience;
 };
 

@@ -33,7 +33,6 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
   const bool few = rows <= few_rows;
-  if (!few && rows < Count(most) * 32 * multiprocessors) most = 1;
   int threads = few                                                         ? int(few_rows) / most
                 : settings.single && rows >= Count(256) * multiprocessors ? 256
                                                                           : 128;
@@ -74,15 +73,15 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
 }
 
-// All limits of choose_shape() on the rows of a multiprocessor are powers of two.
+// All limits of choose_shape() are powers of two, of rows or of rows of a multiprocessor.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
   std::vector<Shape> all;
   const auto same = [](const Shape& a, const Shape& b) {
     return a.kind == b.kind && a.rows_per_thread == b.rows_per_thread && a.threads == b.threads &&
            a.lanes == b.lanes && a.makes_lanes == b.makes_lanes;
   };
-  for (Count rows = 1 << 16; rows >= 1; rows /= 2) {
-    const Shape shape = choose_shape(plan, settings, rows, 1);
+  for (Count rows = 1 << 24; rows >= 1; rows /= 2) {
+    const Shape shape = choose_shape(plan, settings, rows, 128);
     if (all.empty() || !same(all.back(), shape)) all.push_back(shape);
   }
   return all;

@@ -10,15 +10,15 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30;
 
-// Lanes of a chunk, of at most so many: such that the multiprocessors have as many of them, or as nearly as possible. The
-// fewest chunks that will do, of whole groups of lanes.
+// Lanes of a chunk, where there are to be about so many chunks: such that the multiprocessors have as many of them each,
+// as nearly as possible.
 Count balanced_chunk(Count lanes, Count most_chunks, Count blocks, const Shape& shape) {
   const Count group = shape.kind == Shape::narrow ? 8 : shape.lanes, multiprocessors = current_device().multiprocessors;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
-  for (Count chunks = most_chunks; chunks > std::max(most_chunks / 2, most_chunks - 64); --chunks) {
+  for (Count chunks = most_chunks; chunks > std::max(most_chunks * 3 / 4, most_chunks - 64); --chunks) {
     const Count chunk = std::max<Count>(1, ceil_div(ceil_div(lanes, chunks), group)) * group;
     const Count time = ceil_div(blocks * ceil_div(lanes, chunk), multiprocessors) * chunk;
-    if (time <= least) least = time, chosen = chunk;
+    if (time < least) least = time, chosen = chunk;
   }
   return chosen;
 }

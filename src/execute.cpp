@@ -74,7 +74,8 @@ Room Backend::keep(Count count) {
   return {memory->data(), Home::host, 0, memory};
 }
 
-std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
+std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings,
+                                     const Target& out) {
   return on_gpu(kernel, data, settings, out) ? cuda::backend(settings.devices) : cpu::backend();
 }
 

@@ -8,8 +8,7 @@ options(kernops.backend = "cuda")
 # A formula on points of dimension D, with b of E columns; `far` from one another, exponents are not expanded.
 pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, ranges = NULL) {
   data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E))
-  declared <- c(s = "s = Pm(1)", x = sprintf("x = Vi(%d)", D), y = sprintf("y = Vj(%d)", D), b = sprintf("b = Vj(%d)", E),
-                g = sprintf("g = Vi(%d)", E))
+  declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf(c("b = Vj(%d)", "g = Vi(%d)"), E))
   used <- names(data) %in% all.vars(str2lang(gsub("|", "+", formula, fixed = TRUE)))
   keops_kernel(formula, declared[used], precision = precision, ...)(data[used], ranges = ranges)
 }

@@ -29,7 +29,8 @@ KERNOPS_FN float smaller_or_nan(float x, float y) {
 // [-1/2, 1/2] that is 1 at 0 (1e-7). Inf from 2^127.5 on, 0 below 2^-126.5, NaN of NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  const float n = within + 12583039.0f, r = within - (n - 12583039.0f);  // 1.5 * 2^23 + 127: the low bits of n are biased
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n are those of an exponent
+  const float n = within + to_biased, r = within - (n - to_biased);
   float p = 1.326472718e-3f;
   p = ::fmaf(p, r, 9.671512641e-3f);
   p = ::fmaf(p, r, 5.550733743e-2f);

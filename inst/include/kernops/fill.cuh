@@ -57,8 +57,8 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
 
 // Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
 template <class Formula, int place>
-__device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once, long long n,
-                                          typename Formula::T* out) {
+__device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
+                                          long long n, typename Formula::T* out) {
   for (int s = 0; s < count; ++s) gather(sources[s], nullptr, n, out, 0, 1);
   if constexpr (place == 1) Formula::run_row(once, out);
   if constexpr (place == 2) Formula::run_lane(once, out);

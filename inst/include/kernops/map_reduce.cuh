@@ -12,27 +12,26 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How a lane gets into shared memory: from a filled place,
+// How the lanes of a tile get into shared memory: from a filled place,
 struct FilledLanes {
-  template <class Formula> static __device__ void take(const PairJob& job, long long lane, typename Formula::T* to) {
+  template <class Formula, int threads>
+  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
-    constexpr int stride = padded<T>(Formula::lane), wide = Quad<T>::size;
+    constexpr int stride = padded<T>(Formula::lane);
     const T* from = static_cast<const T*>(job.lanes) + lane * stride;
-    if constexpr (stride % wide == 0) {
-      using Some = typename Quad<T>::type;
-      KERNOPS_UNROLL_BY(4)
-      for (int k = 0; k < stride; k += wide) *reinterpret_cast<Some*>(to + k) = *reinterpret_cast<const Some*>(from + k);
-    } else {
-      for (int k = 0; k < stride; ++k) to[k] = from[k];
-    }
+    for (int n = threadIdx.x; n < count * stride; n += threads) tile[n] = from[n];
+    if (Formula::expands) __syncthreads();  // each thread then looks at a lane
   }
 };
 
-// or made on the spot, where only one block of rows meets it.
+// or made on the spot, each by one thread, where only one block of rows meets them.
 struct MadeLanes {
-  template <class Formula> static __device__ void take(const PairJob& job, long long lane, typename Formula::T* to) {
-    const auto* once = static_cast<const typename Formula::T*>(job.once);
-    make_item<Formula, 2>(job.sources, job.source_count, once, lane - job.lane_begin, to);
+  template <class Formula, int threads>
+  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+    using T = typename Formula::T;
+    if (threadIdx.x < count)
+      make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once),
+                            lane - job.lane_begin + threadIdx.x, tile + threadIdx.x * padded<T>(Formula::lane));
   }
 };
 
@@ -93,14 +92,14 @@ __device__ void map_reduce(const PairJob& job) {
     for (long long lane = share.begin; lane < share.end; lane += tile) {
       const int count = share.end - lane < tile ? int(share.end - lane) : tile;
       T* own = lanes + threadIdx.x * lane_stride;
-      const bool has = threadIdx.x < count;
       bool near = rows_near;
       __syncthreads();
-      if (has) Lanes::template take<Formula>(job, lane + threadIdx.x, own);
-      if constexpr (Formula::expands) near = near && (!has || is_near_lane<Near>(own));
+      Lanes::template take<Formula, threads>(job, lane, count, lanes);
+      if constexpr (Formula::expands)
+        if (threadIdx.x < count) near = near && is_near_lane<Near>(own);
       if (__syncthreads_and(near || !Formula::expands)) {
         if constexpr (Formula::weighted) {
-          if (has) weight_lane<Near>(own);
+          if (threadIdx.x < count) weight_lane<Near>(own);
           __syncthreads();
         }
         meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
@@ -132,7 +131,7 @@ __device__ void map_reduce(const PairJob& job) {
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                                \
     kernops::map_reduce<Formula, Row, R, threads, Share, Lanes>(job);                                              \
   }                                                                                                                \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }     \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA
