@@ -10,13 +10,17 @@
 #' @param seed for random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
 #'   this machine or on others.
-#'   Leave-one-out of an iterative fit solves for each observation, in blocks.
+#'   Leave-one-out of an iterative fit solves for each observation, in blocks; beyond `exact_limit` observations of
+#'   [gp_control()], the diagonal of the inverse is estimated from 16 times its number of `probes` (Hutchinson 1990).
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
 #'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
 #'   mean error, the root mean square error, the mean log score and the share of observations within their 95 %
 #'   intervals.
-#' @references Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15,
-#' 687-699.
+#' @references
+#' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
+#'
+#' Hutchinson, M. F. (1990) A stochastic estimator of the trace of the influence matrix for Laplacian smoothing splines.
+#' *Communications in Statistics* 19, 433-450.
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
@@ -84,16 +88,37 @@ inverse_diagonal <- function(object) {
     there <- gpu_doubles(factor, gpu_describe(factor)$device)
     return(gpu_factor_columns(gpu_factor_invert(there))$squares)
   }
-  diagonal <- numeric(n)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
-  with_bar("Leaving out", for_blocks(n, function(first, last) {
+  with_bar("Leaving out", if (n > object$how$control$exact_limit) estimated_diagonal(object, solver) else
+    solved_diagonal(n, solver))
+}
+
+solved_diagonal <- function(n, solver) {
+  diagonal <- numeric(n)
+  for_blocks(n, function(first, last) {
     at <- first:last
     say_progress(step = paste("observation", first, "of", n), fraction = (first - 1) / n)
     unit <- matrix(0, n, length(at))
     unit[cbind(at, seq_along(at))] <- 1
     diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
-  }, solve_width(n)))
+  }, solve_width(n))
   diagonal
+}
+
+# For random signs z the mean of z * K^-1 z is the diagonal of K^-1 (Hutchinson 1990). Each entry is at least that of
+# an observation all of whose field is unknown.
+estimated_diagonal <- function(object, solver) {
+  n <- length(object$data$y)
+  probes <- 16 * object$how$control$probes
+  total <- numeric(n)
+  for_blocks(probes, function(first, last) {
+    say_progress(step = paste("probe", first, "of", probes), fraction = (first - 1) / probes)
+    signs <- with_seed(object$how$control$seed + first, random_signs(n, last - first + 1))
+    total <<- total + rowSums(signs * solver(signs))
+  }, solve_width(n), n)
+  noise <- noise_variance(object$data, object$model, object$theta)
+  prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u)))
+  pmax(total / probes, 1 / (prior + noise))
 }
 
 predict_fold <- function(object, out, refit) {

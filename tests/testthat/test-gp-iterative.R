@@ -97,6 +97,15 @@ test_that("draws and leave-one-out work without the matrix", {
   expect_equal(gp_cv(fit)$fit, gp_cv(exact)$fit, tolerance = 1e-4)
 })
 
+test_that("leave-one-out of many observations is estimated", {
+  fit <- fitted_by("iterative", control = gp_control(exact_limit = 100, probes = 20))
+  exact <- gp_cv(fitted_by("exact"))
+  estimated <- gp_cv(fit)
+  expect_lt(abs(summary(estimated)$rmse / summary(exact)$rmse - 1), 0.01)
+  expect_lt(mean(abs(estimated$se.fit / exact$se.fit - 1)), 0.03)
+  expect_identical(gp_cv(fit), estimated)
+})
+
 test_that("the same seed gives the same likelihood, and leaves R's generator alone", {
   set.seed(5)
   before <- .Random.seed
