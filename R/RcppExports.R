@@ -97,6 +97,10 @@ dense_weights <- function(x, left, right, first, last, width) {
     .Call(`_kernops_dense_weights`, x, left, right, first, last, width)
 }
 
+dense_product <- function(a, transposed, b, isa, threads) {
+    .Call(`_kernops_dense_product`, a, transposed, b, isa, threads)
+}
+
 dense_lower_product <- function(x, z) {
     .Call(`_kernops_dense_lower_product`, x, z)
 }

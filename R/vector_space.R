@@ -22,9 +22,9 @@ host_space <- function() {
     axpby = function(a, x, b, y) times(a, x) + times(b, y),
     add_rows = function(d, x, y) y + as.vector(d) * x,
     dots = function(x, y) colSums(x * y),
-    inner = crossprod,
-    combine = function(x, C) x %*% rbind(C, matrix(0, ncol(x) - nrow(C), ncol(C))),
-    whiten = function(x, core) t(backsolve(chol(core), t(x), transpose = TRUE)),
+    inner = function(x, y) host_product(x, TRUE, y),
+    combine = function(x, C) host_product(x, FALSE, C),
+    whiten = function(x, core) host_product(x, FALSE, inverse_of_chol(chol(core))),
     orthogonal = function(x) orthogonal(host_space(), x),
     worth_leaving = function(active, width, n) active < width,
     finite = function(x) all(is.finite(x))
@@ -51,6 +51,11 @@ gpu_space <- function(device) {
     worth_leaving = function(active, width, n) 2 * active <= width && n >= 1e5,
     finite = function(x) all(is.finite(gpu_dots(x, x)))
   )
+}
+
+# By our own threads, as many an R comes with a BLAS that is slow.
+host_product <- function(a, transposed, b) {
+  dense_product(a, transposed, b, kernops_option("isa", ""), if (length(a) * ncol(b) > 1e6) threads() else 1L)
 }
 
 has_solver <- function() !nzchar(gpu_solver_problem())

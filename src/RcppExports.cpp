@@ -315,6 +315,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// dense_product
+Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
+RcppExport SEXP _kernops_dense_product(SEXP aSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type a(aSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(dense_product(a, transposed, b, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // dense_lower_product
 Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z);
 RcppExport SEXP _kernops_dense_lower_product(SEXP xSEXP, SEXP zSEXP) {
@@ -1009,6 +1023,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},
     {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
     {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
+    {"_kernops_dense_product", (DL_FUNC) &_kernops_dense_product, 5},
     {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
     {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
     {"_kernops_gpu_covariance", (DL_FUNC) &_kernops_gpu_covariance, 6},

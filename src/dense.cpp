@@ -132,6 +132,20 @@ void solve(const Context& context, Matrix l, bool transposed, Matrix b) {
   });
 }
 
+void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix c) {
+  const Size rows = 4 * width, across = (c.rows + rows - 1) / rows, along = (c.columns + width - 1) / width;
+  context.check();
+  for_each(context.threads, across * along, [&](Size n) {
+    const Size i = n % across * rows, j = n / across * width;
+    const Matrix tile = c.block(i, j, std::min(rows, c.rows - i), std::min(width, c.columns - j));
+    const Matrix left = transposed ? a.block(0, i, a.rows, tile.rows) : a.block(i, 0, tile.rows, a.columns);
+    clear(tile);
+    context.tiles.subtract_product(tile, left, transposed, b.block(0, j, b.rows, tile.columns), false);
+    for (Size k = 0; k < tile.columns; ++k)
+      for (Size m = 0; m < tile.rows; ++m) tile.at[k * tile.stride + m] *= -1;
+  });
+}
+
 void inverse(const Context& context, Matrix l) {
   const Grid grid{l};
   invert_factor(context, grid);

@@ -96,6 +96,21 @@ Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix lef
   return weights;
 }
 
+// a' b, or the product of b with as many of the first columns of a as b has rows.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::NumericMatrix b,
+                                  std::string isa, int threads) {
+  return guard([&] {
+    const int rows = transposed ? a.ncol() : a.nrow(), terms = transposed ? a.nrow() : a.ncol();
+    if (transposed ? b.nrow() != terms : b.nrow() > terms)
+      throw InputError("dim", "the matrices of a product must fit");
+    Rcpp::NumericMatrix c(rows, b.ncol());
+    const dense::Matrix left = matrix(a).block(0, 0, a.nrow(), transposed ? a.ncol() : b.nrow());
+    if (c.size() > 0) dense::product(context(isa, threads), left, transposed, matrix(b), matrix(c));
+    return c;
+  });
+}
+
 // L z, with the lower triangle of x as L.
 // [[Rcpp::export]]
 Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z) {
