@@ -206,8 +206,8 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   }
   plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
   if (!plain && !is_gpu_matrix(x)) {
-    stop_kernops("input", "{.arg {name}} must be a vector or matrix of numbers or logicals, not {.obj_type_friendly {x}}.",
-                 call = call)
+    stop_kernops("input", paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
+                                "not {.obj_type_friendly {x}}."), call = call)
   }
   if (length(dim(x)) > 2) {
     stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",

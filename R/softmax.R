@@ -16,7 +16,8 @@
 #'
 #' @section Errors: as [axis_reduce()].
 #'
-#' @seealso [axis_grad()] for gradients, [seg_softmax()] and [seg_logsumexp()] for segments, `logsumexp()` of symbolic matrices in [lazy_reduction].
+#' @seealso [axis_grad()] for gradients, [seg_softmax()] and [seg_logsumexp()] for segments, `logsumexp()` of symbolic
+#'   matrices in [lazy_reduction].
 #'
 #' @references Milakov, M. and Gimelshein, N. (2018) Online normalizer calculation for softmax.
 #'   <https://arxiv.org/abs/1805.02867>

@@ -3,9 +3,9 @@
 #' `spmv()` multiplies a sparse matrix with a vector or with the columns of a matrix, where any two operations stand for
 #' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
 #'
-#' @param A a sparse matrix of package 'Matrix', best of class `dgRMatrix` or `dgCMatrix`, into which others are converted;
-#'   or a list of `offsets` (0-based, as of [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each
-#'   entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
+#' @param A a sparse matrix of package 'Matrix', best of class `dgRMatrix` or `dgCMatrix`, into which others are
+#'   converted; or a list of `offsets` (0-based, as of [seg_plan()]), `columns` (the 0-based column of each entry),
+#'   `values` (of each entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
 #' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
 #'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
@@ -120,8 +120,8 @@ print.spmv_plan <- function(x, ...) {
 
 check_columns <- function(columns, call = caller_env()) {
   if (!is.numeric(columns)) {
-    stop_kernops("input", "{.code columns} of {.arg A} must be whole numbers from 0, not {.obj_type_friendly {columns}}.",
-                 call = call)
+    stop_kernops("input", paste("{.code columns} of {.arg A} must be whole numbers from 0,",
+                                "not {.obj_type_friendly {columns}}."), call = call)
   }
   wrong <- which(is.na(columns) | columns < 0 | columns != floor(columns) | columns >= .Machine$integer.max)
   if (length(wrong) == 0) return(columns)

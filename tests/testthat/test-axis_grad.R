@@ -4,10 +4,10 @@ slices <- function(x, dims) {
   kept <- setdiff(seq_along(dim(x)), dims)
   matrix(aperm(x, c(dims, kept)), prod(dim(x)[dims]))
 }
-functions <- list(sum = sum, prod = prod, min = min, max = max, mean = mean, var = \(x) if (length(x) > 1) var(x) else 0,
+functions <- list(sum = sum, prod = prod, min = min, max = max, mean = mean, var = var,
                   logsumexp = \(x) log(sum(exp(x))))
 
-for (op in names(functions)) test_that(paste("the gradient over every subset of dimensions is that of differences:", op), {
+for (op in names(functions)) test_that(paste("the gradient is that of differences, over any dimensions:", op), {
   withr::local_seed(1)
   x <- array(sample(24) / 10, 2:4, list(letters[1:2], NULL, LETTERS[1:4]))
   for (dims in list(1, 2, 3, 1:2, c(3, 1), 2:3, 1:3)) {

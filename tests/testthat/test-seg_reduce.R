@@ -24,6 +24,30 @@ test_that("the worked examples", {
   expect_identical(seg_reduce(large, offsets = c(0, 50000), op = "max"), c(3, 4))
 })
 
+test_that("the worked figures of a walk and of a scan, as segments of their own", {
+  figure <- seg_examples$figure
+  n <- length(figure$values)
+  cuts <- sort(unique(c(figure$offsets, seq(0, n, figure$walk))))
+  pieces <- seg_reduce(figure$values, offsets = cuts)
+  thread <- cuts[-length(cuts)] %/% figure$walk
+  ends <- cuts[-1] %in% figure$offsets
+  for (t in unique(thread)) expect_equal(pieces[thread == t & ends], figure$partials[[t + 1]])
+  last <- !duplicated(thread, fromLast = TRUE)
+  expect_equal(ifelse(ends, 0, pieces)[last], figure$carry_out)
+  begin <- unique(thread) * figure$walk
+  from <- figure$offsets[findInterval(begin, figure$offsets)]
+  expect_equal(seg_reduce(figure$values, lengths = begin - from, sources = from), figure$carry_in)
+
+  scan <- seg_examples$scan
+  at <- seq_along(scan$values)
+  sums_of <- \(most) {
+    lengths <- pmin(at - scan$begins, most)
+    seg_reduce(scan$values, lengths = lengths, sources = at - lengths)
+  }
+  for (step in 1:3) expect_equal(sums_of(2^step), scan$steps[[step]])
+  for (most in c(16, 32)) expect_equal(sums_of(most), scan$running)
+})
+
 for (op in names(oracle_segment)) test_that(paste("the segments one by one:", op), {
   withr::local_seed(1)
   positions <- by_lengths(mixed_lengths)
@@ -208,8 +232,8 @@ test_that("weights count how often a value is there", {
   }
   expect_equal(seg_reduce(x, g = g, w = w > 1), seg_reduce(x[w > 1], g = g[w > 1]), tolerance = 1e-12)
   for (op in c("sum", "mean", "var", "logsumexp")) {
-    unseen <- replace(x, w == 0, c(Inf, NA, NaN))
-    expect_identical(seg_reduce(unseen, g = g, op = op, w = w), seg_reduce(replace(x, w == 0, 0), g = g, op = op, w = w))
+    of_weighted <- \(x) seg_reduce(x, g = g, op = op, w = w)
+    expect_identical(of_weighted(replace(x, w == 0, c(Inf, NA, NaN))), of_weighted(replace(x, w == 0, 0)))
     lengths <- c(120, 0, 80)
     expect_identical(seg_reduce(x, lengths = lengths, op = op, w = w, empty = -9)[[2]], -9, label = op)
   }

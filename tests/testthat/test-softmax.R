@@ -12,6 +12,17 @@ test_that("alpha is what a slice sums to", {
   expect_equal(softmax(x, 2, alpha = -3), -3 * softmax(x, 2))
 })
 
+test_that("a softmax adds up to alpha but for rounding", {
+  withr::local_seed(2)
+  for (n in c(1, 2, 9, 4097, 1e5)) for (alpha in c(1, 2, -3)) {
+    x <- matrix(rnorm(3 * n, 1000, 30), n)
+    within <- \(sums) expect_true(all(abs(sums - alpha) <= 4 * .Machine$double.eps * abs(alpha)), info = n)
+    within(colSums(softmax(x, 1, alpha)))
+    within(rowSums(softmax(t(x), 2, alpha)))
+    within(alpha * colSums(seg_softmax(x, lengths = n)))
+  }
+})
+
 test_that("names and shape stay, integers become doubles", {
   x <- matrix(1:6, 2, dimnames = list(c("a", "b"), NULL))
   expect_identical(dimnames(softmax(x, 1)), dimnames(x))
