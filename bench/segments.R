@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run. Results go into RESULTS.md.
+# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu, where nvcc
+# is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
 
 library(kernops)
 
@@ -99,5 +100,52 @@ if (has("Matrix")) {
   show(lapply(names(matrices), function(class) {
     plan <- spmv_plan(matrices[[class]])
     data.frame(class, kernops = ms(spmv(matrices[[class]], v, plan = plan), 3), Matrix = ms(matrices[[class]] %*% v, 3))
+  }))
+}
+
+on_gpu <- tryCatch(gpu_matrix(0), kernops_cuda_error = \(e) NULL)
+nvcc <- Sys.which(c("nvcc", file.path(Sys.getenv("CUDA_HOME", "/usr/local/cuda"), "bin", "nvcc")))
+nvcc <- nvcc[nzchar(nvcc)][1]
+if (!is.null(on_gpu) && !is.na(nvcc)) {
+  title("On the GPU, beside CUB (segments.cu)")
+  program <- tempfile()
+  options <- c("-std=c++17 -O3 -arch=native -cudart static", paste0("-I", system.file("include", package = "kernops")))
+  if (system2(nvcc, c(options, "bench/segments.cu", "-o", program)) == 0) system2(program)
+}
+
+if (!is.null(on_gpu)) {
+  n <- 2^27
+  values <- rep(runif(2^20), 2^7)
+  # of results that stay there, the first one is waited for
+  gpu_ms <- function(call, runs = 7) {
+    once <- function() system.time(as.matrix(call()[1, ]))[["elapsed"]]
+    once()
+    1e3 * median(replicate(runs, once()))
+  }
+  title("On the GPU from R, %g numbers and results there: milliseconds, and TB/s of values, offsets and results", n)
+  show(do.call(c, lapply(c("float32", "float64"), function(precision) {
+    x <- gpu_matrix(values, precision)
+    bytes <- if (precision == "float32") 4 else 8
+    lapply(c(16, 256, 65536, 2^24), function(length) {
+      lengths <- lengths_of(length)
+      plan <- seg_plan(lengths = lengths)
+      time <- gpu_ms(\() seg_reduce(x, plan = plan, output = "gpu"))
+      data.frame(precision, "mean length" = length, sum = time,
+                 "TB/s" = 1e-9 * (bytes * n + 12 * length(lengths)) / time,
+                 logsumexp = gpu_ms(\() seg_reduce(x, plan = plan, op = "logsumexp", output = "gpu")),
+                 softmax = gpu_ms(\() seg_softmax(x, plan = plan, output = "gpu")), check.names = FALSE)
+    })
+  })))
+
+  rows <- 2^20
+  each <- 16
+  A <- list(offsets = each * (0:rows), columns = sample.int(rows, each * rows, TRUE) - 1, values = runif(each * rows))
+  title("Sparse %g x %g matrix of %g entries times a vector on the GPU, milliseconds", rows, rows, each * rows)
+  plan <- spmv_plan(A)
+  show(lapply(c("float32", "float64"), function(precision) {
+    v <- gpu_matrix(runif(rows), precision)
+    time <- gpu_ms(\() spmv(A, v, plan = plan, output = "gpu"))
+    data.frame(precision, "+ *" = time, "min +" = gpu_ms(\() spmv(A, v, "+", "min", plan, output = "gpu")),
+               "entries / ns" = each * rows / time * 1e-6, check.names = FALSE)
   }))
 }

@@ -79,17 +79,28 @@ constexpr unsigned long long told_own = 1ull << 62, told_all = 1ull << 63;
 __device__ __forceinline__ int ends_before(unsigned long long* words, int tile, int mine) {
   volatile unsigned long long* told = words;
   if (lane_id() == 0) told[tile] = (tile > 0 ? told_own : told_all) | unsigned(mine);
+  constexpr int wide = 8;  // loads on their way: tiles that are under way are hundreds, and must not wait for each other
   int before = 0;
   bool all = tile == 0;
-  for (int last = tile - 1; !all; last -= 32) {
-    const int n = last - lane_id();
-    unsigned long long word = told_all;  // nothing ends before the first tile
-    do
-      if (n >= 0) word = told[n];
-    while (__any_sync(all_lanes, word == 0));
-    const unsigned those = __ballot_sync(all_lanes, (word & told_all) != 0);
-    all = those != 0;
-    const int part = !all || lane_id() < __ffs(those) ? int(unsigned(word)) : 0;
+  for (int last = tile - 1 - lane_id(); !all; last -= 32 * wide) {
+    unsigned long long heard[wide];
+    bool waits;
+    do {
+      waits = false;
+      KERNOPS_UNROLL
+      for (int k = 0; k < wide; ++k) {
+        heard[k] = told_all;  // nothing ends before the first tile
+        if (last - 32 * k >= 0) heard[k] = told[last - 32 * k];
+        waits = waits || heard[k] == 0;
+      }
+    } while (__any_sync(all_lanes, waits));
+    int part = 0;
+    KERNOPS_UNROLL
+    for (int k = 0; k < wide; ++k) {
+      const unsigned those = __ballot_sync(all_lanes, (heard[k] & told_all) != 0);
+      if (!all && (those == 0 || lane_id() < __ffs(those))) part += int(unsigned(heard[k]));
+      all = all || those != 0;
+    }
     before += __shfl_sync(all_lanes, sum_below(part) + part, 31);
   }
   if (lane_id() == 0 && tile > 0) told[tile] = told_all | unsigned(before + mine);
