@@ -25,14 +25,14 @@ bool entrywise(const OpRow& op) {
 
 class Tiler {
  public:
-  Tiler(const Plan& plan, bool long_vectors, bool expands) : long_vectors_(long_vectors), expands_(expands) {
+  Tiler(const Plan& plan, bool long_vectors) : long_vectors_(long_vectors) {
     static_cast<Plan&>(plan_) = plan;
   }
 
   TiledPlan make() {
     own_slots();
     take_out_factor();
-    if (expands_) plan_.expansion = expand(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
+    plan_.expansion = find_expansion(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
     used_.assign(plan_.slots.size(), false);
     used_[0] = true;
     if (long_vectors_) find_spread();
@@ -142,7 +142,8 @@ class Tiler {
     for (const int in : step.in) need(in);
   }
 
-  // Contracted, the inner product takes the place of the distance. In one thread, -2 c x takes that of x.
+  // In one thread, -2 c x takes the place of x. Contracted, the inner product of two scaled vectors takes that of the
+  // distance; they end with zeros where the chunks of tensor cores do.
   void place_expansion() {
     Expansion& e = plan_.expansion;
     if (!e.exponent) return;
@@ -152,20 +153,54 @@ class Tiler {
       e = {};
       return;
     }
+    const int size = plan_.slots[e.row].size, padded = (size + 15) / 16 * 16;
+    if (contracted) e.centre = first_row(e.row);
+    e.row_norm = norm(Place::row, e.row), e.lane_norm = norm(Place::lane, e.lane);
     used_[e.row_norm] = used_[e.lane_norm] = true;
-    const int size = plan_.slots[e.row].size;
-    if (contracted)
-      plan_.inner_product = {e.distance,
-                             size,
-                             {e.row_vector, e.lane_vector},
-                             {{op_table()[find_op("Scalprod")].id,
-                               e.distance,
-                               1,
-                               {e.row_vector, e.lane_vector, 0},
-                               {size, size, 1},
-                               {0, 0}}}};
-    else
+    if (contracted) {
+      e.row_vector = new_slot(Place::row, padded), e.lane_vector = new_slot(Place::lane, padded);
+      const Step product =
+          step("Scalprod", {e.distance, 1}, {e.row_vector, padded}, {e.lane_vector, padded});
+      plan_.inner_product = {e.distance, padded, {e.row_vector, e.lane_vector}, {product}};
+    } else {
+      const int twice = add(Place::once, "Add", 1, e.factor, e.factor);
+      e.row_vector = add(Place::row, "Mult", size, add(Place::once, "Minus", 1, twice, 0), e.row);
+      e.lane_vector = e.lane;
       used_[e.row] = false, used_[e.row_vector] = true;
+    }
+  }
+
+  // Any point would do as the centre, as long as it is among the others: distances do not depend on the origin.
+  int first_row(int vector) {
+    for (Load load : plan_.loads[int(Place::row)]) {
+      if (load.slot != vector) continue;
+      load.slot = new_slot(Place::once, plan_.slots[vector].size);
+      plan_.loads[int(Place::once)].push_back(load);
+      return load.slot;
+    }
+    return 0;
+  }
+  int norm(Place place, int vector) {
+    const int centre = plan_.expansion.centre;
+    const int square = centre ? add(place, "SqDist", 1, vector, centre) : add(place, "SqNorm2", 1, vector, 0);
+    return add(place, "Mult", 1, plan_.expansion.factor, square);
+  }
+  int new_slot(Place place, int size) {
+    plan_.slots.push_back({place, 0, size});
+    used_.push_back(false);
+    return int(plan_.slots.size()) - 1;
+  }
+  struct Sized {
+    int slot, size;
+  };
+  static Step step(const char* op, Sized out, Sized a, Sized b) {
+    return {op_table()[find_op(op)].id, out.slot, out.size, {a.slot, b.slot, 0}, {a.size, b.size, 1}, {0, 0}};
+  }
+  int add(Place place, const char* op, int size, int a, int b) {
+    const int out = new_slot(place, size);
+    const auto sized = [&](int slot) { return Sized{slot, plan_.slots[slot].size}; };
+    plan_.steps[int(place)].push_back(step(op, {out, size}, sized(a), sized(b)));
+    return out;
   }
 
   // A sum of exponentials, or of their products with what depends on the lane alone.
@@ -209,7 +244,7 @@ class Tiler {
     }
   }
 
-  const bool long_vectors_, expands_;
+  const bool long_vectors_;
   TiledPlan plan_;
   std::vector<bool> used_;  // by the pair steps that are left
   std::set<int> computed_;  // by them
@@ -217,8 +252,13 @@ class Tiler {
 
 }  // namespace
 
-TiledPlan tile(const Plan& plan, bool long_vectors, bool expands) {
-  return Tiler(plan, long_vectors, expands).make();
+bool TiledPlan::is_product(const Entries& made) const {
+  return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
+         slots[made.leaves[0]].place != slots[made.leaves[1]].place;
+}
+
+TiledPlan tile(const Plan& plan, bool long_vectors) {
+  return Tiler(plan, long_vectors).make();
 }
 
 }  // namespace kernops

@@ -48,8 +48,10 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 // earlier.
 TiledPlan tiled(const Plan& plan) {
   const int needed = words(plan, plan.entries[int(Place::row)]);
-  const TiledPlan shared = tile(plan, needed > 40);
-  return needed > 72 || shared.inner_product.size > 0 ? shared : tile(plan, false);
+  const TiledPlan shared = tile(plan, needed > 18);
+  const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
+                                   [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
+  return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
 int work(const TiledPlan& plan) {
@@ -58,17 +60,18 @@ int work(const TiledPlan& plan) {
     const OpRow& op = op_row(step.op);
     int most = step.size;
     for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
-    entries += most * (op.group == "special functions" ? 32 : 1);
+    entries += most * (op.group == "special functions" ? 32 : op.group == "elementwise" ? 4 : 1);
   }
   return entries;
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
-// they are contracted, and so many lanes that the sums of 8 x (lanes / 8) pairs stay in registers.
+// they are contracted, and so many lanes that what a thread has of their pairs stays in registers.
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
-  int lanes = settings.single ? 64 : 32;
+  int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
+  if (!settings.single && plan.spread.size > 0) lanes = 16;
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
   return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
 }

@@ -33,8 +33,8 @@ class Writer {
 
   std::string text() {
     const bool wide = shape_.kind != Shape::narrow;
-    std::string out = std::string("#include <kernops/map_reduce") + (wide ? "_wide" : "") +
-                      ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
+    const char* headers[] = {"map_reduce", "map_reduce_wide", "spread"};
+    std::string out = std::string("#include <kernops/") + headers[shape_.kind] + ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
     const bool expands = plan_.expansion.exponent > 0 && (!wide || plan_.tiled());
     if (expands) out += "struct Near {\n" + pairs(true) + "};\n\n";
@@ -110,7 +110,17 @@ class Writer {
              number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" +
              arguments(step, names_, target) + ";\n";
     }
-    return out + "  }\n";
+    return out + scaled(where, target) + "  }\n";
+  }
+
+  // The vectors of an expansion's inner product.
+  std::string scaled(Place where, const std::string& target) const {
+    const Expansion& e = plan_.expansion;
+    if (plan_.inner_product.size == 0 || where == Place::once) return "";
+    const bool row = where == Place::row;
+    return "    put_scaled<" + number(plan_.slots[row ? e.row_vector : e.lane_vector].offset) + (row ? ", -1, " : ", 1, ") +
+           number(plan_.inner_product.size) + ">(" + target + ", " + names_[row ? e.row : e.lane] + ", " +
+           names_[e.factor] + (e.centre ? ", " + names_[e.centre] : "") + ");\n";
   }
 
   // What is done for each pair: `near` where exponents may be expanded.
@@ -157,7 +167,7 @@ class Writer {
     if (step.out == e.exponent) {
       const bool contracted = plan_.inner_product.size > 0;
       return "expanded(" + names[e.row_norm] + ", " + (plan_.weighted ? "" : names[e.lane_norm] + ", ") +
-             (contracted ? names[e.distance] + ", one<T>()"
+             (contracted ? names[e.distance] + ", unscaled<T>()"
                          : names[e.row_vector] + ", " + names[e.lane_vector]) +
              ")";
     }
@@ -184,9 +194,20 @@ class Writer {
            ">;\n";
   }
 
-  bool is_product(const Entries& made) const {
-    return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
-           plan_.slots[made.leaves[0]].place != plan_.slots[made.leaves[1]].place;
+  // How the vector of a sum is made of those of row and lane, where it is a lane's, or the difference of the two that an
+  // exponent has, which are near each other where that is expanded.
+  std::string parts_of_spread() const {
+    const Expansion& e = plan_.expansion;
+    const Entries& made = plan_.spread;
+    int of_row = 0, of_lane = 0;
+    if (made.steps.empty() && plan_.slots[made.slot].place == Place::lane) of_lane = 1;
+    if (made.steps.size() == 1 && op_row(made.steps[0].op).name == "Subtract" && e.exponent) {
+      const int* in = made.steps[0].in;
+      if (in[0] == e.row && in[1] == e.lane) of_row = 1, of_lane = -1;
+      if (in[0] == e.lane && in[1] == e.row) of_row = -1, of_lane = 1;
+    }
+    return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane) +
+           ", centre = " + number(of_row && e.centre ? plan_.slots[e.centre].offset : -1);
   }
 
   // One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
@@ -206,7 +227,9 @@ class Writer {
         "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
         ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
         ">;\n  using Once = At<" + offsets[0] +
-        ">;\n  static constexpr bool is_product = " + (is_product(made) ? "true" : "false") +
+        ">;\n  static constexpr bool is_product = " + (plan_.is_product(made) ? "true" : "false") +
+        ", scaled = " + (&made == &plan_.inner_product ? "true" : "false") +
+        (&made == &plan_.spread ? ";\n  static constexpr int" + parts_of_spread().substr(1) : "") +
         ";\n  template <class X, class Y, class Z, class O>\n" +
         "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
     int steps = 0;

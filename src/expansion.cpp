@@ -1,4 +1,4 @@
-// c |x - y|^2 of an exponential, expanded: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and -2 c x are
+// c |x - y|^2 of an exponential, expanded: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and vectors are
 // computed once an item, which leaves one multiplication and addition for each entry of a pair. What cancels
 // is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
 // the exponents this way while both norms are small (values.cuh).
@@ -11,7 +11,7 @@ namespace {
 
 class Expander {
  public:
-  Expander(Plan& plan, bool shares_differences, int shortest)
+  Expander(const Plan& plan, bool shares_differences, int shortest)
       : plan_(plan),
         steps_(plan.steps[int(Place::pair)]),
         shares_differences_(shares_differences),
@@ -30,7 +30,7 @@ class Expander {
         if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
         if (plan_.slots[row].place == Place::row && plan_.slots[lane].place == Place::lane &&
             plan_.slots[row].size >= shortest_ && (!shares_differences_ || readers(row) == 1))
-          return expanded(product.out, distance, factor, row, lane);
+          return {product.out, distance, factor, row, lane, 0, 0, 0, 0, 0};
       }
     }
     return {};
@@ -54,46 +54,15 @@ class Expander {
            plan_.w != slot;
   }
 
-  int computed(Place place, const char* op, int size, int a, int b = 0, int out = 0) {
-    if (!out) {
-      plan_.slots.push_back({place, 0, size});
-      out = int(plan_.slots.size()) - 1;
-    }
-    plan_.steps[int(place)].push_back({op_table()[find_op(op)].id,
-                                       out,
-                                       size,
-                                       {a, b, 0},
-                                       {plan_.slots[a].size, plan_.slots[b].size, 1},
-                                       {0, 0}});
-    return out;
-  }
-  int norm(Place place, int vector, int factor) {
-    const int slot = computed(place, "SqNorm2", 1, vector);
-    return computed(place, "Mult", 1, factor, slot, slot);
-  }
-
-  Expansion expanded(int exponent, int distance, int factor, int row, int lane) {
-    const int twice = computed(Place::once, "Add", 1, factor, factor);
-    const int scale = computed(Place::once, "Minus", 1, twice, 0, twice);
-    const int size = plan_.slots[row].size;
-    return {exponent,
-            distance,
-            norm(Place::row, row, factor),
-            norm(Place::lane, lane, factor),
-            computed(Place::row, "Mult", size, scale, row),
-            lane,
-            row};
-  }
-
-  Plan& plan_;
-  std::vector<Step>& steps_;
+  const Plan& plan_;
+  const std::vector<Step>& steps_;
   const bool shares_differences_;
   const int shortest_;
 };
 
 }  // namespace
 
-Expansion expand(Plan& plan, bool shares_differences, int shortest) {
+Expansion find_expansion(const Plan& plan, bool shares_differences, int shortest) {
   return Expander(plan, shares_differences, shortest).make();
 }
 

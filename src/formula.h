@@ -185,10 +185,11 @@ struct Entries {
   std::vector<Step> steps;
 };
 
-// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y), where
-// x' = -2 c x. All 0 where there is none.
+// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'), where
+// x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of values.cuh, and
+// all is seen from a point, the centre, if there is one. All 0 where there is none.
 struct Expansion {
-  int exponent, distance, row_norm, lane_norm, row_vector, lane_vector, row;  // row: x itself
+  int exponent, distance, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
@@ -206,11 +207,12 @@ struct TiledPlan : Plan {
   bool weighted = false;
   int lane_weight() const { return slots[f].place == Place::lane ? f : slots[w].place == Place::lane ? w : 0; }
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
+  bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and lane
 };
-// Whether to look for long vectors, and to expand squared distances (expansion.cpp).
-TiledPlan tile(const Plan& plan, bool long_vectors, bool expands = true);
+TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
 
-// Adds what an expansion takes; none of vectors shorter than that, or, where x - y is shared with other steps, of those.
-Expansion expand(Plan& plan, bool shares_differences, int shortest);
+// What can be expanded, with none of what that takes; nothing of vectors shorter than that, or, where x - y is shared with
+// other steps, of those.
+Expansion find_expansion(const Plan& plan, bool shares_differences, int shortest);
 
 }  // namespace kernops

@@ -91,6 +91,50 @@ test_that("distances do not depend on the origin", {
   })
 })
 
+test_that("exponentials of distances and their gradients do not depend on the origin either", {
+  withr::local_seed(1)
+  x <- round(256 * points(150, 40)) / 256
+  y <- round(256 * points(90, 40)) / 256
+  k <- exp(-sq_dist(x, y))
+  for_each_backend(\(kernel, precision) {
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(40))
+    for (shift in c(0, 2^12)) {
+      data <- list(x + shift, y + shift)
+      expect_close(gauss(data), rowSums(k), precision)
+      expect_close(keops_grad(gauss, "x")(c(data, list(rep(1, 150)))), -2 * (x * rowSums(k) - k %*% y), precision)
+    }
+  })
+})
+
+test_that("exponents stay accurate where they are sums of large numbers", {
+  for_each_size(\(kernel, D, x, y, close) {
+    away <- \(x, by) sweep(x, 2, by, `+`)
+    centre <- c(1, rep(0, D - 1))
+    x[1, ] <- 0  # from which the others are seen
+    for (far in c(2, 4, 4.7, 8)) {  # 4.7^2 / log(2) is 31.9
+      y_far <- away(y / 4, far * centre)
+      x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
+      gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
+      close(gauss(list(x_far, y_far)), rowSums(exp(-sq_dist(x_far, y_far))))
+    }
+  }, D = c(20, 50, 100, 200))
+})
+
+test_that("infinite entries give what they give in R", {
+  for_each_size(\(kernel, D, x, y, close) {
+    x[3, 2] <- Inf
+    y[5, 2] <- 0.5
+    y[7, D] <- -Inf
+    dot <- tcrossprod(x, y)
+    close(kernel("Max_Reduction((x | y) * b, 1)", vectors(D, "b = Vj(1)"))(list(x, y, rep(1, nrow(y)))), apply(dot, 1, max))
+    b <- rnorm(nrow(y))
+    total <- kernel("Sum_Reduction(y * (x | z), 1)", vectors(D, sprintf("z = Vj(%d)", D)))
+    finite <- x
+    finite[3, 2] <- 1
+    close(total(list(finite, y, abs(y[rep(1, nrow(y)), ]))), tcrossprod(finite, abs(y[rep(1, nrow(y)), ])) %*% y)
+  }, D = c(33, 50, 100))
+})
+
 test_that("empty and single lanes are reduced", {
   for_each_backend(\(kernel, precision) {
     x <- matrix(1, 5, 20)

@@ -2,7 +2,7 @@
 //
 //   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
 //   merge(o): o joins, its indices come later   finish(out, stride): the results
-//   adopt(j): j is the first of the indices added
+//   adopt(j): j is the first of the indices added   any_order: whether others may also be merged whose indices are between
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/values.cuh>
@@ -13,6 +13,10 @@ inline namespace KERNOPS_ISA {
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
+  static constexpr bool any_order = true;
+  // Whether it may be given sums of some pairs instead of theirs.
+  static constexpr bool adds_tiles =
+      (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
   // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
   static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
   State<R, A, int> s[F];
@@ -66,6 +70,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
 // exponential per pair.
 template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
+  static constexpr bool any_order = true;
   T shift;
   State<BlockSum, A, int> mass[1], s[W];
 
@@ -137,6 +142,7 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
 // their signs changed.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = F == 1 ? 4 : 1, resident = 0;
+  static constexpr bool any_order = false;
   T v[F][K];
   int j[F][K];
 

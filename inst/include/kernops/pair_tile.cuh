@@ -33,6 +33,24 @@ template <class T, int C> struct PairTile {
   }
 };
 
+// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 32 rows and all lanes; its
+// thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
+template <int C> struct OwnPairs {
+  static constexpr int rows = 4, lanes = 2 * C, sharing = 4;  // so many threads, next to each other, have the same rows
+  static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
+  static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
+  static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * 32 + 8 * r + i(); }
+  static __device__ __forceinline__ int lane(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
+};
+
+template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
+  const T kept = a;
+  a = b, b = kept;
+}
+
+// The values of one contraction for these pairs.
+template <class T, int C> struct Contracted { T v[OwnPairs<C>::rows][OwnPairs<C>::lanes]; };
+
 // N neighbouring numbers, 1, 2 or 4, in one load.
 template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
 template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from) {
@@ -74,6 +92,23 @@ template <class T> struct TilePlace {
   const T *once, *rows, *lanes;
   int row_stride, lane_stride, row_count, lane_count;
 };
+
+// 16 bytes on their way into shared memory, of which the first so many are read and the others 0.
+template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+#else
+  KERNOPS_UNROLL
+  for (int e = 0; e < int(16 / sizeof(T)); ++e) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
+#endif
+}
+// All that this thread has sent is there.
+__device__ __forceinline__ void wait_for_sent() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
 
 // What a buffer in shared memory holds: entry k of vector n of the rows at rows[n * RowStage::entries + k *
 // RowStage::stride + row], and of the lanes likewise; they are entries `first` + k of the vectors.

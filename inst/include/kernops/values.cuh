@@ -16,6 +16,9 @@ template <class T, int N> struct Span {
   const T* v;
 };
 
+template <class A, class B> struct SameType { static constexpr bool value = false; };
+template <class A> struct SameType<A, A> { static constexpr bool value = true; };
+
 template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 
 // Entries offset .. offset + size - 1 of a longer value.
@@ -99,7 +102,55 @@ template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
   for (int k = 0; k < Near::weights; ++k) lane[Near::weight + k] *= power;
 }
 
-// The same from memory to memory, for what is done once an item.
+// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors, seen
+// from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near() wants, floats become two numbers
+// of 16 bits, of which 4 large parts and 4 small ones follow one another: 11 bits each, and no bit is lost to a small
+// exponent, as both vectors are taken 2^12 times.
+#if __CUDA_ARCH__ >= 800
+constexpr float halves_scale = 4096;
+__device__ __forceinline__ unsigned short half_of(float x) {
+  unsigned short half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+  return half;
+}
+__device__ __forceinline__ float from_half(unsigned short half) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+  return x;
+}
+KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
+  unsigned short high[4], low[4];
+  for (int e = 0; e < 4; ++e) {
+    high[e] = half_of(v[e] * halves_scale);
+    low[e] = half_of(v[e] * halves_scale - from_half(high[e]));
+  }
+  for (int e = 0; e < 2; ++e) {
+    to[e] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
+    to[2 + e] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
+  }
+}
+template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {sizeof(T) == 4 ? T(1) / (T(4096) * T(4096)) : T(1)}; }
+#else
+KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
+  for (int e = 0; e < 4; ++e) to[e] = v[e];
+}
+template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {T(1)}; }
+#endif
+KERNOPS_FN void put_quad(double* to, const double (&v)[4]) {
+  for (int e = 0; e < 4; ++e) to[e] = v[e];
+}
+template <int offset, int sign, int room, class T, int size>
+KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
+  const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
+  for (int k = 0; k < room; k += 4) {
+    T some[4];
+    for (int e = 0; e < 4; ++e)
+      some[e] = k + e < size ? scale * (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
+    put_quad(whole + offset + k, some);
+  }
+}
+
+// Operations from memory to memory, for what is done once an item.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
   using View = RegisterView<T>;
