@@ -81,15 +81,17 @@ class Tiler {
     return *std::find_if(steps.begin(), steps.end(), [=](const Step& step) { return step.out == slot; });
   }
 
-  // Number times vector, where the vector is made entry by entry.
+  // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
   void find_spread() {
     if (reduction_table()[plan_.reduction.row].name != "Sum" || plan_.f_size < shortest) return;
-    const int pairs[][2] = {{plan_.f, plan_.w}, {plan_.w, plan_.f}};
-    for (const auto& pair : pairs) {
-      Entries vector{pair[0], plan_.f_size, {}, {}};
-      if (plan_.slots[pair[1]].size != 1 || !collect(pair[0], vector)) continue;
+    std::vector<std::pair<int, int>> choices{{plan_.f, plan_.w}, {plan_.w, plan_.f}};
+    if (plan_.slots[plan_.f].size > 1 && plan_.slots[plan_.w].size > 1)
+      choices = {{add(Place::pair, "Mult", plan_.f_size, plan_.f, plan_.w), 0}};
+    for (const auto& [made, number] : choices) {
+      Entries vector{made, plan_.f_size, {}, {}};
+      if (plan_.slots[number].size != 1 || !collect(made, vector)) continue;
       plan_.spread = vector;
-      plan_.f = pair[1], plan_.w = 0;
+      plan_.f = number, plan_.w = 0;
       return;
     }
   }
