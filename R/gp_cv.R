@@ -109,7 +109,7 @@ solved_diagonal <- function(n, solver) {
 # an observation all of whose field is unknown.
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
-  probes <- 16 * object$how$control$probes
+  probes <- 16 * max(1, object$how$control$probes)
   total <- numeric(n)
   for_blocks(probes, function(first, last) {
     say_progress(step = paste("probe", first, "of", probes), fraction = (first - 1) / probes)

@@ -20,8 +20,8 @@
 #' f <- kernel_interpolation(x, sin(6 * x[, 1]), squared_exponential(1, 0.2), lambda = 1e-6)
 #' f(rbind(c(0.5, 0.5)))
 #' @export
-kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivoted_cholesky", precision = c("float64", "float32"),
-                                 backend = c("auto", "cpu", "cuda")) {
+kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivoted_cholesky",
+                                 precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda")) {
   x <- unname_rows(as.matrix(x))
   if (is.character(kernel)) kernel <- covariance(kernel)
   if (!is_covariance(kernel)) stop_kernops("input", "{.arg kernel} must be a covariance or a formula.")

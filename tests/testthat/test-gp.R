@@ -237,7 +237,8 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   n <- 5200
   script <- bquote({
     .libPaths(.(.libPaths()))
-    peak <- function() as.numeric(gsub("[^0-9]", "", grep("VmHWM", readLines("/proc/self/status"), value = TRUE))) * 1024
+    kilobytes <- function() gsub("[^0-9]", "", grep("VmHWM", readLines("/proc/self/status"), value = TRUE))
+    peak <- function() as.numeric(kilobytes()) * 1024
     d <- data.frame(a = (1:.(n) * 0.754877666) %% 1, b = (1:.(n) * 0.569840296) %% 1)
     d$z <- sin(5 * d$a) + cos(4 * d$b) + sin(1:.(n) * 99) / 10
     before <- peak()
