@@ -1,10 +1,9 @@
 # R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000; larger n leave fields out
 #
 # Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
-# noise-free truth
-# of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R, and gstat and
-# fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. Where there is a GPU, times of its
-# own follow.
+# noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R,
+# and gstat and fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. Where there is a
+# GPU, times of its own follow.
 
 library(kernops)
 sizes <- as.integer(commandArgs(TRUE))
