@@ -77,6 +77,7 @@ check_gp_values <- function(parts, call) {
   n <- length(parts$y)
   if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
   for (name in c("y", "u", "x")) {
+    if (all(is.finite(parts[[name]]))) next
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
     what <- c(y = "response", u = "coordinates", x = "trend")[[name]]
     if (length(bad)) {

@@ -58,6 +58,18 @@ test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo 
   }
 })
 
+test_that("what the tolerance of the search leaves in the gradient is small beside what the probes do", {
+  fit <- fitted_by("exact")
+  gradient <- function(seed, tol) {
+    how <- list(reml = FALSE, precision = "float64", backend = "cpu",
+                control = gp_control(rank = 30, seed = seed, cg_tol = tol, search_tol = tol))
+    kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(unname(fit$theta), search = TRUE)$gradient()
+  }
+  converged <- vapply(1:8, gradient, numeric(3), tol = 1e-8)
+  loose <- vapply(1:8, gradient, numeric(3), tol = gp_control()$search_tol)
+  expect_true(all(abs(loose - converged) < 0.5 * apply(converged, 1, sd)))
+})
+
 test_that("the information is that of Gilmour, Thompson and Cullis", {
   some <- case[1:100, ]
   fit <- fitted_by("exact", data = some)
