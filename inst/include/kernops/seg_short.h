@@ -17,7 +17,7 @@ template <class R, bool skip> class ShortSegments {
 
   ShortSegments(const SegmentJob& job, Count column, const double* x, const double* end)
       : job_(job), column_(column), x_(x), end_(end) {}
-  ~ShortSegments() { reduce_held(); }
+  ~ShortSegments() { reduce_held(); }  // the last ones
 
   // Segments s .. s + W - 1, if all are short.
   bool take_pack(Count s) {
