@@ -30,8 +30,8 @@
 #'   is reduced on the GPU.
 #' @param op the operation: a name, or what [seg_op()] returns.
 #' @param na.rm whether `NA` and `NaN` are left out.
-#' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice. For `"sum"`, `"mean"`,
-#'   `"var"`, `"sd"`, `"logsumexp"`.
+#' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice, one of weight 0 (also
+#'   `NA` or `Inf`) as if it were not. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`.
 #' @param empty the result of segments without values, where it is not the one above.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer

@@ -66,13 +66,7 @@ inline Tile load(const SliceJob& job, const Window& window, double* buffer) {
   return {buffer, window.lanes};
 }
 
-// Up to `count` lanes; the others are 0.
-template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, int count) {
-  if (count >= Pack<T>::width) return Pack<T>::load(from);
-  T lanes[Pack<T>::width] = {};
-  std::memcpy(lanes, from, sizeof(T) * count);
-  return Pack<T>::load(lanes);
-}
+// Up to `count` lanes.
 template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
   if (count >= Pack<T>::width) return x.store(to);
   T lanes[Pack<T>::width];

@@ -87,6 +87,21 @@ KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) {
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
 
+// The first `count` lanes from memory, of which no more is read; the others are 0.
+template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_t count) {
+  constexpr int W = Pack<T>::width;
+  if (count >= W) return Pack<T>::load(from);
+#if KERNOPS_SIMD == 3
+  if constexpr (W == 8) return Pack<T>(_mm512_maskz_loadu_pd(__mmask8((1 << count) - 1), from));
+#elif KERNOPS_SIMD == 2
+  if constexpr (W == 4)
+    return Pack<T>(_mm256_maskload_pd(from, (__m256i)(IntPack<T>::iota() < IntPack<T>(count)).v));
+#endif
+  T lanes[W] = {};
+  std::memcpy(lanes, from, sizeof(T) * count);
+  return Pack<T>::load(lanes);
+}
+
 }  // namespace KERNOPS_ISA
 }  // namespace kernops
 

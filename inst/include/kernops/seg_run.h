@@ -30,9 +30,7 @@ template <class R, bool skip> OneState<R> reduce_run(const double* x, Count leng
   }
   for (; k + W <= length; k += W) take(s[0], V::load(x + k));
   if (k < length) {
-    double rest[W] = {};
-    std::memcpy(rest, x + k, (length - k) * sizeof(double));
-    const V v = V::load(rest);
+    const V v = load_some(x + k, length - k);
     const auto inside = I::iota() < I(length - k);
     add_where<R>(skip ? inside & (v == v) : inside, s[0], v, at);
   }
