@@ -86,7 +86,9 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   }
   if (identical(op, "softmax")) return(shape_like(result, x))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
-  if (!is.null(empty) && na.rm) result[rep_len(run_plan(x, plan, "count", TRUE) == 0, length(result))] <- empty
+  if (!is.null(empty) && (na.rm || !is.null(w))) {
+    result[rep_len(run_plan(x, plan, "count", na.rm) == 0, length(result))] <- empty
+  }
   shape_by_segment(result, x, plan, op)
 }
 
