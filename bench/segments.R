@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu, where nvcc
-# is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
+# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu, where
+# nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
 
 library(kernops)
 

@@ -189,7 +189,8 @@ void compare_empty(const Array<float>& x) {
   const Array<float> out(results), theirs(results), states(2 * Plan::tiles);
   const float cub = cub_ms(
       [&](void* memory, size_t& bytes) {
-        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, results, narrow.data, narrow.data + 1));
+        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, results, narrow.data,
+                                              narrow.data + 1));
       },
       1);
   const Plan plan;
@@ -199,8 +200,8 @@ void compare_empty(const Array<float>& x) {
     plan.apply(x, out, states, rows.data);
   });
   const double gb = (4.0 * count + 8.0 * results) * 1e-9;
-  std::printf("nine of ten empty, else mean length 16: CUB %.3f ms, %.2f TB/s; with a plan %.3f ms, %.2f TB/s %s\n", cub,
-              gb / cub, applied, gb / applied, compared(out.host(), theirs.host()));
+  std::printf("nine of ten empty, else mean length 16: CUB %.3f ms, %.2f TB/s; with a plan %.3f ms, %.2f TB/s %s\n",
+              cub, gb / cub, applied, gb / applied, compared(out.host(), theirs.host()));
 }
 
 int main() {

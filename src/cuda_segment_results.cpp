@@ -116,7 +116,8 @@ void on_results(const char* kernel, const SegmentWork& work, ResultsJob job) {
 }
 
 void settle(const SegmentWork& work) {
-  if (work.skip_missing && (work.empty || work.formula)) {
+  const bool weighted = work.weights.data && !work.through;
+  if (work.skip_missing ? work.empty || work.formula : work.empty && weighted) {
     const Buffer count(result_bytes(work));
     SegmentWork counted = part_of(work, "count", count);
     counted.weights = {};

@@ -48,6 +48,18 @@ test_that("what is left out, empty or weighted is so on the GPU too", {
   }
 })
 
+test_that("a value of weight 0 does not count, whatever it is", {
+  skip_without_gpu()
+  x <- gpu_matrix(c(1, NaN, 3, Inf, 5))
+  value <- \(op) seg_reduce(x, lengths = c(3, 2, 0), w = c(1, 0, 1, 0, 2), op = op, empty = -1)[, 1]
+  expect_equal(value("sum"), c(4, 10, -1))
+  expect_equal(value("mean"), c(2, 5, -1))
+  expect_equal(value("var"), c(2, 0, -1))
+  expect_equal(value("logsumexp"), c(log(exp(1) + exp(3)), 5 + log(2), -1))
+  there <- seg_reduce(x, lengths = c(3, 2, 0), w = c(1, 0, 1, 0, 2), op = "mean", empty = -1, output = "gpu")
+  expect_equal(as_host(there)[, 1], c(2, 5, -1))
+})
+
 test_that("gradients stay on the GPU", {
   skip_without_gpu()
   withr::local_seed(3)

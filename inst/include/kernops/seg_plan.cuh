@@ -79,7 +79,7 @@ constexpr unsigned long long told_own = 1ull << 62, told_all = 1ull << 63;
 __device__ __forceinline__ int ends_before(unsigned long long* words, int tile, int mine) {
   volatile unsigned long long* told = words;
   if (lane_id() == 0) told[tile] = (tile > 0 ? told_own : told_all) | unsigned(mine);
-  constexpr int wide = 8;  // loads on their way: tiles that are under way are hundreds, and must not wait for each other
+  constexpr int wide = 8;  // loads on their way: so many tiles are under way that fewer would be a long walk
   int before = 0;
   bool all = tile == 0;
   for (int last = tile - 1 - lane_id(); !all; last -= 32 * wide) {

@@ -76,15 +76,15 @@ struct OneForZero {
   template <class T> static KERNOPS_FN T of(T x) { return x == 0 ? T(1) : x; }
 };
 
-// Of a value and its weight. A value of NaN has that for a mass.
+// Of a value and its weight: one of weight 0 does not count, whatever it is. A value of NaN has that for a mass.
 struct Times {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return x * w; }
+  template <class T> static KERNOPS_FN T join(T x, T w) { return w == 0 ? T(0) : x * w; }
 };
 struct Mass {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return x == x ? w : x; }
+  template <class T> static KERNOPS_FN T join(T x, T w) { return x == x || w == 0 ? w : x; }
 };
 struct PlusLog {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return x + log(w); }
+  template <class T> static KERNOPS_FN T join(T x, T w) { return w == 0 ? log(w) : x + log(w); }
 };
 // With what is given of the segment: number 1 is its largest value m, number 2 the sum of exp(x - m), its mass.
 // NaN where the largest one is infinite.
@@ -101,7 +101,7 @@ struct SquareFromMean {
   template <class T>
   static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T w) {
     const T distance = x - T(given_at(job, 0, column, row));
-    return w * (distance * distance);
+    return w == 0 ? T(0) : w * (distance * distance);
   }
 };
 struct TimesSoftmax {
