@@ -46,8 +46,9 @@ TiledPlan tiled(const Plan& plan, Count rows) {
   const bool expands = rows > few_rows;
   const int needed = words(plan, plan.entries[int(Place::row)]);
   const TiledPlan shared = tile(plan, needed > 18, expands);
-  const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
-                                   [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
+  const bool product =
+      std::any_of(shared.contractions.begin(), shared.contractions.end(),
+                  [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   TiledPlan chosen =
       needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false, expands);
   if (!expands) chosen.id = -1 - plan.id;

@@ -33,7 +33,8 @@ class Writer {
   std::string text() {
     const bool wide = shape_.kind != Shape::narrow;
     const char* headers[] = {"map_reduce", "map_reduce_wide", "spread"};
-    std::string out = std::string("#include <kernops/") + headers[shape_.kind] + ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
+    std::string out = std::string("#include <kernops/") + headers[shape_.kind] +
+                      ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
     const bool expands = plan_.expansion.exponent > 0;
     if (expands) out += "struct Near {\n" + pairs(true) + "};\n\n";
@@ -104,9 +105,10 @@ class Writer {
     const Expansion& e = plan_.expansion;
     if (plan_.inner_product.size == 0 || where == Place::once) return "";
     const bool row = where == Place::row;
-    return "    put_scaled<" + number(plan_.slots[row ? e.row_vector : e.lane_vector].offset) + (row ? ", -1, " : ", 1, ") +
-           number(plan_.inner_product.size) + ">(" + target + ", " + names_[row ? e.row : e.lane] + ", " +
-           names_[e.factor] + (e.centre ? ", " + names_[e.centre] : "") + ");\n";
+    const Slot& slot = plan_.slots[row ? e.row_vector : e.lane_vector];
+    return "    put_scaled<" + number(slot.offset) + (row ? ", -1, " : ", 1, ") + number(slot.size) + ">(" +
+           target + ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
+           (e.centre ? ", " + names_[e.centre] : "") + ");\n";
   }
 
   // What is done for each pair: `near` where exponents may be expanded.
@@ -165,8 +167,7 @@ class Writer {
     }
     return "  static constexpr int kept_row = " + number(at_least_one(plan_.kept[1])) +
            ", kept_lane = " + number(at_least_one(plan_.kept[2])) + ", work = " + number(work()) +
-           ";\n  using Contractions = List<" + list +
-           ">;\n";
+           ";\n  using Contractions = List<" + list + ">;\n";
   }
 
   // About how much there is to do for a pair, beyond its contractions.
@@ -179,8 +180,8 @@ class Writer {
     return entries;
   }
 
-  // How the vector of a sum is made of those of row and lane, where it is a lane's, or the difference of the two that an
-  // exponent has, which are near each other where that is expanded.
+  // How the vector of a sum is made of those of row and lane, where it is a lane's, or the difference of the
+  // two that an exponent has, which are near each other where that is expanded.
   std::string parts_of_spread() const {
     const Expansion& e = plan_.expansion;
     const Entries& made = plan_.spread;
