@@ -144,8 +144,8 @@ class Tiler {
     for (const int in : step.in) need(in);
   }
 
-  // In one thread, -2 c x takes the place of x. Contracted, the inner product of two scaled vectors takes that of the
-  // distance; they end with zeros where the chunks of tensor cores do.
+  // In one thread, -2 c x takes the place of x. Contracted, the inner product of two scaled vectors takes
+  // that of the distance; they end with zeros where the chunks of tensor cores do.
   void place_expansion() {
     Expansion& e = plan_.expansion;
     if (!e.exponent) return;
@@ -161,9 +161,8 @@ class Tiler {
     used_[e.row_norm] = used_[e.lane_norm] = true;
     if (contracted) {
       e.row_vector = new_slot(Place::row, padded), e.lane_vector = new_slot(Place::lane, padded);
-      const Step product =
-          step("Scalprod", {e.distance, 1}, {e.row_vector, padded}, {e.lane_vector, padded});
-      plan_.inner_product = {e.distance, padded, {e.row_vector, e.lane_vector}, {product}};
+      const Step product = step("Scalprod", {e.distance, 1}, {e.row_vector, size}, {e.lane_vector, size});
+      plan_.inner_product = {e.distance, size, {e.row_vector, e.lane_vector}, {product}};
     } else {
       const int twice = add(Place::once, "Add", 1, e.factor, e.factor);
       e.row_vector = add(Place::row, "Mult", size, add(Place::once, "Minus", 1, twice, 0), e.row);
@@ -172,7 +171,8 @@ class Tiler {
     }
   }
 
-  // Any point would do as the centre, as long as it is among the others: distances do not depend on the origin.
+  // Any point would do as the centre, as long as it is among the others: distances do not depend on the
+  // origin.
   int first_row(int vector) {
     for (Load load : plan_.loads[int(Place::row)]) {
       if (load.slot != vector) continue;

@@ -34,7 +34,8 @@ class Writer {
   std::string text() {
     const bool wide = shape_.kind != Shape::narrow;
     const char* headers[] = {"map_reduce", "map_reduce_wide", "spread"};
-    std::string out = std::string("#include <kernops/") + headers[shape_.kind] + ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
+    std::string out = std::string("#include <kernops/") + headers[shape_.kind] +
+                      ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
     const bool expands = plan_.expansion.exponent > 0 && (!wide || plan_.tiled());
     if (expands) out += "struct Near {\n" + pairs(true) + "};\n\n";
@@ -118,9 +119,10 @@ class Writer {
     const Expansion& e = plan_.expansion;
     if (plan_.inner_product.size == 0 || where == Place::once) return "";
     const bool row = where == Place::row;
-    return "    put_scaled<" + number(plan_.slots[row ? e.row_vector : e.lane_vector].offset) + (row ? ", -1, " : ", 1, ") +
-           number(plan_.inner_product.size) + ">(" + target + ", " + names_[row ? e.row : e.lane] + ", " +
-           names_[e.factor] + (e.centre ? ", " + names_[e.centre] : "") + ");\n";
+    const Slot& slot = plan_.slots[row ? e.row_vector : e.lane_vector];
+    return "    put_scaled<" + number(slot.offset) + (row ? ", -1, " : ", 1, ") + number(slot.size) + ">(" +
+           target + ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
+           (e.centre ? ", " + names_[e.centre] : "") + ");\n";
   }
 
   // What is done for each pair: `near` where exponents may be expanded.

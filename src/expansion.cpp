@@ -46,8 +46,7 @@ class Expander {
   }
 
   bool only_exponentiated(int slot) const {
-    if (plan_.f == slot)
-      return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
+    if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
     return std::all_of(
                steps_.begin(), steps_.end(),
                [=](const Step& step) { return op_row(step.op).name == "Exp2" || !reads(step, slot); }) &&

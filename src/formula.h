@@ -185,9 +185,9 @@ struct Entries {
   std::vector<Step> steps;
 };
 
-// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'), where
-// x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of values.cuh, and
-// all is seen from a point, the centre, if there is one. All 0 where there is none.
+// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
+// where x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of
+// values.cuh, and all is seen from a point, the centre, if there is one. All 0 where there is none.
 struct Expansion {
   int exponent, distance, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
 };
@@ -211,8 +211,8 @@ struct TiledPlan : Plan {
 };
 TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
 
-// What can be expanded, with none of what that takes; nothing of vectors shorter than that, or, where x - y is shared with
-// other steps, of those.
+// What can be expanded, with none of what that takes; nothing of vectors shorter than that, or, where x - y is shared
+// with other steps, of those.
 Expansion find_expansion(const Plan& plan, bool shares_differences, int shortest);
 
 }  // namespace kernops

@@ -65,6 +65,10 @@ test_that("long vectors are summed", {
     by_hand <- \(term) t(sapply(seq_len(nrow(x)), \(i) colSums(term(x[rep(i, nrow(y)), ], y))))
     close(kernel("Sum_Reduction(y * IndexJ(), 1)", vectors(D)[2])(list(y)), t(colSums(y * seq_len(nrow(y)))))
     close(kernel("Sum_Reduction(Abs(x - y), 1)", vectors(D))(list(x, y)), by_hand(\(x, y) abs(x - y)))
+    u <- rnorm(nrow(x))
+    v <- rnorm(nrow(y))
+    short <- kernel("Sum_Reduction(Exp(-Square(u - v)) * x, 1)", c(vectors(D)[1], "u = Vi(1)", "v = Vj(1)"))
+    close(short(list(x, u, v)), rowSums(exp(-outer(u, v, `-`)^2)) * x)
   }, D = c(16, 50, 513))
 })
 

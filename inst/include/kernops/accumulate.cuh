@@ -2,7 +2,7 @@
 //
 //   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
 //   merge(o): o joins, its indices come later   finish(out, stride): the results
-//   adopt(j): j is the first of the indices added   any_order: whether others may also be merged whose indices are between
+//   adopt(j): j is the first of the indices added   any_order: o may also have indices between its own
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/values.cuh>

@@ -1,7 +1,4 @@
-// Distances and inner products of long vectors, for a tile of pairs at a time. A block of 16 x 8 threads
-// takes 128 rows and 8 C lanes; each thread takes 8 rows x C lanes of them, one entry of the vectors after
-// another. A few entries at a time stand in shared memory, twice: while one set is used, the next is on its
-// way.
+// Distances and inner products of long vectors, for a tile of pairs at a time.
 //
 // What is contracted comes as a struct of the generated text:
 //   size                the length of the vectors
@@ -11,135 +8,10 @@
 //   scaled              whether put_scaled() has made them
 #pragma once
 #include <kernops/tensor_cores.cuh>
+#include <kernops/term_by_term.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-// Sums term by term: each thread has 8 rows x C lanes.
-template <class T, int C, class Terms> struct SumsOfTerms {
-  using Tile = PairTile<T, C>;
-  using Rows = typename Terms::Rows;
-  using Lanes = typename Terms::Lanes;
-  using Once = typename Terms::Once;
-  using RowStage = Stage<T, Tile::rows, Tile::depth>;
-  using LaneStage = Stage<T, Tile::lanes, Tile::depth>;
-  T sum[Tile::R][C];
-
-  __device__ __forceinline__ void start() {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-    for (int c = 0; c < C; ++c) sum[r][c] = 0;
-  }
-  template <class O> __device__ __forceinline__ void add(const Buffer<T>& buffer, const O& o) {
-    KERNOPS_UNROLL_BY(2)
-    for (int k = 0; k < buffer.depth; ++k) {
-      Vec<T, Rows::room> x[Tile::R];
-      Vec<T, Lanes::room> y[C];
-      Vec<T, Once::room> z;
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
-      for (int r = 0; r < Tile::R; r += Tile::quad) {
-        const auto some = few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
-        KERNOPS_UNROLL
-        for (int e = 0; e < Tile::quad; ++e) x[r + e].v[n] = some.v[e];
-      }
-      KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n) KERNOPS_UNROLL
-      for (int c = 0; c < C; c += Tile::lane_quad) {
-        const auto some =
-            few<Tile::lane_quad>(buffer.lanes + n * LaneStage::entries + k * LaneStage::stride + Tile::lane(c));
-        KERNOPS_UNROLL
-        for (int e = 0; e < Tile::lane_quad; ++e) y[c + e].v[n] = some.v[e];
-      }
-      KERNOPS_UNROLL
-      for (int n = 0; n < Once::count; ++n) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
-      KERNOPS_UNROLL
-      for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-      for (int c = 0; c < C; ++c) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
-    }
-  }
-  __device__ __forceinline__ void put(T* values) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < C; ++c) KERNOPS_UNROLL
-    for (int r = 0; r < Tile::R; r += Tile::quad) {
-      Few<Tile::quad, T> some;
-      KERNOPS_UNROLL
-      for (int e = 0; e < Tile::quad; ++e) some.v[e] = sum[r + e][c];
-      *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::lane(c) * Tile::stride + Tile::row(r)) = some;
-    }
-  }
-};
-
-// Contracts term by term, then hands the sums to the threads that have the pairs, by way of shared memory.
-template <class T, int C, class Terms> struct TermByTerm {
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
-  using Rows = typename Terms::Rows;
-  using Lanes = typename Terms::Lanes;
-  using Sums = SumsOfTerms<T, C, Terms>;
-  using RowStage = typename Sums::RowStage;
-  using LaneStage = typename Sums::LaneStage;
-  static constexpr int of_rows = Rows::count * RowStage::entries, buffer = of_rows + Lanes::count * LaneStage::entries,
-                       exchange = Tile::lanes * Tile::stride, shared = 2 * buffer > exchange ? 2 * buffer : exchange,
-                       stage = 0;
-  static constexpr bool by_parts = false, in_shared = true;
-
-  struct Stages {
-    RowStage x[Rows::room];
-    LaneStage y[Lanes::room];
-    __device__ __forceinline__ void fetch(const TilePlace<T>& at, int first) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n)
-        x[n].fetch(at.rows + Rows::nth(n), at.row_stride, at.row_count, first, Terms::size);
-      KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n)
-        y[n].fetch(at.lanes + Lanes::nth(n), at.lane_stride, at.lane_count, first, Terms::size);
-    }
-    __device__ __forceinline__ void store(T* to) const {
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n) x[n].store(to + n * RowStage::entries);
-      KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n) y[n].store(to + of_rows + n * LaneStage::entries);
-    }
-  };
-
-  __device__ __forceinline__ void begin(const TilePlace<T>&) {}
-  __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
-
-  // Not inlined: it would take registers from those who contract otherwise as long as they can.
-  template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
-    __builtin_assume(__isShared(shared));
-    Stages stages;
-    Sums sums;
-    sums.start();
-    stages.fetch(at, 0);
-    stages.store(shared);
-    __syncthreads();
-    T *now = shared, *next = shared + buffer;
-    KERNOPS_UNROLL_BY(1)
-    for (int first = 0; first < Terms::size; first += Tile::depth) {
-      const bool more = first + Tile::depth < Terms::size;
-      if (more) stages.fetch(at, first + Tile::depth);
-      sums.add(Buffer<T>{now, now + of_rows, at.once, first, more ? Tile::depth : Terms::size - first}, o);
-      if (more) stages.store(next);
-      __syncthreads();
-      T* const used = now;
-      now = next, next = used;
-    }
-    sums.put(shared);
-    __syncthreads();
-  }
-  template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared, T*& now, T*&,
-                                      Send send_next) {
-    compute(at, o, shared);
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::lanes; ++n) sum.v[r][n] = shared[Own::lane(n) * Tile::stride + Own::row(r)];
-    __syncthreads();
-    send_next(now);
-  }
-};
 
 // By tensor cores, unless a sum is not finite: those of the whole tile are done again then.
 template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Terms> {
@@ -149,13 +21,13 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
   static constexpr bool by_parts = false, in_shared = false;
 
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o, float* shared,
-                                      float*& now, float*& next, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o,
+                                      float* shared, float*& now, float*& next, Send send_next) {
     Cores::run(sum, at, o, shared, now, next, [](float*) {});
     float check = 0;
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < OwnPairs<C>::lanes; ++n) check += sum.v[r][n] * 0.0f;
+    for (int n = 0; n < OwnPairs<C>::lanes; ++n) check += sum.v[r][n] * 0.0f;
     if (__syncthreads_or(check != 0))
       Terms_().run(sum, at, o, shared, now, next, send_next);
     else
@@ -174,11 +46,14 @@ template <Way way, class T, int C, class Terms> struct ContractorOf { using type
 template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms> {
   using type = ByTensorCores<Doubles, C, Terms>;
 };
-template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> { using type = WhileFinite<C, Terms>; };
+template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> {
+  using type = WhileFinite<C, Terms>;
+};
 template <int C, class Terms> struct ContractorOf<Way::halves, float, C, Terms> {
   using type = ByTensorCores<Halves, C, Terms>;
 };
-template <class T, int C, class Terms> using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
+template <class T, int C, class Terms>
+using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
 
 // The values of all contractions for a pair.
 template <class T, int C, int count> struct PairValues {
@@ -195,8 +70,8 @@ template <class T, int C, int count> struct PairValues {
     PairValues<T, some, count> values;
     KERNOPS_UNROLL
     for (int i = 0; i < count; ++i) KERNOPS_UNROLL
-      for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-        for (int e = 0; e < 2 * some; ++e) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < 2 * some; ++e) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
   // Into shared memory: number i for a lane and a row at (i * lanes + lane) * stride + row.
@@ -205,9 +80,9 @@ template <class T, int C, int count> struct PairValues {
     using Own = OwnPairs<C>;
     KERNOPS_UNROLL
     for (int i = 0; i < count; ++i) KERNOPS_UNROLL
-      for (int n = 0; n < Own::lanes; ++n) KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r)
-          values[(i * Tile::lanes + Own::lane(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
+    for (int n = 0; n < Own::lanes; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      values[(i * Tile::lanes + Own::lane(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
   }
   static __device__ __forceinline__ Vec<T, room> at(const T* values, int lane, int row) {
     using Tile = PairTile<T, C>;
@@ -226,7 +101,8 @@ template <class T, int C> struct AllContractions<T, C, List<>> {
   __device__ __forceinline__ void begin(const TilePlace<T>&) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>*, const TilePlace<T>&, const O&, T*, T*& now, T*&, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<T, C>*, const TilePlace<T>&, const O&, T*, T*& now, T*&,
+                                      Send send_next) {
     send_next(now);
   }
 };
@@ -235,26 +111,31 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
   using Contract = Contractor<T, C, First>;
   static constexpr int count = 1 + Others::count, stage = Contract::stage,
                        shared = Contract::shared > Others::shared ? Contract::shared : Others::shared;
-  static constexpr bool by_parts = count == 1 && Contract::by_parts, in_shared = count == 1 && Contract::in_shared;
+  static constexpr bool by_parts = count == 1 && Contract::by_parts,
+                        in_shared = count == 1 && Contract::in_shared;
   Contract first;
   Others others;
 
+  // Of several, each takes its rows when it is its turn: they would not find room in the registers together.
   __device__ __forceinline__ void begin(const TilePlace<T>& at) {
-    first.begin(at);
-    others.begin(at);
+    if (count == 1) first.begin(at);
   }
-  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
+  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const {
+    first.send_first(at, to);
+  }
   // The first stage of the first one is in `now` already, seen by all threads.
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
-                                      T*& next, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared,
+                                      T*& now, T*& next, Send send_next) {
     if constexpr (count == 1) {
       first.run(sums[0], at, o, shared, now, next, send_next);
     } else {
+      first.begin(at);
       first.run(sums[0], at, o, shared, now, next, [](T*) {});
       __syncthreads();
       now = shared, next = shared + Others::stage;
       others.send_first(at, now);
+      others.begin(at);
       wait_for_sent();
       __syncthreads();
       others.run(sums + 1, at, o, shared, now, next, [](T*) {});
@@ -272,8 +153,9 @@ template <class T, int C> struct InShared {
     PairValues<T, some, 1> part;
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < 2 * some; ++e)
-        part.sums[0].v[r][e] = values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+    for (int e = 0; e < 2 * some; ++e)
+      part.sums[0].v[r][e] =
+          values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
     return part;
   }
   __device__ __forceinline__ void put(T*) const {}

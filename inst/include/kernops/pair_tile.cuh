@@ -1,5 +1,5 @@
-// A tile of 128 rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of its vectors get
-// into shared memory, a few at a time.
+// A tile of 128 rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of
+// its vectors get into shared memory, a few at a time.
 #pragma once
 #include <kernops/values.cuh>
 
@@ -22,7 +22,8 @@ template <class... Contractions> struct List {
 template <class T, int C> struct PairTile {
   static constexpr int threads = 128, quad = 16 / sizeof(T), R = 8, rows = 16 * R, lanes = 8 * C;
   static constexpr int lane_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
-  static constexpr int stride = rows + quad;  // from the values of a lane to those of the next, in shared memory
+  static constexpr int stride =
+      rows + quad;  // from the values of a lane to those of the next, in shared memory
   static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
   static __device__ __forceinline__ int lane_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
   static __device__ __forceinline__ int row(int r) {
@@ -33,10 +34,11 @@ template <class T, int C> struct PairTile {
   }
 };
 
-// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 32 rows and all lanes; its
-// thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
+// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 32 rows and all
+// lanes; its thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
 template <int C> struct OwnPairs {
-  static constexpr int rows = 4, lanes = 2 * C, sharing = 4;  // so many threads, next to each other, have the same rows
+  static constexpr int rows = 4, lanes = 2 * C,
+                       sharing = 4;  // so many threads, next to each other, have the same rows
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
   static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * 32 + 8 * r + i(); }
@@ -97,7 +99,8 @@ template <class T> struct TilePlace {
 template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes)
+               : "memory");
 #else
   KERNOPS_UNROLL
   for (int e = 0; e < int(16 / sizeof(T)); ++e) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);

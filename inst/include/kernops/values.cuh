@@ -102,12 +102,15 @@ template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
   for (int k = 0; k < Near::weights; ++k) lane[Near::weight + k] *= power;
 }
 
-// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors, seen
-// from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near() wants, floats become two numbers
-// of 16 bits, of which 4 large parts and 4 small ones follow one another: 11 bits each, and no bit is lost to a small
-// exponent, as both vectors are taken 2^12 times.
+// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
+// seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near()
+// wants, floats become two numbers of 16 bits, of which 4 large parts and 4 small ones follow one another: 11 bits each,
+// and none is lost to a small exponent, as both vectors are taken 2^12 times.
 #if __CUDA_ARCH__ >= 800
 constexpr float halves_scale = 4096;
+template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
+  return {sizeof(T) == 4 ? T(1) / (T(halves_scale) * T(halves_scale)) : T(1)};
+}
 __device__ __forceinline__ unsigned short half_of(float x) {
   unsigned short half;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
@@ -129,7 +132,6 @@ KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
     to[2 + e] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
   }
 }
-template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {sizeof(T) == 4 ? T(1) / (T(4096) * T(4096)) : T(1)}; }
 #else
 KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
   for (int e = 0; e < 4; ++e) to[e] = v[e];

@@ -1,0 +1,242 @@
+// The totals of sums of long vectors (spread.cuh), and how the pairs of a tile join them.
+#pragma once
+#include <kernops/map_reduce_wide.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// 16 bytes of each of some vectors, which start at their offsets from here.
+template <class Offsets, int quad, class T, int N>
+__device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
+  KERNOPS_UNROLL
+  for (int n = 0; n < Offsets::count; ++n) {
+    const auto some = few<quad>(from + Offsets::nth(n));
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e) to[e].v[n] = some.v[e];
+  }
+}
+
+// Which numbers multiply matrices here; void where tensor cores do not.
+template <class T, bool> struct NumbersFor { using type = void; };
+template <> struct NumbersFor<float, true> { using type = Floats; };
+template <> struct NumbersFor<double, true> { using type = Doubles; };
+template <class T>
+using MatrixNumbers = typename NumbersFor<T, sizeof(T) == 4 ? multiplies_floats : multiplies_doubles>::type;
+
+// A slab of entries: `runs` runs of 128 bytes, of which thread 4 i + j of a warp has the totals of 32 bytes,
+// from j on.
+template <class T> struct Slab {
+  static constexpr int unit = 16 / sizeof(T), own = 2 * unit, run = 8 * unit, runs = 2, size = runs * run;
+  static __device__ __forceinline__ int first(int q) { return q * run + OwnPairs<1>::j() * own; }
+};
+
+// The slab of the vectors of a tile's lanes in shared memory. Of a run, unit u of a lane stands at slot(lane,
+// u): a warp reads one unit of 8 from 4 lanes, every second one, without bank conflicts.
+template <class T, int lanes> struct LaneSlab {
+  using S = Slab<T>;
+  alignas(16) T v[S::size * lanes];
+
+  static __device__ __forceinline__ int slot(int lane, int u) {
+    return (u / 4 * lanes / 2 + lane / 2) * 8 + ((lane % 2 * 4 + u % 4) ^ lane / 2 % 4 * 2);
+  }
+  __device__ __forceinline__ T* unit(int run, int lane, int u) {
+    return v + (run * lanes * 8 + slot(lane, u)) * S::unit;
+  }
+  __device__ __forceinline__ const T* unit(int run, int lane, int u) const {
+    return v + (run * lanes * 8 + slot(lane, u)) * S::unit;
+  }
+  // Of every 32nd lane, a thread sends one unit of 4: each(unit, lane, its first entry in the slab).
+  template <class Each> __device__ __forceinline__ void own_units(Each each) {
+    KERNOPS_UNROLL
+    for (int lane = threadIdx.x / 4; lane < lanes; lane += 32) KERNOPS_UNROLL
+    for (int half = 0; half < 2 * S::runs; ++half) {
+      const int u = half % 2 * 4 + threadIdx.x % 4;
+      each(unit(half / 2, lane, u), lane, half / 2 * S::run + u * S::unit);
+    }
+  }
+
+  // Those from `base` on, of vectors that end at `end`.
+  __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
+    own_units([&](T* to, int lane, int entry) {
+      const int left = (end - base - entry) * int(sizeof(T));
+      const T* from = at.lanes + offset + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+      kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
+    });
+  }
+  // Takes the centre from what this thread has sent, unless its offset is -1. The result is 0 where all is
+  // finite.
+  __device__ __forceinline__ T take_centre(const T* once, int base, int end, int centre) {
+    T check = 0;
+    own_units([&](T* there, int, int entry) {
+      KERNOPS_UNROLL
+      for (int e = 0; e < S::unit; ++e) {
+        if (centre >= 0 && base + entry + e < end) there[e] -= once[centre + base + entry + e];
+        check += there[e] * T(0);
+      }
+    });
+    return check;
+  }
+};
+
+// The totals of a thread, for a slab that begins at `base`.
+template <class Formula, class Row, int C> struct Totals {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  using S = Slab<T>;
+  using Terms = typename Formula::Spread;
+  static constexpr int most_tiles = 4096 / Tile::lanes;  // that are added up before the totals are
+  const int base;
+  Row sum[Own::rows][S::runs][S::own];
+  T numbers[Own::rows];  // their sums, of what sum w x takes
+  int tiles = 0;
+  bool begun = false;
+
+  explicit __device__ __forceinline__ Totals(int base) : base(base) { start(); }
+  __device__ __forceinline__ void start() {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      numbers[r] = 0;
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) sum[r][q][e].start();
+    }
+  }
+
+  __device__ __forceinline__ int entry(int q, int e) const { return base + S::first(q) + e; }
+  __device__ __forceinline__ const T* row_item(const TilePlace<T>& at, int r) const {
+    return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
+  }
+
+  // Numbers times vectors, as matrices: whether that was done, for which all must be finite. To be called by
+  // all threads.
+  template <bool able, class Lanes>
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w,
+                                             Lanes& lanes) {
+    if constexpr (!able) {
+      __syncthreads();
+      return false;
+    } else {
+      T check = lanes.take_centre(at.once, base, Terms::size, Terms::centre);
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int n = 0; n < Own::lanes; ++n) check += w.v[r][n] * T(0);
+      const bool finite = __syncthreads_and(check == 0);
+      if (finite) multiply(w, lanes);
+      return finite;
+    }
+  }
+  template <class Lanes>
+  __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
+    using Numbers = MatrixNumbers<T>;
+    using Part = typename Numbers::template Part<2>;
+    Part split[Own::rows][C];
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int k = 0; k < C; ++k) {
+      split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
+      if (Terms::of_row != 0) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
+    }
+    KERNOPS_UNROLL
+    for (int q = 0; q < S::runs; ++q) {
+      if (base + q * S::run >= Terms::size) break;
+      T c[S::unit][Own::rows / 2][4] = {};
+      KERNOPS_UNROLL
+      for (int k = 0; k < C; ++k) {
+        const auto even = few<S::unit>(lanes.unit(q, Own::lane(2 * k), Own::i())),
+                   odd = few<S::unit>(lanes.unit(q, Own::lane(2 * k + 1), Own::i()));
+        KERNOPS_UNROLL
+        for (int n = 0; n < S::unit; ++n) {
+          const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
+          KERNOPS_UNROLL
+          for (int r = 0; r < Own::rows; r += 2) {
+            Numbers::add_rest(c[n][r / 2], split[r][k], split[r + 1][k], y);
+            Numbers::add(c[n][r / 2], split[r][k], split[r + 1][k], y);
+          }
+        }
+      }
+      KERNOPS_UNROLL
+      for (int n = 0; n < S::unit; ++n) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int odd = 0; odd < 2; ++odd)
+        add(sum[r][q][S::unit * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
+    }
+  }
+
+  // Numbers times vectors, term by term; numbers[lane * stride + row] in shared memory.
+  template <class O>
+  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, const T* numbers) {
+    KERNOPS_UNROLL
+    for (int q = 0; q < S::runs; ++q) {
+      if (base + q * S::run >= Terms::size) break;
+      Vec<T, Terms::Rows::room> x[Own::rows][S::own];
+      Vec<T, Terms::Once::room> z[S::own];
+      int from[2];  // the first of each 16 bytes; those beyond the end are made, but not kept
+      KERNOPS_UNROLL
+      for (int u = 0; u < 2; ++u) {
+        from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
+        load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r)
+          load_quad<typename Terms::Rows, S::unit>(row_item(at, r) + from[u], x[r] + u * S::unit);
+      }
+      KERNOPS_UNROLL_BY(2)
+      for (int lane = 0; lane < at.lane_count; ++lane) {
+        Vec<T, Terms::Lanes::room> y[S::own];
+        KERNOPS_UNROLL
+        for (int u = 0; u < 2; ++u)
+          load_quad<typename Terms::Lanes, S::unit>(at.lanes + lane * (long long)at.lane_stride + from[u],
+                                                    y + u * S::unit);
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r) {
+          const T number = numbers[lane * Tile::stride + Own::row(r)];
+          KERNOPS_UNROLL
+          for (int e = 0; e < S::own; ++e)
+            add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
+        }
+      }
+    }
+  }
+
+  static __device__ __forceinline__ void add(Row& to, T number, T entry) {
+    const Vec<T, 1> numbers[] = {{number}}, entries[] = {{entry}};
+    to.add(numbers, entries, 0, 1);
+  }
+
+  // Into the totals of the block, which stand rows side by side, entry after entry.
+  __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride,
+                                            bool last) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      if (Terms::of_row != 0)
+        for (int step = 1; step < Own::sharing; step *= 2)
+          numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+      const bool exists = Own::row(r) < at.row_count;
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) {
+        if (!exists || entry(q, e) >= Terms::size) continue;
+        if (Terms::of_row != 0) {
+          T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
+          if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
+          add(sum[r][q][e], numbers[r], T(Terms::of_row) * x);
+        }
+        Row total, &kept = totals[entry(q, e) * stride + Own::row(r)];
+        if (begun)
+          total = kept;
+        else
+          total.start();
+        total.absorb(sum[r][q][e]);
+        total.settle();
+        if constexpr (Formula::factor >= 0)
+          if (last) total.scale(row_item(at, r)[Formula::factor]);
+        kept = total;
+      }
+    }
+    begun = true, tiles = 0;
+    start();
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
