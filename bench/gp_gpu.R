@@ -1,0 +1,66 @@
+# Gaussian processes on a GPU:  Rscript bench/gp_gpu.R [n ...]        default: 1e4 5e4 2e5 1e6
+#
+# Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 but where said.
+# Wall time seen from R, data on the host: medians of three, from n = 1e6 on of one, after one that compiles.
+
+library(kernops)
+sizes <- as.numeric(commandArgs(TRUE))
+if (!length(sizes)) sizes <- c(1e4, 5e4, 2e5, 1e6)
+
+on_cube <- function(n) {
+  set.seed(n)
+  u <- matrix(runif(3 * n), n, dimnames = list(NULL, c("a", "b", "c")))
+  data.frame(u, z = sin(6 * u[, 1]) + cos(5 * u[, 2] * u[, 3]) + rnorm(n, sd = sqrt(0.1)))
+}
+on_gpu <- function(d, ..., estimate = "none", precision = "float32") {
+  gp(z ~ 1, d, ~ a + b + c, matern(3/2, 0.69, 0.69) + nugget(0.1), estimate = estimate, precision = precision,
+     backend = "cuda", ...)
+}
+seconds <- function(code, times = 1) {
+  median(replicate(times, {invisible(gc(full = FALSE)); system.time(code())[["elapsed"]]}))
+}
+say <- function(what, n, time, note = "") cat(sprintf("%-52s n = %7d  %8.3f s  %s\n", what, n, time, note))
+
+# One likelihood and its gradient, at other parameters each time.
+step_time <- function(fit, probes, times) {
+  fit$how$control$probes <- probes
+  likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
+  count <- 0
+  one <- function() {
+    count <<- count + 1
+    likelihood$evaluate(unname(fit$theta) * (1 + count / 100), TRUE, search = TRUE)$gradient()
+  }
+  one()
+  seconds(one, times)
+}
+
+whole_fit <- function(d, new) {
+  fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = "float32",
+            backend = "cuda", control = gp_control(progress = "none"))
+  predict(fit, new)
+  paste(fit$search$evaluations, "likelihoods")
+}
+
+gpu_table <- function(n) {
+  d <- on_cube(n + 1e5L)
+  new <- d[n + 1:1e5, ]
+  d <- d[seq_len(n), ]
+  mean_at <- function(tol, rows) {
+    predict(on_gpu(d, method = "iterative", control = gp_control(probes = 0, cg_tol = tol)), new[seq_len(rows), ])
+  }
+  times <- if (n < 1e6) 3 else 1
+  if (n < 1e6) mean_at(0.01, 2000)
+  say("gp() and 2,000 means, CG tolerance 0.01", n, seconds(function() mean_at(0.01, 2000), times))
+  if (n >= 1e6) say("gp() and 100,000 means, CG tolerance 1e-6", n, seconds(function() mean_at(1e-6, 1e5)))
+  few <- on_gpu(d, method = "iterative", control = gp_control(probes = 0, cg_tol = 0.1))
+  for (probes in c(10, 16)) {
+    say(sprintf("likelihood and gradient, %d probes, tolerance 0.01", probes), n, step_time(few, probes, times))
+  }
+  if (n < 5e4) say("likelihood and gradient, exact, float64", n, step_time(on_gpu(d, method = "exact"), 16, 3))
+  if (n >= 1e6) {
+    time <- system.time(note <- whole_fit(d, new))[["elapsed"]]
+    say("gp() by maximum likelihood, and 100,000 means", n, time, note)
+  }
+}
+
+for (n in as.integer(sizes)) gpu_table(n)
