@@ -77,6 +77,8 @@ complex_elementwise <- function(op, x, y) {
     y <- as_lazy(y)
     return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / combined("ComplexSquareAbs(%s)", list(y))))
   }
+  whole <- op == "^" && is.numeric(y) && length(y) == 1 && y %in% 1:64
+  if (whole) return(Reduce(complex_product, rep(list(x), y)))
   stop_undefined(op, "ComplexLazyTensor")
 }
 

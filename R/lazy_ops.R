@@ -147,6 +147,16 @@ bspline <- function(knots, x, order) lazy_op("BSpline", knots, x, order)
 #' @export
 softdtw <- function(x, y, gamma) combined("SoftDTW_SqDist(%s, %s, %s)", list(x, y, gamma))
 
+#' @rdname lazy_op
+#' @export
+real2complex <- function(x) combined("Real2Complex(%s)", list(x), complex = TRUE)
+#' @rdname lazy_op
+#' @export
+imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE)
+#' @rdname lazy_op
+#' @export
+exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE)
+
 check_entry <- function(m, x, call = caller_env()) {
   size <- as_lazy(x)@size
   if (is.numeric(m) && length(m) == 1 && m %in% seq_len(size)) return(m)

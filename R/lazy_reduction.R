@@ -7,7 +7,7 @@
 #' @param x a [LazyTensor].
 #' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas.
 #' @param reduction the name of a reduction, such as `"Sum"`.
-#' @param K for the K smallest values, how many.
+#' @param K for the K smallest or largest values, how many.
 #' @param weight a [LazyTensor] that weights the terms.
 #' @param ranges the pairs to reduce over, if not all: see [ranges].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
@@ -150,6 +150,12 @@ Kmin <- function(x, K, index, ...) lazy_reduce(x, "KMin", index, K = K, ...)
 #' @rdname lazy_reduction
 #' @export
 argKmin <- function(x, K, index, ...) lazy_reduce(x, "ArgKMin", index, K = K, ...)
+#' @rdname lazy_reduction
+#' @export
+Kmax <- function(x, K, index, ...) lazy_reduce(x, "KMax", index, K = K, ...)
+#' @rdname lazy_reduction
+#' @export
+argKmax <- function(x, K, index, ...) lazy_reduce(x, "ArgKMax", index, K = K, ...)
 #' @rdname lazy_reduction
 #' @export
 Kmin_argKmin <- function(x, K, index, ...) lazy_reduce(x, "KMin_ArgKMin", index, K = K, ...)

@@ -115,6 +115,8 @@ test_that("every reduction has its function", {
   expect_equal(Kmin(S, 2, "j"), t(apply(D2, 1, sort))[, 1:2], tolerance = 1e-12)
   expect_identical(argKmin(S, 2, "j"), t(apply(D2, 1, order))[, 1:2])
   expect_equal(Kmin_argKmin(S, 1, "j"), cbind(apply(D2, 1, min), apply(D2, 1, which.min)), tolerance = 1e-12)
+  expect_equal(Kmax(S, 2, "j"), t(apply(-D2, 1, sort))[, 1:2] * -1, tolerance = 1e-12)
+  expect_identical(argKmax(S, 2, "j"), t(apply(-D2, 1, order))[, 1:2])
   expect_equal(drop(logsumexp(S, "j")), log(rowSums(exp(D2))), tolerance = 1e-12)
   expect_equal(logsumexp(S, "j", weight = Vj(abs(B))), log(exp(D2) %*% abs(B)), tolerance = 1e-12)
   expect_equal(sumsoftmaxweight(S, Vj(B), "j"), exp(D2) %*% B / rowSums(exp(D2)), tolerance = 1e-12)
@@ -127,7 +129,7 @@ test_that("complex tensors take and give complex matrices", {
   a <- random(5, 2)
   b <- random(4, 2)
   each <- \(f) t(sapply(1:5, \(i) Reduce(`+`, lapply(1:4, \(j) f(a[i, ], b[j, ])))))
-  for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b,
+  for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b, a^3 - b,
                      a * Mod(b), (a * b) * Re(b) + a + Re(a))) {
     lazy <- eval(case, list(a = Vi(a), b = Vj(b)))
     expect_s4_class(lazy, "ComplexLazyTensor")
@@ -138,6 +140,8 @@ test_that("complex tensors take and give complex matrices", {
                tolerance = 1e-10)
   expect_equal(drop(sum(sum(Vi(a) * Vj(b)), "j")), drop(each(\(a, b) sum(a * b))), tolerance = 1e-10)
   expect_equal(as.matrix(Vi(a[, 1]) * Vj(b[, 1])), outer(a[, 1], b[, 1]), tolerance = 1e-10)
+  expect_equal(sum(exp1j(Vi(X)) * real2complex(Vj(Y)) + imag2complex(Vi(X)), "j"),
+               exp(1i * X) * rep(colSums(Y), each = 10) + 6i * X, tolerance = 1e-10)
   waves <- exp(1i * Vi(X[, 1]) * Vj(Y[, 1]))
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })

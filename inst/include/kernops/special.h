@@ -29,7 +29,10 @@ struct SphericalBessel {
   int n;
   template <class T> KERNOPS_FN T operator()(T x) const { return spherical_bessel_scalar(x, n); }
 };
-template <class V> KERNOPS_FN V spherical_bessel(V a, int n) { return lanewise(SphericalBessel{n}, a); }
+template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
+  if (n == 0) return select(a == V(0), V(1), sin(a) / a);
+  return lanewise(SphericalBessel{n}, a);
+}
 
 // J_n(x), in double whatever the precision, as all that follows.
 struct BesselJ {
