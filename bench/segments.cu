@@ -72,11 +72,10 @@ template <class F> float cub_ms(F call, int runs) {
 }
 
 struct Plan {
-  Plan() : ends(count / 32), limits(tiles + 1), opens(tiles + 1), told(tiles) {}
+  Plan() : ends(count / 32), limits(tiles + 1), opens(tiles + 1) {}
   static constexpr int tiles = count / segment_tile, edges = tiles / 128 + 1;
   Array<unsigned> ends;
   Array<int> limits, opens;
-  Array<unsigned long long> told;
   kernops::SegmentPlan get() const { return {ends.data, limits.data, opens.data, count, tiles}; }
 
   void from_offsets(const Array<long long>& offsets) const {
@@ -85,10 +84,11 @@ struct Plan {
     kernops_plan_ends<<<tiles, 128>>>(job);
     kernops_plan_opens<<<edges, 128>>>(job);
   }
-  void from_keys(const Array<int>& keys, const Array<int>& firsts) const {
-    check(cudaMemsetAsync(told.data, 0, tiles * sizeof(unsigned long long)));
-    const kernops::KeysJob job{get(), keys.data, told.data, firsts.data, nullptr};
+  void from_keys(const Array<int>& keys, const Array<int>& loose, const Array<int>& firsts) const {
+    const kernops::KeysJob job{get(), keys.data, loose.data, firsts.data, nullptr};
     kernops_plan_keys<<<tiles, segment_tile / key_values>>>(job);
+    kernops_plan_scan<<<1, 1024>>>(job);
+    kernops_plan_firsts<<<tiles / 8, 256>>>(job);
     kernops_plan_opens<<<edges, 128>>>({get(), nullptr, 0, 0});
   }
   void apply(const Array<float>& x, const Array<float>& out, const Array<float>& states,
@@ -149,7 +149,7 @@ void compare(int mean, const Array<float>& x) {
   const bool same = std::memcmp(again.data(), first.data(), m * sizeof(float)) == 0;
 
   number_segments<<<m, 32>>>(offsets.data, keys.data);
-  const Array<int> firsts(m), their_firsts(m), runs(1);
+  const Array<int> firsts(m), their_firsts(m), runs(1), loose(count);
   const float cub_keys = cub_ms(
       [&](void* memory, size_t& bytes) {
         check(cub::DeviceReduce::ReduceByKey(memory, bytes, keys.data, their_firsts.data, x.data, theirs.data,
@@ -157,9 +157,9 @@ void compare(int mean, const Array<float>& x) {
       },
       7);
   const Plan by_keys;
-  const float keys_planned = median_ms([&] { by_keys.from_keys(keys, firsts); });
+  const float keys_planned = median_ms([&] { by_keys.from_keys(keys, loose, firsts); });
   const float by_key = median_ms([&] {
-    by_keys.from_keys(keys, firsts);
+    by_keys.from_keys(keys, loose, firsts);
     by_keys.apply(x, out, states);
   });
   const char* wrong_keys = firsts.host() != their_firsts.host() ||
@@ -205,6 +205,7 @@ void compare_empty(const Array<float>& x) {
 }
 
 int main() {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::mt19937 random(2);
   std::vector<float> values(count);
   for (float& value : values) value = float(random() >> 8) / 16777216.f;

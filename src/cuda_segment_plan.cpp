@@ -110,17 +110,17 @@ KeyRuns key_runs(const void* keys, bool single, Count count) {
   const Buffer ends(size_t(tiles) * (segment_tile / 8)), limits(size_t(tiles + 1) * sizeof(int)),
       opens(size_t(tiles + 1) * sizeof(int));
   const size_t bytes = single ? sizeof(float) : sizeof(double);
-  const Buffer firsts(size_t(count) * bytes), told(size_t(tiles) * sizeof(Count));
-  driver().check(driver().cuMemsetD32_v2(told.pointer(), 0, 2 * size_t(tiles)), "preparing a plan");
+  const Buffer loose(size_t(count) * bytes);
   const std::string text = keys_text(single);
-  KeysJob job{empty_plan(ends, limits, opens, int(count)), keys, at<unsigned long long>(told), firsts.address(), nullptr};
+  KeysJob job{empty_plan(ends, limits, opens, int(count)), keys, loose.address(), nullptr, nullptr};
   launch(function(text, "kernops_plan_keys"), unsigned(tiles), 1, unsigned(segment_tile / lane_values(false)), &job);
+  launch(function(text, "kernops_plan_scan"), 1, 1, 1024, &job);
   int runs = 0;
   copy_out(&runs, limits.pointer() + size_t(tiles) * sizeof(int), sizeof(int));
 
-  const Buffer offsets(size_t(runs + 1) * sizeof(Count));
-  job.offsets = at<long long>(offsets);
-  launch(function(text, "kernops_plan_offsets"), blocks(tiles, 8), 1, 256, &job);
+  const Buffer firsts(size_t(runs) * bytes), offsets(size_t(runs + 1) * sizeof(Count));
+  job.firsts = firsts.address(), job.offsets = at<long long>(offsets);
+  launch(function(text, "kernops_plan_firsts"), blocks(tiles, 8), 1, 256, &job);
   KeyRuns found{std::vector<Count>(size_t(runs) + 1), std::vector<double>(size_t(runs))};
   copy_out(found.offsets.data(), offsets.pointer(), found.offsets.size() * sizeof(Count));
   if (!single) {

@@ -30,9 +30,9 @@ struct OffsetsJob {
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
-  unsigned long long* told;  // a word for each tile, all 0
-  void* firsts;              // the key of each run
-  long long* offsets;        // where each run begins, and where the last one ends
+  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
+  void* firsts;        // the key of each run
+  long long* offsets;  // where each run begins, and where the last one ends; may be null
 };
 
 struct SegmentRun {

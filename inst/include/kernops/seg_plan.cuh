@@ -71,48 +71,12 @@ template <int kinds> struct Bytes { using type = unsigned long long; };
 template <> struct Bytes<4> { using type = unsigned; };
 template <> struct Bytes<2> { using type = unsigned; };
 
-// What a tile tells those after it, in one word: how many runs end in it, or in it and all tiles before it.
-constexpr unsigned long long told_own = 1ull << 62, told_all = 1ull << 63;
-
-// One warp: how many runs end before the tile. The tiles before it have begun before it, and tell what they know as
-// soon as they know it.
-__device__ __forceinline__ int ends_before(unsigned long long* words, int tile, int mine) {
-  volatile unsigned long long* told = words;
-  if (lane_id() == 0) told[tile] = (tile > 0 ? told_own : told_all) | unsigned(mine);
-  constexpr int wide = 8;  // loads on their way: so many tiles are under way that fewer would be a long walk
-  int before = 0;
-  bool all = tile == 0;
-  for (int last = tile - 1 - lane_id(); !all; last -= 32 * wide) {
-    unsigned long long heard[wide];
-    bool waits;
-    do {
-      waits = false;
-      KERNOPS_UNROLL
-      for (int k = 0; k < wide; ++k) {
-        heard[k] = told_all;  // nothing ends before the first tile
-        if (last - 32 * k >= 0) heard[k] = told[last - 32 * k];
-        waits = waits || heard[k] == 0;
-      }
-    } while (__any_sync(all_lanes, waits));
-    int part = 0;
-    KERNOPS_UNROLL
-    for (int k = 0; k < wide; ++k) {
-      const unsigned those = __ballot_sync(all_lanes, (heard[k] & told_all) != 0);
-      if (!all && (those == 0 || lane_id() < __ffs(those))) part += int(unsigned(heard[k]));
-      all = all || those != 0;
-    }
-    before += __shfl_sync(all_lanes, sum_below(part) + part, 31);
-  }
-  if (lane_id() == 0 && tile > 0) told[tile] = told_all | unsigned(before + mine);
-  return before;
-}
-
-// One block a tile: its bits, how many runs end before it, and the keys of its runs. Keys are read once.
+// One block a tile: its bits, the keys of its runs, and how many these are.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
   using Counts = typename Bytes<loads>::type;
   __shared__ Key rooms[warps][across];
-  __shared__ int counts[warps], begin;
+  __shared__ int counts[warps];
   const int warp = threadIdx.x / 32, lane = lane_id(), tile = blockIdx.x, first = tile * size + warp * across;
   const int last = job.plan.count - 1;
 
@@ -154,31 +118,57 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
   }
   if (lane == 0) counts[warp] = row;
   __syncthreads();
-  int to = 0, here = 0;
-  for (int n = 0; n < warps; ++n) {
-    if (n == warp) to = here;
-    here += counts[n];
-  }
-  if (warp == 0) {
-    const int rows = ends_before(job.told, tile, here);
-    if (lane == 0) {
-      begin = job.plan.limits[tile] = rows;
-      if (tile == job.plan.tiles - 1) job.plan.limits[tile + 1] = rows + here;
-    }
-  }
-  __syncthreads();
-  for (int n = lane; n < row; n += 32) static_cast<Key*>(job.firsts)[begin + to + n] = rooms[warp][n];
+  int to = 0;
+  for (int n = 0; n < warp; ++n) to += counts[n];
+  if (threadIdx.x == 32 * (warps - 1)) job.plan.limits[tile] = to + row;
+  for (int n = lane; n < row; n += 32) static_cast<Key*>(job.loose)[tile * size + to + n] = rooms[warp][n];
 }
 
-// One warp a tile: where runs begin.
-template <int size> __device__ void plan_offsets(const KeysJob& job) {
+// One block: the number of each tile becomes that of all tiles before it.
+template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
+  constexpr int warps = threads / 32;
+  __shared__ int sums[32];
+  const int each = (plan.tiles + threads - 1) / threads * 32, begin = threadIdx.x / 32 * each;
+  const auto number = [&](int n) { return n < plan.tiles ? plan.limits[n] : 0; };
+  int sum = 0;
+  KERNOPS_UNROLL_BY(16)
+  for (int n = begin; n < begin + each; n += 32) sum += number(n + lane_id());
+  sum = __shfl_sync(all_lanes, sum_below(sum) + sum, 31);
+  if (lane_id() == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  const int theirs = lane_id() < warps ? sums[lane_id()] : 0;
+  int before = __shfl_sync(all_lanes, sum_below(theirs), threadIdx.x / 32);
+  constexpr int together = 8;  // loads on their way
+  for (int n = begin; n < begin + each; n += 32 * together) {
+    int mine[together], below[together];
+    KERNOPS_UNROLL
+    for (int k = 0; k < together; ++k) {
+      mine[k] = n + 32 * k < begin + each ? number(n + 32 * k + lane_id()) : 0;
+      below[k] = sum_below(mine[k]);
+    }
+    KERNOPS_UNROLL
+    for (int k = 0; k < together; ++k) {
+      const int at = n + 32 * k + lane_id();
+      if (n + 32 * k < begin + each && at <= plan.tiles) plan.limits[at] = before + below[k];
+      before += __shfl_sync(all_lanes, below[k] + mine[k], 31);
+    }
+  }
+  if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
+}
+
+// One warp a tile: what is kept of each run, closed up.
+template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
   const int tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (tile >= job.plan.tiles) return;
+  const int row = job.plan.limits[tile], count = job.plan.limits[tile + 1] - row;
+  for (int n = lane_id(); n < count; n += 32)
+    static_cast<Key*>(job.firsts)[row + n] = static_cast<const Key*>(job.loose)[tile * size + n];
+  if (!job.offsets) return;
   if (tile == 0 && lane_id() == 0) job.offsets[0] = 0;
-  int to = job.plan.limits[tile] + 1;
+  int to = row + 1;
   for (int first = 0; first < size / 32; first += 32) {
     const int n = first + lane_id();
-    unsigned word = n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
+    unsigned word = count > 0 && n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
     const int mine = __popc(word), before = sum_below(mine);
     for (int at = to + before; word; word &= word - 1)
       job.offsets[at++] = (long long)tile * size + n * 32 + __ffs(word);
@@ -202,8 +192,11 @@ template <int size> __device__ void plan_offsets(const KeysJob& job) {
       kernops_plan_keys(kernops::KeysJob job) {                                                \
     kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                         \
   }                                                                                            \
-  extern "C" __global__ void kernops_plan_offsets(kernops::KeysJob job) {                      \
-    kernops::plan_offsets<kernops::segment_tile>(job);                                         \
+  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) { \
+    kernops::plan_scan<1024>(job.plan);                                                        \
+  }                                                                                            \
+  extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                       \
+    kernops::plan_firsts<Key, kernops::segment_tile>(job);                                     \
   }
 
 }  // namespace KERNOPS_ISA
