@@ -205,7 +205,8 @@ class Tiler {
     return out;
   }
 
-  // A sum of exponentials, or of their products with what depends on the lane alone.
+  // A sum of exponentials, or of their products with one number of the lane that nothing else reads; where there are
+  // several numbers, it is not faster.
   bool can_weight_lanes() const {
     const Expansion& e = plan_.expansion;
     const bool sums = reduction_table()[plan_.reduction.row].name == "Sum";
@@ -214,7 +215,10 @@ class Tiler {
       return plan_.slots[slot].place == Place::pair && op_row(maker(slot).op).name == "Exp2" &&
              maker(slot).in[0] == e.exponent;
     };
-    const auto is_weight = [&](int slot) { return slot == 0 || plan_.slots[slot].place == Place::lane; };
+    const auto is_weight = [&](int slot) {
+      const Slot& weight = plan_.slots[slot];
+      return slot == 0 || (weight.place == Place::lane && weight.size == 1 && slot != e.lane_vector);
+    };
     const long readers = std::count_if(computed_.begin(), computed_.end(), [&](int slot) {
       const auto& in = maker(slot).in;
       return std::any_of(std::begin(in), std::end(in), [&](int read) { return read == e.exponent || is_power(read); });

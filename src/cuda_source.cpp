@@ -155,13 +155,11 @@ class Writer {
     return out + "    f = " + names[plan_.f] + ";\n    w = " + names[plan_.w] + ";\n  }\n";
   }
 
-  // Where a lane has the norm of its vector, and the weights that take it.
+  // Where a lane has the norm of its vector, and the weight that takes it; the same where there is no other weight.
   std::string norm() const {
-    const int weight = plan_.lane_weight();
-    return "  static constexpr int norm = " + number(plan_.slots[plan_.expansion.lane_norm].offset) +
-           ", weight = " + number(plan_.slots[weight].offset) +
-           ", weights = " + number(weight ? plan_.slots[weight].size : 0) +
-           ";\n  static constexpr bool weighted = " + (plan_.weighted ? "true" : "false") + ";\n";
+    const int norm = plan_.expansion.lane_norm, weight = plan_.weighted ? plan_.lane_weight() : 0;
+    return "  static constexpr int norm = " + number(plan_.slots[norm].offset) +
+           ", weight = " + number(plan_.slots[weight ? weight : norm].offset) + ";\n";
   }
 
   std::string near_call(const Step& step, const std::vector<std::string>& names) const {

@@ -42,12 +42,13 @@ test_that("exponents are expanded where that saves work", {
 
 test_that("a lane's norm multiplies its weight in a sum that has no other use for the exponential", {
   weighs <- function(formula) {
-    declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
-    used <- c(TRUE, TRUE, grepl("\\bb\\b", formula))
+    declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)", "B = Vj(2)")
+    used <- c(TRUE, TRUE, grepl("\\bb\\b", formula), grepl("\\bB\\b", formula))
     grepl("expands = true, weighted = true", keops_source(keops_kernel(formula, declared[used])), fixed = TRUE)
   }
   expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"))
   expect_true(weighs("Sum_Reduction(Exp(-SqDist(x, y)), 1)"))
+  expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * B, 1)"))
   expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) * (x | y), 1)"))
   expect_false(weighs("Sum_Reduction(Exp(-SqDist(x, y)) / (1 + Exp(-SqDist(x, y))), 1)"))
   expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
@@ -85,10 +86,18 @@ test_that("weights of any size, and none", {
   args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
   for_each_backend(\(kernel, precision) {
     weighted <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args)
-    for (size in 10^c(-30, -17, 0, 17, 30)) expect_close(weighted(list(x, y, size * b)) / size, power %*% b, precision)
+    one <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", replace(args, 3, "b = Vj(1)"))
+    for (size in 10^c(-30, -17, 0, 17, 30)) {
+      expect_close(weighted(list(x, y, size * b)) / size, power %*% b, precision)
+      expect_close(one(list(x, y, size * b[, 1])) / size, power %*% b[, 1], precision)
+    }
     odd <- replace(b, cbind(c(3, 400, 650), c(1, 2, 2)), c(0, Inf, NaN))
     expect_close(weighted(list(x, y, odd)), power %*% odd, precision)
+    for (k in 1:2) expect_close(one(list(x, y, odd[, k])), power %*% odd[, k], precision)
     expect_close(kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", args[1:2])(list(x, y)), rowSums(power), precision)
+    line <- list(x[, 1, drop = FALSE], y[, 1, drop = FALSE])
+    itself <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+    expect_close(itself(line), exp(-outer(x[, 1], y[, 1], `-`)^2) %*% y[, 1], precision)
     twice <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (Exp(-SqDist(x, y)) + 1), 1)", args[1:2])
     expect_close(twice(list(x, y)), rowSums(power^2 + power), precision)
   })

@@ -88,18 +88,13 @@ KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) 
 
 // Whether exponents with this lane may be expanded.
 template <class Near, class T> KERNOPS_FN bool is_near_lane(const T* lane) {
-  bool near = is_near(lane[Near::norm]);
-  KERNOPS_UNROLL
-  for (int k = 0; k < Near::weights; ++k) near = near && (!Near::weighted || is_moderate(lane[Near::weight + k]));
-  return near;
+  return is_near(lane[Near::norm]) && (Near::weight == Near::norm || is_moderate(lane[Near::weight]));
 }
 
-// 2^norm multiplies the weights of the lane, or is its weight, which leaves all its exponents an addition less.
+// 2^norm multiplies the weight of the lane, or is its weight, which leaves all its exponents an addition less.
 template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
   const T power = exp2_of_small(lane[Near::norm]);
-  if (Near::weights == 0) lane[Near::norm] = power;
-  KERNOPS_UNROLL
-  for (int k = 0; k < Near::weights; ++k) lane[Near::weight + k] *= power;
+  lane[Near::weight] = Near::weight == Near::norm ? power : lane[Near::weight] * power;
 }
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
