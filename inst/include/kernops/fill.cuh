@@ -16,7 +16,7 @@ template <> struct Quad<double> { using type = double2; static constexpr int siz
 // N numbers from an item, by 16-byte loads where its stride allows them.
 template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
   constexpr int stride = padded<T>(N), wide = Quad<T>::size;
-  Vec<T, stride> all;
+  alignas(16) Vec<T, stride> all;
   if (stride % wide == 0) {
     KERNOPS_UNROLL_FEW(stride)
     for (int k = 0; k < stride; k += wide)
