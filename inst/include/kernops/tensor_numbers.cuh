@@ -5,8 +5,8 @@
 // 8 lanes:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
-// So many chunks are added up before their sum joins others (`together`), as tensor cores cut off and do not round, make
-// a stage (most_chunks), or stay in a thread's registers of its rows (most_resident).
+// So many chunks are added up before their sum joins others (`together`: tensor cores cut off and do not round), make a
+// stage (most_chunks), or stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/pair_tile.cuh>
 
