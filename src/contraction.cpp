@@ -156,19 +156,20 @@ class Tiler {
       return;
     }
     const int size = plan_.slots[e.row].size, padded = (size + 15) / 16 * 16;
-    if (contracted) e.centre = first_row(e.row);
-    e.row_norm = norm(Place::row, e.row), e.lane_norm = norm(Place::lane, e.lane);
-    used_[e.row_norm] = used_[e.lane_norm] = true;
     if (contracted) {
+      e.centre = first_row(e.row);
+      e.row_norm = new_slot(Place::row, 1), e.lane_norm = new_slot(Place::lane, 1);
       e.row_vector = new_slot(Place::row, padded), e.lane_vector = new_slot(Place::lane, padded);
       const Step product = step("Scalprod", {e.distance, 1}, {e.row_vector, size}, {e.lane_vector, size});
       plan_.inner_product = {e.distance, size, {e.row_vector, e.lane_vector}, {product}};
     } else {
+      e.row_norm = norm(Place::row, e.row), e.lane_norm = norm(Place::lane, e.lane);
       const int twice = add(Place::once, "Add", 1, e.factor, e.factor);
       e.row_vector = add(Place::row, "Mult", size, add(Place::once, "Minus", 1, twice, 0), e.row);
       e.lane_vector = e.lane;
       used_[e.row] = false, used_[e.row_vector] = true;
     }
+    used_[e.row_norm] = used_[e.lane_norm] = true;
   }
 
   // Any point would do as the centre, as long as it is among the others: distances do not depend on the
@@ -183,9 +184,7 @@ class Tiler {
     return 0;
   }
   int norm(Place place, int vector) {
-    const int centre = plan_.expansion.centre;
-    const int square = centre ? add(place, "SqDist", 1, vector, centre) : add(place, "SqNorm2", 1, vector, 0);
-    return add(place, "Mult", 1, plan_.expansion.factor, square);
+    return add(place, "Mult", 1, plan_.expansion.factor, add(place, "SqNorm2", 1, vector, 0));
   }
   int new_slot(Place place, int size) {
     plan_.slots.push_back({place, 0, size});

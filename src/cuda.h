@@ -22,7 +22,7 @@ struct Shape {
     narrow,
     wide,
     spread
-  } kind;  // map_reduce.cuh, map_reduce_wide.cuh, the same for sums of long vectors
+  } kind;  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
   int rows_per_thread, threads, lanes;
   bool some = false;         // not all pairs, but those of ranges
   bool makes_lanes = false;  // as it needs them, instead of reading a filled place

@@ -120,8 +120,9 @@ class Writer {
     if (plan_.inner_product.size == 0 || where == Place::once) return "";
     const bool row = where == Place::row;
     const Slot& slot = plan_.slots[row ? e.row_vector : e.lane_vector];
-    return "    put_scaled<" + number(slot.offset) + (row ? ", -1, " : ", 1, ") + number(slot.size) + ">(" +
-           target + ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
+    const Slot& norm = plan_.slots[row ? e.row_norm : e.lane_norm];
+    return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
+           number(slot.size) + ">(" + target + ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
            (e.centre ? ", " + names_[e.centre] : "") + ");\n";
   }
 

@@ -129,13 +129,12 @@ test_that("infinite entries give what they give in R", {
     x[3, 2] <- Inf
     y[5, 2] <- 0.5
     y[7, D] <- -Inf
-    dot <- tcrossprod(x, y)
-    close(kernel("Max_Reduction((x | y) * b, 1)", vectors(D, "b = Vj(1)"))(list(x, y, rep(1, nrow(y)))), apply(dot, 1, max))
-    b <- rnorm(nrow(y))
+    largest <- kernel("Max_Reduction((x | y) * b, 1)", vectors(D, "b = Vj(1)"))
+    close(largest(list(x, y, rep(1, nrow(y)))), apply(tcrossprod(x, y), 1, max))
+    finite <- replace(x, x == Inf, 1)
+    z <- abs(y[rep(1, nrow(y)), ])
     total <- kernel("Sum_Reduction(y * (x | z), 1)", vectors(D, sprintf("z = Vj(%d)", D)))
-    finite <- x
-    finite[3, 2] <- 1
-    close(total(list(finite, y, abs(y[rep(1, nrow(y)), ]))), tcrossprod(finite, abs(y[rep(1, nrow(y)), ])) %*% y)
+    close(total(list(finite, y, z)), tcrossprod(finite, z) %*% y)
   }, D = c(33, 50, 100))
 })
 

@@ -69,7 +69,7 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   template <int count, int some>
   __device__ __forceinline__ void multiply(const T* lanes, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
-    constexpr int together = Numbers::most_chunks < count ? Numbers::most_chunks : count;
+    constexpr int together = Numbers::together < count ? Numbers::together : count;
     KERNOPS_UNROLL
     for (int first = 0; first < count; first += together) {
       T c[some][Own::rows / 2][4] = {};

@@ -5,8 +5,8 @@
 // 8 lanes:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
-// The sums of most_chunks are made by themselves, which rounds better; most_resident stay in registers of a
-// row.
+// So many chunks are added up before their sum joins others (`together`: tensor cores cut off and do not round), make a
+// stage (most_chunks), or stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/pair_tile.cuh>
 
@@ -29,7 +29,7 @@ constexpr bool multiplies_floats = false;
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
-  static constexpr int most_chunks = 4, most_resident = 8;
+  static constexpr int together = 4, most_chunks = 4, most_resident = 4;
 
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
   template <class P>
@@ -61,7 +61,7 @@ struct Doubles {
 struct Floats {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
-  static constexpr int most_chunks = 2, most_resident = 2;
+  static constexpr int together = 2, most_chunks = 2, most_resident = 2;
 
   static __device__ __forceinline__ unsigned rounded(float x) {
     return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
@@ -102,7 +102,7 @@ struct Floats {
 struct Halves {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
-  static constexpr int most_chunks = 4, most_resident = 8;
+  static constexpr int together = 2, most_chunks = 4, most_resident = 8;
 
   static __device__ __forceinline__ Part<4> part(const Few<4, float>& unit) {
     return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},

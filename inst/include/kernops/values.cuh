@@ -116,35 +116,45 @@ __device__ __forceinline__ float from_half(unsigned short half) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
   return x;
 }
-KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
+KERNOPS_FN double put_quad(float* to, const float (&v)[4]) {
   unsigned short high[4], low[4];
+  double sum = 0;
   for (int e = 0; e < 4; ++e) {
     high[e] = half_of(v[e] * halves_scale);
     low[e] = half_of(v[e] * halves_scale - from_half(high[e]));
+    sum += sq((double(from_half(high[e])) + double(from_half(low[e]))) / halves_scale);
   }
   for (int e = 0; e < 2; ++e) {
     to[e] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
     to[2 + e] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
   }
+  return sum;
 }
 #else
-KERNOPS_FN void put_quad(float* to, const float (&v)[4]) {
-  for (int e = 0; e < 4; ++e) to[e] = v[e];
-}
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {T(1)}; }
-#endif
-KERNOPS_FN void put_quad(double* to, const double (&v)[4]) {
-  for (int e = 0; e < 4; ++e) to[e] = v[e];
+KERNOPS_FN double put_quad(float* to, const float (&v)[4]) {
+  double sum = 0;
+  for (int e = 0; e < 4; ++e) to[e] = v[e], sum += sq(double(v[e]));
+  return sum;
 }
-template <int offset, int sign, int room, class T, int size>
+#endif
+KERNOPS_FN double put_quad(double* to, const double (&v)[4]) {
+  double sum = 0;
+  for (int e = 0; e < 4; ++e) to[e] = v[e], sum += sq(v[e]);
+  return sum;
+}
+// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more.
+template <int offset, int norm, int sign, int room, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
+  double square = 0;
   for (int k = 0; k < room; k += 4) {
     T some[4];
     for (int e = 0; e < 4; ++e)
       some[e] = k + e < size ? scale * (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
-    put_quad(whole + offset + k, some);
+    square += put_quad(whole + offset + k, some);
   }
+  whole[norm] = T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 
 // Operations from memory to memory, for what is done once an item.
