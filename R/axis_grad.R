@@ -24,7 +24,7 @@ axis_grad <- function(op) {
     if (is_gpu_matrix(x)) x <- as.matrix(x)
     plan <- plan_for(x, dims, NULL, caller_env())
     if (op == "softmax") {
-      check_eta(eta, x)
+      check_eta(eta, length(x))
       eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
     }
     gradient <- by_segment(slice_by_slice(x, plan), eta, plan = slices_of(plan))

@@ -31,7 +31,7 @@ seg_grad <- function(op) {
     stay <- check_output(output, uses_gpu(x, backend))
     plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
     if (op == "softmax") refuse_sources(plan)
-    columns <- length(x) / max(value_count(x), 1)
+    columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
     check_eta(eta, if (op == "softmax") length(x) else segments(plan)$about$segments * columns)
     if (uses_gpu(x, backend)) return(gradient_on_gpu(x, eta, plan, op, columns, stay))
     if (is_gpu_matrix(eta)) eta <- as.matrix(eta)
