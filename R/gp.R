@@ -76,7 +76,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
   check_known(known)
-  weights <- within_data(substitute(weights), data, parent.frame(), here)
+  weights <- within_data(rlang::enquo(weights), data, here)
   known$noise <- noise_values(known$noise, data, here)
   data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)

@@ -27,16 +27,16 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
 }
 
 # The value of an argument that may name variables of the data, as the weights of lm().
-within_data <- function(expression, data, env, call) {
+within_data <- function(quosure, data, call) {
   values <- spatial_parts(data)$data
-  tryCatch(eval(expression, if (is.list(values)) values, env), error = function(e) {
-    stop_kernops("input", "{.code {deparse1(expression)}} cannot be computed: {conditionMessage(e)}.", call = call)
+  tryCatch(rlang::eval_tidy(quosure, if (is.list(values)) values), error = function(e) {
+    stop_kernops("input", "{.code {rlang::as_label(quosure)}} cannot be computed: {conditionMessage(e)}.", call = call)
   })
 }
 
 noise_values <- function(noise, data, call) {
   if (!inherits(noise, "formula")) return(noise)
-  within_data(noise[[length(noise)]], data, environment(noise), call)
+  within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), data, call)
 }
 
 # The rows of the user's data that were kept.

@@ -20,7 +20,7 @@ int words(const Plan& plan, int entries) {
 }
 
 // Pairs that take longer than loading their lanes gain nothing from more rows, and their code is long.
-constexpr int much_work = 64;
+constexpr int much_work = 128;
 
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.

@@ -105,6 +105,9 @@ test_that("weights and noise may be told by variables of the data", {
   outside <- 2
   by_name <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", weights = v + outside, known = list(noise = ~ v^2))
   by_value <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", weights = d$v + 2, known = list(noise = d$v^2))
+  passed_on <- function(...) gp(z ~ 1, d, ~ a + b, given(), estimate = "none", known = list(noise = ~ v^2), ...)
+  weights <- d$v + 2
+  expect_equal(coef(passed_on(weights = weights)), coef(by_value))
   expect_equal(by_name$loglik, by_value$loglik)
   expect_equal(coef(update(by_name, . ~ w)), coef(update(by_value, . ~ w)))
 })
@@ -242,7 +245,8 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
     d <- data.frame(a = (1:.(n) * 0.754877666) %% 1, b = (1:.(n) * 0.569840296) %% 1)
     d$z <- sin(5 * d$a) + cos(4 * d$b) + sin(1:.(n) * 99) / 10
     before <- peak()
-    fit <- suppressWarnings(kernops::gp(z ~ 1, d, ~ a + b, control = kernops::gp_control(subset = 100, maxit = 1)))
+    fit <- suppressWarnings(kernops::gp(z ~ 1, d, ~ a + b, backend = "cpu",
+                                        control = kernops::gp_control(subset = 100, maxit = 1)))
     at <- predict(fit, d[1:1000, ], se.fit = TRUE)
     out <- kernops::gp_cv(fit)
     cat("peak", peak() - before)

@@ -41,7 +41,7 @@ template <int n> struct Group { static constexpr int size = n; };
 template <class Pairs, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
                                      int lane_stride, int first, int count) {
-  constexpr bool much = Pairs::work > 64;
+  constexpr bool much = Pairs::work > 512;
   const auto some = [&](int n, auto group) {
     constexpr int copies = much ? 1 : group.size;
     Vec<T, Pairs::lane> y[group.size];
