@@ -91,7 +91,8 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
 positions <- function(index, n, what, call = caller_env()) {
   chosen <- tryCatch(seq_len(n)[index], error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)
-  stop_kernops("input", "There {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}: not all that are asked for exist.", call = call)
+  stop_kernops("input", "There {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}: not all that are asked for exist.",
+               call = call)
 }
 
 #' @export

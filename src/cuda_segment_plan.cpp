@@ -63,8 +63,15 @@ DeviceSegments::DeviceSegments(const Segments& segments, Count chunk_values)
   };
   for (Count first = edges.front(); first < edges.back(); first += chunk_values) {
     const Count end = std::min(first + chunk_values, edges.back());
-    SegmentChunk chunk{first, int(end - first), int(blocks(end - first, segment_tile)), segment_of(first), segment_of(end),
-                       false, false, 0, segments.count};
+    SegmentChunk chunk{first,
+                       int(end - first),
+                       int(blocks(end - first, segment_tile)),
+                       segment_of(first),
+                       segment_of(end),
+                       false,
+                       false,
+                       0,
+                       segments.count};
     chunk.open_before = edges[size_t(chunk.row)] != first;
     chunk.open_after = edges[size_t(chunk.next_row)] != end;
     if (!chunks.empty()) chunks.back().next_result = chunk.first_result = segments.row(chunk.row);

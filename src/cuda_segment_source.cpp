@@ -106,8 +106,8 @@ std::string segment_text(const SegmentWork& work, int output, bool staged) {
 }
 
 std::string gaps_text(const SegmentWork& work, bool staged) {
-  return "#include <kernops/seg_spread.cuh>\n" + preamble(work) + "using Term = " + term(work) + ";\nKERNOPS_GAPS(Term, " +
-         where(work, staged) + ", " + values_of_lane() + ")\n";
+  return "#include <kernops/seg_spread.cuh>\n" + preamble(work) + "using Term = " + term(work) +
+         ";\nKERNOPS_GAPS(Term, " + where(work, staged) + ", " + values_of_lane() + ")\n";
 }
 
 std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged) {
@@ -154,7 +154,8 @@ std::vector<std::string> all_segment_texts() {
   work.x.data = &group;
   for (size_t op = 0; op < segment_ops().size(); ++op) {
     work.op = int(op), work.skip_missing = op % 2;
-    for (int output = 0; output < segment_ops()[op].outputs; ++output) texts.push_back(segment_text(work, output, false));
+    for (int output = 0; output < segment_ops()[op].outputs; ++output)
+      texts.push_back(segment_text(work, output, false));
   }
   const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
   work.formula = &formula;

@@ -111,7 +111,9 @@ std::unique_ptr<Buffer> reduced(SegmentWork work, const char* op) {
 class Exponentials {
  public:
   explicit Exponentials(const SegmentWork& work) : largest_(reduced(work, "max")), mass_(mass_of(work)) {}
-  std::vector<const double*> after(const double* first) const { return {first, at<double>(*largest_), at<double>(*mass_)}; }
+  std::vector<const double*> after(const double* first) const {
+    return {first, at<double>(*largest_), at<double>(*mass_)};
+  }
 
  private:
   std::unique_ptr<Buffer> mass_of(SegmentWork work) const {

@@ -41,7 +41,8 @@ Portions choose_portions(const SegmentWork& work, bool spreads) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
     const bool elsewhere = spreads && work.out.home != Home::host;  // numbers go to where values stand
-    portions.staged = !in_order(work) && host && !work.through && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
+    portions.staged =
+        !in_order(work) && host && !work.through && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
     while (needed() > most / 2 && (portions.columns > 1 || portions.chunk > tile))
       portions.columns > 1 ? portions.columns = (portions.columns + 1) / 2 : portions.chunk /= 2;
   }

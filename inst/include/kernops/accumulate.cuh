@@ -25,7 +25,8 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
     KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::start(s[k]);
   }
-  template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
+  template <int N, int NF, int NW>
+  KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
@@ -177,7 +178,8 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
     }
   }
   // Most groups hold nothing new.
-  template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
+  template <int N, int NF, int NW>
+  KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
     KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) {
       T most = T(-sign) * f[0][k];
@@ -216,7 +218,8 @@ template <class T, int F, int W, int K, class A = T> using DirectSum = Entrywise
 template <class T, int F, int W, int K, class A = T> using KahanSum = EntrywiseRow<T, kernops::KahanSum, F, W, A>;
 template <class T, int F, int W, int K, class A = T> using LogSumExp = ShiftedExpRow<T, W ? W : 1, Shifted::log_sum, A>;
 template <class T, int F, int W, int K, class A = T> using SoftMax = ShiftedExpRow<T, W, Shifted::softmax, A>;
-template <class T, int F, int W, int K, class A = T> using MaxSumShiftExp = ShiftedExpRow<T, W ? W : 1, Shifted::max_and_sums, A>;
+template <class T, int F, int W, int K, class A = T>
+using MaxSumShiftExp = ShiftedExpRow<T, W ? W : 1, Shifted::max_and_sums, A>;
 template <class T, int F, int W, int K, class A = T> using Min = EntrywiseRow<T, Extreme<1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using Max = EntrywiseRow<T, Extreme<-1>, F, 0, T>;
 template <class T, int F, int W, int K, class A = T> using ArgMin = EntrywiseRow<T, ExtremeAt<1, 1, 1>, F, 0, T>;

@@ -2,7 +2,17 @@
 // double: 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), n added to the exponent.
 
 // In constant memory, where an instruction can take them from.
-static __constant__ double exp2_coefficients[] = {0x1p0, 0x1.62e42fefa3a17p-1, 0x1.ebfbdff82c472p-3, 0x1.c6b08d703d59ep-5, 0x1.3b2ab6fbce392p-7, 0x1.5d87fe9cab4p-10, 0x1.43091283ef5fap-13, 0x1.ffcb56287b4a6p-17, 0x1.62c111ae257ccp-20, 0x1.b673da575f282p-24, 0x1.e3fe325ea109cp-28};
+static __constant__ double exp2_coefficients[] = {0x1p0,
+                                                  0x1.62e42fefa3a17p-1,
+                                                  0x1.ebfbdff82c472p-3,
+                                                  0x1.c6b08d703d59ep-5,
+                                                  0x1.3b2ab6fbce392p-7,
+                                                  0x1.5d87fe9cab4p-10,
+                                                  0x1.43091283ef5fap-13,
+                                                  0x1.ffcb56287b4a6p-17,
+                                                  0x1.62c111ae257ccp-20,
+                                                  0x1.b673da575f282p-24,
+                                                  0x1.e3fe325ea109cp-28};
 
 #ifdef __CUDA_ARCH__
 

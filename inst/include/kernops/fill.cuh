@@ -20,7 +20,8 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   if (stride % wide == 0) {
     KERNOPS_UNROLL_FEW(stride)
     for (int k = 0; k < stride; k += wide)
-      *reinterpret_cast<typename Quad<T>::type*>(all.v + k) = *reinterpret_cast<const typename Quad<T>::type*>(from + k);
+      *reinterpret_cast<typename Quad<T>::type*>(all.v + k) =
+          *reinterpret_cast<const typename Quad<T>::type*>(from + k);
   } else {
     KERNOPS_UNROLL_FEW(N)
     for (int k = 0; k < N; ++k) all.v[k] = from[k];
@@ -30,7 +31,8 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
 
 // Every `step`th entry of a source, from `first` on, into item n of a place.
 template <class T>
-__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first, int step) {
+__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out,
+                                       int first, int step) {
   const auto read = [&](auto type) {
     const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
     KERNOPS_UNROLL_BY(4)

@@ -87,7 +87,8 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
       const int group = first + done + int(threadIdx.x), low = begin_of(group), high = begin_of(group + 1);
       __syncthreads();  // the parts before these have been read
       if (done + int(threadIdx.x) < groups)
-        parts[threadIdx.x] = group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);
+        parts[threadIdx.x] =
+            group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);
       __syncthreads();
       const int here = groups - done < threads ? groups - done : threads,
                 over = begin_of(first + done + here) <= to ? here : here - 1;

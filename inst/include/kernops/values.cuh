@@ -65,7 +65,8 @@ template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, c
   return {sum};
 }
 template <class T, int D>
-KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x, const Vec<T, D>& y) {
+KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x,
+                              const Vec<T, D>& y) {
   return expanded(Vec<T, 1>{row_norm.v[0] + lane_norm.v[0]}, x, y);
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
@@ -163,7 +164,8 @@ KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c
   using View = RegisterView<T>;
   KERNOPS_UNROLL_BY(4)
   for (int k = 0; k < size; ++k)
-    whole[offset + k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
+    whole[offset + k] =
+        Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
 }
 
 }  // namespace KERNOPS_ISA
