@@ -9,7 +9,7 @@ under_plans <- function(body) {
   withr::defer(future::plan(before))
   future::plan("multisession", workers = 2)
   body("multisession")
-  hosts <- parallelly::makeClusterPSOCK(c("localhost", "localhost"))
+  hosts <- future::makeClusterPSOCK(c("localhost", "localhost"))
   withr::defer(parallel::stopCluster(hosts))
   future::plan("cluster", workers = hosts)
   body("cluster")
