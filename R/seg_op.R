@@ -42,7 +42,7 @@ print.seg_op <- function(x, ...) {
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
 # A row of segments.def, or one of `more`, or a seg_op.
-check_op <- function(op, name = "op", more = "softmax", call = caller_env()) {
+check_op <- function(op, call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
-  check_choice(op, name, c(segment_ops()$name, more), call)
+  check_choice(op, "op", c(segment_ops()$name, "softmax"), call)
 }

@@ -4,6 +4,10 @@ cuda_refusal <- function() {
   tryCatch({use(); NULL}, kernops_cuda_error = conditionMessage)
 }
 
+skip_without_nvrtc <- function() {
+  skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
+}
+
 # The backends of this machine: one test body serves them all.
 backends <- local({
   usable <- NULL

@@ -1,9 +1,5 @@
 # Compiled kernels: what is kept of them, and what ships with the package. None of this needs a GPU.
 
-skip_without_nvrtc <- function() {
-  skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
-}
-
 # Another cache, catalogue or version for the rest of a test.
 use_paths <- function(cache, catalogue = "", version = "test") {
   cuda_set_paths(system.file("include", package = "kernops"), catalogue, cache, version)

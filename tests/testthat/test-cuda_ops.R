@@ -1,8 +1,8 @@
 # Every operation and reduction compiles for GPUs, where there is the compiler but no GPU to run what it makes.
 
-skip_without_nvrtc <- function() {
+skip_unless_only_compiler <- function() {
   skip_on_cran()
-  skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
+  skip_without_nvrtc()
   skip_if("cuda" %in% backends(), "the GPU compiles and runs them all in other tests")
 }
 
@@ -12,7 +12,7 @@ expect_compiles <- function(op, single, architecture) {
 
 # Values in one precision for one architecture, gradients in the other for the other.
 for (name in names(oracle_ops)) test_that(paste(name, "compiles for GPUs, and so does its gradient"), {
-  skip_without_nvrtc()
+  skip_unless_only_compiler()
   withr::local_seed(1)
   case <- random_case(name, 3, 4, trial = 1)
   op <- as_operator(case, keops_kernel)
@@ -21,7 +21,7 @@ for (name in names(oracle_ops)) test_that(paste(name, "compiles for GPUs, and so
 })
 
 test_that("every reduction compiles for GPUs", {
-  skip_without_nvrtc()
+  skip_unless_only_compiler()
   table <- keops_reductions()
   for (n in seq_len(nrow(table))) {
     arguments <- gsub("p", "3", gsub("w", "b", sub("f", "SqDist(x, y) + Sum(b)", table$arguments[[n]])))

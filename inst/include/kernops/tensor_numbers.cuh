@@ -56,9 +56,22 @@ struct Doubles {
   }
 };
 
+// Products of numbers that are the sums of two parts; Numbers::multiply() adds the products of parts.
+template <class Numbers> struct InTwoParts {
+  template <class P>
+  static __device__ __forceinline__ void add_rest(float (&c)[4], const P& x, const P& x8, const P& y) {
+    Numbers::multiply(c, x.high, x8.high, y.low);
+    Numbers::multiply(c, x.low, x8.low, y.high);
+  }
+  template <class P>
+  static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
+    Numbers::multiply(c, x.high, x8.high, y.high);
+  }
+};
+
 // Floats as the sum of two numbers of 11 bits. What is left out of x y is 2^-22 of it. Infinity has no
 // such parts: where a result is not finite, it is to be found otherwise.
-struct Floats {
+struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
   static constexpr int together = 2, most_chunks = 2, most_resident = 2;
@@ -86,20 +99,11 @@ struct Floats {
           : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
           : "r"(x[e]), "r"(x8[e]), "r"(x[e + 1]), "r"(x8[e + 1]), "r"(y[e]), "r"(y[e + 1]));
   }
-  template <class P>
-  static __device__ __forceinline__ void add_rest(float (&c)[4], const P& x, const P& x8, const P& y) {
-    multiply(c, x.high, x8.high, y.low);
-    multiply(c, x.low, x8.low, y.high);
-  }
-  template <class P>
-  static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
-    multiply(c, x.high, x8.high, y.high);
-  }
 };
 
 // The same in numbers of 16 bits, twice as fast. They have little room for exponents: put_scaled() makes
 // them.
-struct Halves {
+struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
   static constexpr int together = 2, most_chunks = 4, most_resident = 8;
@@ -114,15 +118,6 @@ struct Halves {
         "{%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "r"(y[0]), "r"(y[1]));
-  }
-  template <class P>
-  static __device__ __forceinline__ void add_rest(float (&c)[4], const P& x, const P& x8, const P& y) {
-    multiply(c, x.high, x8.high, y.low);
-    multiply(c, x.low, x8.low, y.high);
-  }
-  template <class P>
-  static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
-    multiply(c, x.high, x8.high, y.high);
   }
 };
 
