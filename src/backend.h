@@ -6,7 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "formula.h"
+#include "plan.h"
+#include "program.h"
 
 namespace kernops {
 

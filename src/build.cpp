@@ -1,25 +1,14 @@
-// Syntax -> nodes, with every size checked. The same code reads the user's formula and the gradient rows of
-// the tables.
+// Syntax -> nodes. The same code reads the user's formula and the gradient rows of the tables.
+#include "build.h"
+
 #include <cmath>
 
-#include "formula.h"
+#include "built.h"
+#include "formula_text.h"
+#include "gradient.h"
 
 namespace kernops {
 namespace {
-
-// The formula text of an expression, for messages.
-std::string text_of(const Expr& e) {
-  static const std::map<std::string, std::string> infix = {{"Add", " + "},  {"Subtract", " - "},
-                                                           {"Mult", " * "}, {"Divide", " / "},
-                                                           {"^", "^"},      {"Scalprod", " | "}};
-  if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
-  std::string text;
-  const auto sign = infix.find(e.text);
-  for (size_t n = 0; n < e.args.size(); ++n)
-    text += (n == 0 ? "" : sign != infix.end() ? sign->second : ", ") + text_of(e.args[n]);
-  if (text.size() > 40) text = "...";
-  return sign != infix.end() ? text : e.text + "(" + text + ")";
-}
 
 std::string count(size_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
@@ -54,10 +43,16 @@ class Builder {
     return names.empty() || names.size() > 60 ? "" : ": the variables are " + names;
   }
 
+  Tree variable(const Expr& e) {
+    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
+    if (found == scope_.end()) throw FormulaError("there is no variable of this position", e.position);
+    return found->second;
+  }
+
   Tree call(const Expr& e) {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
-    if (e.text == "Var") return scope_.at(variable_key(e));
+    if (e.text == "Var") return variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
@@ -166,7 +161,7 @@ class Builder {
     const Tree base = build(e.args[0]), exponent = build(e.args[1]);
     const Node to = graph_[exponent];
     if (to.kind == Node::constant && to.value == std::floor(to.value) && std::fabs(to.value) <= 1e9)
-      return graph_.operation(find_op("Pow"), {base}, {int(to.value)});
+      return graph_.operation("Pow", {base}, {int(to.value)});
     const int op = find_op("Powf");
     if (size_of(op_table()[op], graph_, {base, exponent}, {}) <= 0)
       throw FormulaError(misfit(e, op_table()[op], {base, exponent}), e.position);
@@ -182,13 +177,12 @@ class Builder {
     const int size = graph_[f].size;
     if (graph_[v].kind != Node::variable)
       throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
-    if (graph_[g].size == 1 && size > 1) g = graph_.operation(find_op("SumT"), {g}, {size});
+    if (graph_[g].size == 1 && size > 1) g = graph_.operation("SumT", {g}, {size});
     if (graph_[g].size != size)
       throw FormulaError("the third argument of `Grad` must have the size of the first: it has " +
                              std::to_string(graph_[g].size) + " entries, not " + std::to_string(size),
                          e.args[2].position);
-    const Tree result = gradient(graph_, f, v, g);
-    return result >= 0 ? result : graph_.operation(find_op("Zero"), {}, {graph_[v].size});
+    return gradient_or_zeros(graph_, f, v, g);
   }
 
   // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs
@@ -211,62 +205,21 @@ class Builder {
 
 }  // namespace
 
-std::string variable_key(const Expr& e) { return "Var(" + text_of(e.args.at(0)) + ")"; }
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
+                      const std::vector<int>& ints) {
+  Scope scope;
+  for (size_t n = 0; n < args.size(); ++n) {
+    scope[std::string(1, row.vectors[n])] = args[n];
+    scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
+  }
+  for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
+  return scope;
+}
+
+std::string variable_key(int position) { return "Var(" + std::to_string(position) + ")"; }
 
 Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over) {
   return Builder(graph, scope, over).build(expr);
-}
-
-namespace {
-
-// A tree as text. What is used often is written often, so the text of a small graph can be endless: beyond a
-// number of letters only "..." is written.
-class Writer {
- public:
-  Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}
-
-  std::string text(Tree tree) {
-    const std::string whole = left_ > 0 ? written(graph_[tree]) : "...";
-    left_ -= int(whole.size());
-    return whole;
-  }
-
- private:
-  std::string written(const Node& node) {
-    if (node.kind == Node::variable) return variables_[node.id].name;
-    if (node.kind == Node::index) return node.id == axis_i ? "IndexI()" : "IndexJ()";
-    if (node.kind == Node::reduced)
-      return reduction_table()[graph_.reductions[node.id].row].name + "#" + std::to_string(node.id);
-    if (node.kind == Node::constant) {
-      char text[32];
-      snprintf(text, sizeof text, "%.15g", node.value);
-      return text;
-    }
-    return operation(node, op_table()[node.id]);
-  }
-
-  std::string operation(const Node& node, const OpRow& row) {
-    static const std::map<std::string, std::string> infix = {
-        {"Add", " + "}, {"Subtract", " - "}, {"Mult", " * "}, {"Divide", " / "}};
-    const auto sign = infix.find(row.name);
-    std::vector<std::string> parts;
-    for (size_t n = 0; n < row.vectors.size(); ++n) parts.push_back(text(node.args[n]));
-    if (sign != infix.end()) return "(" + parts[0] + sign->second + parts[1] + ")";
-    for (size_t n = 0; n < row.integers.size(); ++n) parts.push_back(std::to_string(node.ints[n]));
-    std::string arguments;
-    for (const std::string& part : parts) arguments += (arguments.empty() ? "" : ", ") + part;
-    return row.name + "(" + arguments + ")";
-  }
-
-  const Graph& graph_;
-  const std::vector<Variable>& variables_;
-  int left_ = 20000;  // letters
-};
-
-}  // namespace
-
-std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables) {
-  return Writer(graph, variables).text(tree);
 }
 
 }  // namespace kernops

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "cpu.h"
+#include "op_table.h"
 #include "threads.h"
 
 namespace kernops {

@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "cuda_driver.h"
+#include "tiled_plan.h"
 
 namespace kernops {
 namespace cuda {

@@ -1,7 +1,8 @@
 // Nodes, each kept once.
 #include <cstring>
 
-#include "formula.h"
+#include "op_table.h"
+#include "simplify.h"
 
 namespace kernops {
 
@@ -60,6 +61,10 @@ Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<i
     return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
   const Tree simpler = rewrite(*this, op, args, ints, size);
   return simpler >= 0 ? simpler : intern(node);
+}
+
+Tree Graph::operation(const char* name, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  return operation(find_op(name), args, ints);
 }
 
 }  // namespace kernops

@@ -1,9 +1,9 @@
 // ops.def and reductions.def as tables for the parser, the gradient and R.
+#include "op_table.h"
+
 #include <kernops/ops.h>
 
 #include <algorithm>
-
-#include "formula.h"
 
 namespace kernops {
 namespace {
@@ -74,14 +74,8 @@ std::vector<OpRow> make_op_table() {
   table.back().leaf = true;
 #define BUILT(name_, arguments_, meaning_)                        \
   table.push_back(row(group, #name_, #arguments_, "", meaning_)); \
-  table.back().vectors.clear(), table.back().integers.clear(); \
-  table.back().built = true;
+  table.back().vectors.clear(), table.back().integers.clear();
 #include <kernops/ops.def>
-#undef GROUP
-#undef OP
-#undef FORMULA
-#undef LEAF
-#undef BUILT
   return table;
 }
 
@@ -97,7 +91,6 @@ std::vector<ReductionRow> make_reduction_table() {
                      parse_all(#__VA_ARGS__)});                                                     \
   }
 #include <kernops/reductions.def>
-#undef REDUCTION
   return table;
 }
 
@@ -134,17 +127,6 @@ int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);
   return row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]);
-}
-
-Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
-                      const std::vector<int>& ints) {
-  Scope scope;
-  for (size_t n = 0; n < args.size(); ++n) {
-    scope[std::string(1, row.vectors[n])] = args[n];
-    scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
-  }
-  for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
-  return scope;
 }
 
 const std::vector<ReductionRow>& reduction_table() {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "build.h"
+
 namespace kernops {
 
 void set_lengths(Segments& segments, const std::vector<Count>& lengths, Count first,
@@ -43,7 +45,6 @@ const std::vector<SegmentOp>& segment_ops() {
   static const std::vector<SegmentOp> ops = {
 #define SEGMENT_OP(name, reduction, kind, meaning) {#name, meaning, SegmentOp::kind, reduction::outputs},
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   return ops;
 }

@@ -1,0 +1,11 @@
+// Formulas as text, for messages and print().
+#pragma once
+#include "parse.h"
+#include "program.h"
+
+namespace kernops {
+
+std::string text_of(const Expr& e);
+std::string text_of(const Graph& graph, Tree tree, const std::vector<Variable>& variables);
+
+}  // namespace kernops
