@@ -85,16 +85,7 @@ namespace ops {
       return entry_;                                                                                    \
     }                                                                                                   \
   };
-#define FORMULA(...)
-#define LEAF(...)
-#define BUILT(...)
-#define GROUP(...)
 #include <kernops/ops.def>
-#undef OP
-#undef FORMULA
-#undef LEAF
-#undef BUILT
-#undef GROUP
 }  // namespace ops
 #undef TOTAL
 
