@@ -15,15 +15,11 @@ namespace kernops {
 namespace cuda {
 
 // ---- text and code (cuda_shape.cpp, cuda_source.cpp, cuda_cache.cpp)
-// -----------------------------------------------------------------------------------------------
 
 // How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
 struct Shape {
-  enum Kind {
-    narrow,
-    wide,
-    spread
-  } kind;  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
+  enum Kind { narrow, wide, spread };  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
+  Kind kind;
   int rows_per_thread, threads, lanes;
   bool some = false;         // not all pairs, but those of ranges
   bool makes_lanes = false;  // as it needs them, instead of reading a filled place
@@ -57,7 +53,6 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 
 // ---- devices (cuda_device.cpp)
-// -----------------------------------------------------------------------------------------------
 
 struct Device {
   int number = 0;
@@ -81,7 +76,6 @@ void copy_out(void* to, DevicePointer from, size_t bytes);
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda_modules.cpp)
-// -----------------------------------------------------------------------------------------------
 
 struct Kernels {
   void *once, *fill, *pairs, *merge;
@@ -97,7 +91,6 @@ void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, 
 double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda_memory.cpp)
-// -----------------------------------------------------------------------------------------------
 
 // Memory of the device that is current when it is made. Freed memory is kept for the next one who asks.
 class Buffer {
@@ -126,7 +119,6 @@ Collector& garbage_collector();
 void collect_garbage();
 
 // ---- several devices (cuda_team.cpp)
-// -----------------------------------------------------------------------------------------------
 
 // Told the fraction done; false stops.
 using Watch = std::function<bool(double)>;

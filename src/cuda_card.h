@@ -10,8 +10,6 @@
 namespace kernops {
 namespace cuda {
 
-inline Count ceil_div(Count a, Count b) { return (a + b - 1) / b; }
-
 inline int bytes_of_number(const Column& column) { return column.home == Home::device_float ? 4 : 8; }
 
 struct Range {
@@ -29,11 +27,6 @@ struct Task {
   Count first_row;  // which row of the plan's result stands first in `out`
   bool any_lanes;
 
-  // What a load reads, or null for what comes from nowhere.
-  const Column* column(const Load& load) const {
-    if (load.kind == Load::variable) return &data.variables[load.id];
-    return load.kind == Load::reduced ? &data.reduced[load.id] : nullptr;
-  }
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
@@ -111,6 +104,8 @@ class Card {
   std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
   void fill(const Task& task, const Places& places, Range rows, Range lanes);
   void reduce_pairs(Work& work, Range rows, Range lanes);
+  void read_places(const Work& work, Range lanes, PairJob& job);
+  PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
   Column here(const Column& column, int size, Range items);
   bool is_here(const Column& column) const;

@@ -36,7 +36,7 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
   const auto bytes_of = [&](Place place) {
     Count bytes = place == Place::lane && task.shape.makes_lanes ? 0 : task.item_bytes(place);
     for (const Load& load : plan.loads[int(place)]) {
-      const Column* from = task.column(load);
+      const Column* from = task.data.column(load);
       if (from && !is_here(*from)) bytes += Count(plan.slots[load.slot].size) * bytes_of_number(*from);
     }
     return bytes;
