@@ -133,7 +133,7 @@ test_that("the number of threads changes no bit", {
 })
 
 test_that("a GPU gives the same bits on every run", {
-  skip_if_not("cuda" %in% backends(), cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(5)
   x <- array(rnorm(4e6), c(200, 100, 200))
   for (dims in subsets(3)[-1]) {
@@ -260,7 +260,7 @@ test_that("slices are those of the worked examples", {
 })
 
 test_that("a gpu_matrix is reduced where it is", {
-  skip_if_not("cuda" %in% backends(), cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(8)
   x <- matrix(rnorm(300 * 77), 300)
   for (precision in c("float64", "float32")) {

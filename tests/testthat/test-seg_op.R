@@ -60,7 +60,6 @@ test_that("an operation can be printed, saved, and has its identity", {
 
 test_mistakes("kernops_error", alist(
   `a third variable` = seg_op("a + b + c"),
-  `a variable by its position` = seg_op("a + Var(0, 1, 1)"),
   `no formula` = seg_op(3),
   `an unknown operation` = seg_op("Maxx(a, b)"),
   `a position` = seg_op("a + b * IndexI()"),
