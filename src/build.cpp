@@ -36,6 +36,12 @@ class Builder {
     throw FormulaError("`" + e.text + "` is not declared" + declared(), e.position, e.text);
   }
 
+  Tree declared_variable(const Expr& e) {
+    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
+    if (found == scope_.end()) throw FormulaError("this variable is not declared" + declared(), e.position);
+    return found->second;
+  }
+
   std::string declared() const {
     std::string names;
     for (const auto& [name, node] : scope_)
@@ -43,16 +49,10 @@ class Builder {
     return names.empty() || names.size() > 60 ? "" : ": the variables are " + names;
   }
 
-  Tree variable(const Expr& e) {
-    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
-    if (found == scope_.end()) throw FormulaError("there is no variable of this position", e.position);
-    return found->second;
-  }
-
   Tree call(const Expr& e) {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
-    if (e.text == "Var") return variable(e);
+    if (e.text == "Var") return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
