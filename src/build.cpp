@@ -10,8 +10,16 @@
 namespace kernops {
 namespace {
 
-std::string count(size_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+// What the size column of the table says, in words.
+std::string rule_of(const std::string& size) {
+  const auto begins = [&](const char* with) { return size.rfind(with, 0) == 0; };
+  const auto has = [&](const char* part) { return size.find(part) != size.npos; };
+  if (has("p < A") || has("<= A")) return "a place within its argument (from 0)";
+  if (begins("same(")) return "arguments of equal size (or of size 1)";
+  if (begins("A == B")) return "vectors of the same size";
+  if (begins("A % 2 == 0")) return "real and imaginary parts by turns, of equal sizes";
+  if (begins("A == 1")) return "a scalar, and a place within the result";
+  return "sizes that fit (rule: " + size + ")";
 }
 
 class Builder {
@@ -72,8 +80,9 @@ class Builder {
     const OpRow& first = table[op];
     const size_t vectors = first.vectors.size(), arity = vectors + first.integers.size();
     if (e.args.size() != arity)
-      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " + count(arity, "argument") +
-                             ", not " + std::to_string(e.args.size()),
+      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " +
+                             counted(arity, "argument", "arguments") + ", not " +
+                             std::to_string(e.args.size()),
                          e.position);
     if (first.leaf) return graph_.index(e.text == "IndexI" ? axis_i : axis_j);
     std::vector<Tree> args;
@@ -102,7 +111,7 @@ class Builder {
     const size_t given = e.args.size();
     if (given < kind.vectors + kind.least_lists || given > kind.vectors + kind.most_lists)
       throw FormulaError("`" + e.text + "(" + op_table()[find_op(e.text)].arguments + ")` does not take " +
-                             count(given, "argument"),
+                             counted(given, "argument", "arguments"),
                          e.position);
     std::vector<Tree> vectors;
     std::vector<std::vector<int>> lists;
@@ -131,17 +140,10 @@ class Builder {
 
   // "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7"
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
-    std::string rule = "sizes that fit (rule: " + row.size + ")";
-    if (row.size.rfind("same(", 0) == 0) rule = "arguments of equal size (or of size 1)";
-    if (row.size.rfind("A == B", 0) == 0) rule = "vectors of the same size";
-    if (row.size.rfind("A % 2 == 0", 0) == 0) rule = "real and imaginary parts by turns, of equal sizes";
-    if (row.size.rfind("A == 1", 0) == 0) rule = "a scalar, and a place within the result";
-    if (row.size.find("p < A") != row.size.npos || row.size.find("<= A") != row.size.npos)
-      rule = "a place within its argument (from 0)";
-    std::string message = "`" + text_of(e) + "` needs " + rule;
+    std::string message = "`" + text_of(e) + "` needs " + rule_of(row.size);
     for (size_t n = 0; n < args.size(); ++n)
       message += (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " +
-                 (graph_[args[n]].size == 1 ? "1 entry" : std::to_string(graph_[args[n]].size) + " entries");
+                 counted(graph_[args[n]].size, "entry", "entries");
     return message;
   }
 

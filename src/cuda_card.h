@@ -93,12 +93,15 @@ class Card {
   // How much is taken at a time, and how the lanes of a slab are split.
   struct Slabs {
     Count rows, lanes, chunk;
-    int chunks, states;  // of a row, at a time
+    int states;  // of a row, at a time
   };
   struct Work;
 
   Count filled() const;  // blocks that run at a time
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
+  void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
+  Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;
+  Count bytes_of(const Task& task, Place place) const;
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
   std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);

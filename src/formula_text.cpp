@@ -62,6 +62,10 @@ class Writer {
 
 }  // namespace
 
+std::string counted(long long n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
 std::string text_of(const Expr& e) {
   if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
   const std::string sign = infix_sign(e.text);

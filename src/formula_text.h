@@ -5,6 +5,7 @@
 
 namespace kernops {
 
+std::string counted(long long n, const char* one, const char* many);  // "1 entry", "2 entries"
 std::string text_of(const Expr& e);
 std::string text_of(const Graph& graph, Tree tree, const std::vector<Variable>& variables);
 

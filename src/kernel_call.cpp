@@ -1,19 +1,17 @@
 // R's data, checked against the variables of a formula.
 #include "kernel_call.h"
 
+#include "formula_text.h"
+
 namespace kernops {
 
 const char* category(unsigned axes) { return axes == axis_i ? "Vi" : axes == axis_j ? "Vj" : "Pm"; }
 
 namespace {
 
-std::string count(Count n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
-
 [[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
   throw InputError("dim", "`" + v.name + "` must have " +
-                              (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) +
+                              (rows ? counted(v.size, "row", "rows") : counted(v.size, "column", "columns")) +
                               " (points are " + (rows ? "columns" : "rows") + "), not " +
                               std::to_string(got));
 }
@@ -23,7 +21,7 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
   if (v.axes == none) {
     if (nrow * ncol != v.size)
       throw InputError("dim", "the parameter `" + v.name + "` must have " +
-                                  count(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
+                                  counted(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
     input.column.entry = 1;
     return input;
   }

@@ -3,6 +3,7 @@
 
 #include "build.h"
 #include "declare.h"
+#include "formula_text.h"
 #include "gradient.h"
 
 namespace kernops {
@@ -60,14 +61,13 @@ class Compiler {
     }
     const bool weighted = find_reduction(name, false) < 0,
                either = !weighted && find_reduction(name, true) >= 0;
-    const bool counted = reduction_table()[find_reduction(name, weighted)].counted;
+    const bool takes_k = reduction_table()[find_reduction(name, weighted)].counted;
     throw FormulaError("`" + e.text + "(f, " +
-                           (counted    ? "K, "
+                           (takes_k    ? "K, "
                             : weighted ? "w, "
                             : either   ? "[w,] "
                                        : "") +
-                           "axis)` does not take " + std::to_string(args.size()) +
-                           (args.size() == 1 ? " argument" : " arguments"),
+                           "axis)` does not take " + counted(args.size(), "argument", "arguments"),
                        e.position);
   }
 
