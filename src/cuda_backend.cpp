@@ -72,8 +72,9 @@ class CudaBackend : public Backend {
     if (cards_.size() == 1) {
       const Task task = task_for(rows.count());
       first().prepare(task);
-      wait_for_others(data, out);
+      const bool others = wait_for_others(data, out);
       first().reduce(task, rows, lanes, settings.keep_going);
+      if (others) synchronize();  // nor do they know what this one has yet to copy
       return;
     }
     const Task by_rows = task_for(part(rows, 0, cards_.size()).count());
@@ -132,8 +133,9 @@ class CudaBackend : public Backend {
     synchronize();
   }
 
-  // Cards that work together, or hold data of one another, do not know what the others have yet to do.
-  void wait_for_others(const Data& data, const Target& out) {
+  // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
+  // are such.
+  bool wait_for_others(const Data& data, const Target& out) {
     std::set<int> involved;
     for (const Card& card : cards_) involved.insert(card.number());
     for (const auto* columns : {&data.variables, &data.reduced})
@@ -146,6 +148,7 @@ class CudaBackend : public Backend {
         synchronize();
       }
     use_device(first().number());
+    return involved.size() > 1;
   }
 
   std::vector<Card> cards_;

@@ -18,7 +18,7 @@ Driver open_driver() {
   FIND(cuMemcpyPeerAsync) FIND(cuMemsetD32_v2) FIND(cuModuleLoadData) FIND(cuModuleUnload)
   FIND(cuModuleGetFunction) FIND(cuModuleGetGlobal_v2) FIND(cuOccupancyMaxActiveBlocksPerMultiprocessor)
   FIND(cuLaunchKernel) FIND(cuEventCreate) FIND(cuEventRecord) FIND(cuEventSynchronize)
-  FIND(cuEventElapsedTime) FIND(cuEventDestroy_v2)
+  FIND(cuEventElapsedTime) FIND(cuEventDestroy_v2) FIND(cuStreamCreate) FIND(cuStreamWaitEvent)
 #undef FIND
       // clang-format on
       d.check(d.cuInit(0), "starting the NVIDIA driver");

@@ -52,6 +52,8 @@ struct Driver {
   Result (*cuEventSynchronize)(void*);
   Result (*cuEventElapsedTime)(float*, void*, void*);
   Result (*cuEventDestroy_v2)(void*);
+  Result (*cuStreamCreate)(void**, unsigned);
+  Result (*cuStreamWaitEvent)(void*, void*, unsigned);
 
   void check(Result result, const char* what) const;  // throws CudaError
 };
