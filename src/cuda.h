@@ -2,7 +2,8 @@
 // libraries are opened at run time, so the same build works where they are and where they are not.
 //
 // All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
-// is done in order. Kernels are loaded by the first thread alone; other threads launch what it has loaded.
+// is done in order; copies between cards have a stream of their own, in that order, too. Kernels are loaded by the
+// first thread alone; other threads launch what it has loaded.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -60,6 +61,7 @@ struct Device {
   int multiprocessors = 0;
   size_t bytes = 0;
   void* context = nullptr;
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
   int* arrivals = nullptr;  // of blocks that merge: so many zeros, which they leave as they were
   static constexpr Count most_arrivals = 1 << 16;
 };

@@ -81,8 +81,9 @@ class CudaBackend : public Backend {
 
   void reduce_alone(const Task& task, Range rows, Range lanes) {
     first().prepare(task);
-    wait_for_others(task.data, task.out);
+    const bool others = wait_for_others(task.data, task.out);
     first().reduce(task, rows, lanes, task.settings.keep_going);
+    if (others) synchronize();  // nor do they know what this one has yet to copy
   }
 
   // A block of rows more or less should matter little, else the lanes are shared out if there are enough.
@@ -139,8 +140,9 @@ class CudaBackend : public Backend {
     synchronize();
   }
 
-  // Cards that work together, or hold data of one another, do not know what the others have yet to do.
-  void wait_for_others(const Data& data, const Target& out) {
+  // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
+  // are such.
+  bool wait_for_others(const Data& data, const Target& out) {
     std::set<int> involved;
     for (const Card& card : cards_) involved.insert(card.number());
     for (const auto* columns : {&data.variables, &data.reduced})
@@ -153,6 +155,7 @@ class CudaBackend : public Backend {
         synchronize();
       }
     use_device(first().number());
+    return involved.size() > 1;
   }
 
   std::vector<Card> cards_;

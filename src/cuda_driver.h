@@ -50,7 +50,9 @@ using DevicePointer = unsigned long long;
   F(cuEventRecord, void*, void*) \
   F(cuEventSynchronize, void*) \
   F(cuEventElapsedTime, float*, void*, void*) \
-  F(cuEventDestroy_v2, void*)
+  F(cuEventDestroy_v2, void*) \
+  F(cuStreamCreate, void**, unsigned) \
+  F(cuStreamWaitEvent, void*, void*, unsigned)
 // clang-format on
 
 struct Driver {
