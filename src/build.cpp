@@ -47,6 +47,12 @@ class Builder {
     throw FormulaError("`" + e.text + "` is not declared" + declared(), e.position, e.text);
   }
 
+  Tree declared_variable(const Expr& e) {
+    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(e));
+    if (found == scope_.end()) throw FormulaError("this variable is not declared" + declared(), e.position);
+    return found->second;
+  }
+
   std::string declared() const {
     std::string names;
     for (const auto& [name, node] : scope_)
@@ -57,7 +63,7 @@ class Builder {
   Tree call(const Expr& e) {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
-    if (e.text == "Var") return scope_.at(variable_key(e));
+    if (e.text == "Var") return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
