@@ -57,8 +57,9 @@ SegmentFormula segment_formula(const std::string& text) {
   if (graph[f].size != 1)
     throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
                        expr.position);
-  if (graph[f].axes & axis_i) throw FormulaError("the formula may not depend on positions", expr.position);
-  return {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  SegmentFormula formula = {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  if (formula.plan.counts_indices) throw FormulaError("the formula may not depend on positions", expr.position);
+  return formula;
 }
 
 }  // namespace kernops
