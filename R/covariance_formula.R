@@ -115,9 +115,20 @@ check_own_formula <- function(leaf, d) {
   declared <- c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
                 sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
   size <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
-  if (size == 1) return(invisible())
-  stop_kernops("input", "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.",
-               call = NULL)
+  if (size != 1) {
+    stop_kernops("input", call = NULL,
+                 "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.")
+  }
+  pairs <- kernel_operator(paste0("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", declared), "auto",
+                           "float64", "cpu")
+  u <- matrix(sin(seq_len(8 * d)), 8)
+  v <- matrix(cos(seq_len(8 * d)), 8)
+  there <- pairs(c(list(x = u, y = v), leaf$parameters))
+  back <- pairs(c(list(x = v, y = u), leaf$parameters))
+  if (any(abs(there - back) > 1e-8 * max(abs(there), 0, na.rm = TRUE), na.rm = TRUE)) {
+    stop_kernops("input", "The covariance {.code {leaf$formula}} changes when {.code x} and {.code y} change places.",
+                 call = NULL)
+  }
 }
 
 scaled_sq_distance <- function(leaf, point) {
