@@ -18,9 +18,10 @@ with_bounds <- function(model, u, y) {
   variance <- mean(y^2)
   for (n in seq_len(nrow(parameters))) {
     row <- parameters[n, ]
+    unit <- variance_unit(model, row, u)
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     bounds <- switch(
-      row$kind, variance = variance * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
+      row$kind, variance = variance / unit * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
       shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
@@ -43,6 +44,14 @@ leaf_extent <- function(model, row, u) {
     v <- u[, dims, drop = FALSE]
   }
   max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+}
+
+# The variance of the field, on average, where this parameter is 1: only that of a linear covariance has other units.
+variance_unit <- function(model, row, u) {
+  if (row$label != "linear") return(1)
+  leaf <- nth_leaf(model$covariance, row$leaf)
+  v <- t(u[, leaf$dims %||% seq_len(model$d), drop = FALSE]) - leaf$parameters$center
+  max(sum(v^2) / nrow(u), .Machine$double.xmin)
 }
 
 nth_leaf <- function(x, n) {
@@ -75,7 +84,9 @@ start_at <- function(model, u, y, open, choice) {
     repeated <- sum(unlist(seen[row$kind]) != row$leaf)
     if (row$label != "nugget") seen[[row$kind]] <- unique(c(seen[[row$kind]], row$leaf))
     value[[n]] <- switch(
-      row$kind, variance = total * if (row$label == "nugget") choice$nugget else 0.9 / (1 + repeated),
+      row$kind,
+      variance = total * if (row$label == "nugget") choice$nugget else
+        0.9 / (1 + repeated) / variance_unit(model, row, u),
       range = leaf_extent(model, row, u) * 0.3^repeated *
         if (row$label == "periodic" && row$coordinate == 0) 3 * choice$range else choice$range,
       period = leaf_extent(model, row, u) * choice$period, shape = 1
