@@ -24,11 +24,16 @@ NULL
 print.gp <- function(x, ...) {
   cli::cat_line("<gp> ", deparse1(x$formula), ", ", length(x$data$y), " observations at points of ", x$model$d,
                 if (x$model$d == 1) " coordinate" else " coordinates")
-  cli::cat_line("  covariance      ", format(x$covariance))
-  if (length(x$beta)) cli::cat_line("  trend           ",
-                                    paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
+  cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
+  if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
   invisible(x)
+}
+
+# Items behind a label, on as many lines as the console needs.
+cat_labelled <- function(label, items, between) {
+  ends <- rep(c(between, ""), c(length(items) - 1, 1))
+  cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
 #' @rdname gp_methods
@@ -124,7 +129,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
-  out <- matrix(out, length(all),
+  out <- matrix(out, length(all), 2,
                 dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
   if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
 }
