@@ -35,8 +35,8 @@ with_bounds <- function(model, u, y) {
 leaf_extent <- function(model, row, u) {
   leaf <- nth_leaf(model$covariance, row$leaf)
   dims <- leaf$dims %||% seq_len(model$d)
-  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   if (leaf$label == "periodic" && row$kind == "range") return(1)
+  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   if (leaf$geometry == "great_circle") {
     rad <- u[, dims] * pi / 180
     v <- 6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
@@ -65,7 +65,7 @@ starting_values <- function(model, u, y) {
   open <- is.na(parameters$value)
   grid <- list(range = c(0.03, 0.1, 0.3), nugget = c(0.05, 0.5))
   # peaks of the likelihood are half a cycle wide
-  if (any(open & parameters$kind == "period")) grid <- list(range = c(0.1, 0.3), nugget = 0.1, period = 2 / (1:30))
+  if (any(open & parameters$kind == "period")) grid[c("nugget", "period")] <- list(0.1, 2 / (1:30))
   used <- c(range = any(open & parameters$kind == "range"), nugget = any(open & parameters$label == "nugget"),
             period = any(open & parameters$kind == "period"))
   choices <- if (any(used)) expand.grid(grid[used]) else data.frame(none = 1)
@@ -80,15 +80,15 @@ start_at <- function(model, u, y, open, choice) {
   value <- parameters$value
   for (n in which(open)) {
     row <- parameters[n, ]
-    # equal parts of a sum would stay equal
-    repeated <- sum(unlist(seen[row$kind]) != row$leaf)
-    if (row$label != "nugget") seen[[row$kind]] <- unique(c(seen[[row$kind]], row$leaf))
+    # equal parts of a sum would stay equal; the range of a periodic one is no length, but tells the form of the wave
+    family <- if (row$label == "periodic" && row$kind == "range") "wave" else row$kind
+    repeated <- sum(unlist(seen[family]) != row$leaf)
+    if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[n]] <- switch(
-      row$kind,
+      family,
       variance = total * if (row$label == "nugget") choice$nugget else
         0.9 / (1 + repeated) / variance_unit(model, row, u),
-      range = leaf_extent(model, row, u) * 0.3^repeated *
-        if (row$label == "periodic" && row$coordinate == 0) 3 * choice$range else choice$range,
+      range = leaf_extent(model, row, u) * 0.3^repeated * choice$range, wave = 0.3^repeated,
       period = leaf_extent(model, row, u) * choice$period, shape = 1
     )
   }

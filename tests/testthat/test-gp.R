@@ -320,6 +320,21 @@ test_that("a period is found", {
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
 })
 
+test_that("a wave that changes slowly is found, whichever factor comes first", {
+  withr::local_seed(25)
+  u <- sort(runif(120, 0, 10))
+  z <- sin(2 * u) + 0.3 * u + rnorm(120, sd = 0.2)
+  h <- abs(outer(u, u, "-"))
+  wave <- \(s) {
+    exp(s[1] - 2 * (sin(pi * h / exp(s[2])) / exp(s[3]))^2 - h^2 / (2 * exp(2 * s[4]))) + diag(exp(s[5]), 120)
+  }
+  value <- \(s) oracle_likelihood(wave(s), z, matrix(1, 120))$value / 2
+  best <- optim(log(c(1, pi, 1, 10, 0.04)), value)$value
+  for (covariance in list(periodic() * squared_exponential(), squared_exponential() * periodic())) {
+    expect_lt(-best - suppressWarnings(gp(z ~ 1, coords = ~ u, covariance = covariance + nugget()))$loglik, 0.5)
+  }
+})
+
 test_that("fit, prediction and leave-one-out take little more memory than one matrix of n x n", {
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
