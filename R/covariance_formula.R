@@ -4,7 +4,7 @@
 # A list of
 #   formula     its text, without the nugget
 #   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
-#               kind (variance, range, ..., free), leaf, coordinate
+#               kind (variance, range, ..., free), leaf, coordinate, extent (of the data, in units of a range or period)
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
@@ -94,7 +94,8 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
   data.frame(
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (leaf$own) "free" else name, value = value,
     log = if (leaf$own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
-    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_
+    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_,
+    extent = NA_real_
   )
 }
 

@@ -12,6 +12,11 @@ search_slope <- function(parameters, theta) {
   ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
 }
 
+# By how much the search is to magnify a parameter: a period shifts the phase at the far end by so many radians.
+search_scale <- function(parameters, theta) {
+  ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
+}
+
 # Fills in bounds, for values of `y` (without trend) at the points u.
 with_bounds <- function(model, u, y) {
   parameters <- model$parameters
@@ -26,6 +31,7 @@ with_bounds <- function(model, u, y) {
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
+    parameters$extent[[n]] <- extent
   }
   model$parameters <- parameters
   model
@@ -130,6 +136,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     to_search(parameters[free, ], theta[free]), value, gradient,
     lower = to_search(parameters[free, ], parameters$lower[free]),
     upper = to_search(parameters[free, ], parameters$upper[free]),
+    scale = search_scale(parameters, theta)[free],
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
   ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L,
               evaluations = c(0L, 0L))

@@ -320,6 +320,15 @@ test_that("a period is found", {
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
 })
 
+test_that("the search does not creep along a period, which is known far better than the rest", {
+  withr::local_seed(1)
+  u <- seq(0, 12, length.out = 150)
+  z <- sin(2 * pi * u) * (1 + 0.1 * u) + 0.2 * u + rnorm(150, sd = 0.2)
+  fit <- gp(z ~ u, coords = ~ u, covariance = periodic() * squared_exponential(range = 10) + nugget())
+  expect_identical(fit$search$convergence, 0L)
+  expect_lt(fit$search$iterations, 50)
+})
+
 test_that("a wave that changes slowly is found, whichever factor comes first", {
   withr::local_seed(25)
   u <- sort(runif(120, 0, 10))
