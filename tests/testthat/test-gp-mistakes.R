@@ -82,6 +82,8 @@ test_mistakes("kernops_input_error", alist(
   `new data without a covariate` = predict(gp(z ~ w, odd, ~ a + b, known, estimate = "none"), odd[c("a", "b")]),
   `response in words` = gp(factor(z > 0) ~ 1, odd, ~ a + b),
   `all points at one place` = gp(z ~ 1, transform(odd, a = 1, b = 1), ~ a + b),
+  `range along a coordinate that is the same everywhere` = gp(z ~ 1, transform(odd, b = 1), ~ a + b,
+                                                              matern(ard = TRUE) + nugget()),
   `weights of what is not there` = gp(z ~ 1, odd, ~ a + b, weights = nowhere),
   `new data in words` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "here"),
   `interval of a parameter that is not there` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "slope"),
