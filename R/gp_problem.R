@@ -29,7 +29,17 @@ prepare_problem <- function(parts, model, known, estimate, call) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
                  call = call)
   }
-  list(data = data, model = with_bounds(model, data$u, residual), residual = residual, center = center)
+  model <- with_bounds(model, data$u, residual)
+  if (estimate != "none") check_extents(model$parameters, call)
+  list(data = data, model = model, residual = residual, center = center)
+}
+
+check_extents <- function(parameters, call) {
+  flat <- with(parameters, name[kind == "range" & coordinate > 0 & !fixed & extent <= .Machine$double.eps])
+  if (!length(flat)) return(invisible())
+  stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is the same at all observations.",
+                          i = "Leave it out of the coordinates, or keep the range at a value by {.arg fixed}."),
+               call = call)
 }
 
 check_trend <- function(data, estimate, call) {
