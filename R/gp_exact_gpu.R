@@ -25,6 +25,23 @@ gpu_factor <- function(data, model, device, call = caller_env()) {
   )
 }
 
+# What host_explained() has, of a factor on the GPU: nothing but the results leaves it.
+gpu_explained <- function(object, factor) {
+  there <- function(b) gpu_beside(b, factor)
+  product <- covariance_product(object$model, block_width, backend = "cuda")
+  x <- there(object$data$u)
+  weights <- object$state$z %*% object$state$root
+  if (ncol(weights)) weights <- there(weights)
+  function(u) {
+    points <- seq_len(nrow(u))
+    k <- gpu_new(nrow(x), whole_blocks(nrow(u)), gpu_describe(factor)$device)
+    gpu_covariance(live(product), unname(object$theta), x, there(u), FALSE, k)
+    trend <- if (ncol(weights)) gpu_inner(k, weights)[points, , drop = FALSE]
+    k <- gpu_factor_solve(factor, FALSE, k)
+    list(variance = gpu_dots(k, k)[points], trend = trend)
+  }
+}
+
 live <- function(op) environment(op)$live_kernel()
 
 whole_blocks <- function(columns) as.integer(ceiling(columns / block_width) * block_width)
