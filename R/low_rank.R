@@ -13,7 +13,7 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 
 
 # The same with all points, and which ones were the pivots.
 pivots <- function(system, diagonal, rank, tol) {
-  if (!is.null(system$pivoted) && rank <= 2048) return(system$pivoted(diagonal, rank, tol))
+  if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
   columns <- space$new(system$n, rank)
   left <- diagonal
