@@ -153,5 +153,5 @@ coordinate_columns <- function(formula, data, call) {
     value
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
-  matrix(unlist(columns), ncol = length(names), dimnames = list(NULL, names))
+  do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
 }

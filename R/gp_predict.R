@@ -92,7 +92,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   }
   offset <- stats::model.offset(frame) %||% rep(0, nrow(u))
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
-  list(u = sweep(unname_rows(u), 2, object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+  list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
 }

@@ -15,7 +15,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   data <- list(
     y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],
-    u = sweep(parts$u, 2, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
+    u = centred(parts$u, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
   )
   data$logdet_xx <- check_trend(data, estimate, call)
   check_duplicates(data, model, call)
@@ -39,10 +39,13 @@ with_search <- function(problem, y, call) {
   replace(problem, c("model", "residual"), list(with_bounds(problem$model, data$u, residual), residual))
 }
 
+centred <- function(u, center) u - rep(center, each = nrow(u))
+
 check_trend <- function(data, estimate, call) {
   p <- ncol(data$x)
   n <- nrow(data$x)
   if (p == 0) return(0)
+  if (p == 1 && n > 1 && any(data$x != 0)) return(log(sum(data$x^2)))
   q <- qr(data$x)
   if (q$rank < min(n, p)) {
     aliased <- colnames(data$x)[q$pivot[-seq_len(q$rank)]]
