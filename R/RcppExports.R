@@ -197,12 +197,12 @@ gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
     .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
 }
 
-gpu_whiten <- function(x, core) {
-    .Call(`_kernops_gpu_whiten`, x, core)
+gpu_whiten <- function(x, factor) {
+    .Call(`_kernops_gpu_whiten`, x, factor)
 }
 
-gpu_orthogonal <- function(columns) {
-    .Call(`_kernops_gpu_orthogonal`, columns)
+gpu_orthogonal <- function(columns, passes) {
+    .Call(`_kernops_gpu_orthogonal`, columns, passes)
 }
 
 ops_table <- function() {

@@ -624,23 +624,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpu_whiten
-SEXP gpu_whiten(SEXP x, SEXP core);
-RcppExport SEXP _kernops_gpu_whiten(SEXP xSEXP, SEXP coreSEXP) {
+SEXP gpu_whiten(SEXP x, SEXP factor);
+RcppExport SEXP _kernops_gpu_whiten(SEXP xSEXP, SEXP factorSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type core(coreSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_whiten(x, core));
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_whiten(x, factor));
     return rcpp_result_gen;
 END_RCPP
 }
 // gpu_orthogonal
-Rcpp::NumericMatrix gpu_orthogonal(SEXP columns);
-RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP) {
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes);
+RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP, SEXP passesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type columns(columnsSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns));
+    Rcpp::traits::input_parameter< int >::type passes(passesSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns, passes));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1049,7 +1050,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
     {"_kernops_gpu_whiten", (DL_FUNC) &_kernops_gpu_whiten, 2},
-    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 1},
+    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 2},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},

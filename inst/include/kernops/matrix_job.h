@@ -31,7 +31,7 @@ struct Pivot {
 
 // Pivoted Cholesky decomposition of a matrix whose columns come one by one (pivoted.cuh).
 struct PivotJob {
-  static constexpr int most_columns = 2048, most_points = 16;
+  static constexpr int most_columns = 4096, most_points = 16;
   double* columns;  // n x rank
   double* left;     // the diagonal of what is not explained yet
   Pivot *partials, *pivots;
