@@ -1,12 +1,14 @@
 // From a formula string to what a backend can run:  parse -> build (gradient, simplify) -> Program -> Plan.
 // Free of R, testable alone.
 #pragma once
+#include <kernops/blocks.h>
 #include <kernops/tape.h>
 
 #include <array>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace kernops {
@@ -14,7 +16,7 @@ namespace kernops {
 // ---- text -> syntax (parse.cpp)
 // ------------------------------------------------------------------------------------
 
-// A mistake in the user's text: what is wrong, and the byte of the text it is at.
+// A mistake in the user's text: what is wrong, and the byte of the text it is at (-1 for none).
 struct FormulaError : std::runtime_error {
   FormulaError(const std::string& message, int position, const std::string& unknown = "")
       : std::runtime_error(message), position(position), unknown(unknown) {}
@@ -22,6 +24,16 @@ struct FormulaError : std::runtime_error {
   std::string unknown;  // the name that nobody knows, for a suggestion
   std::string text;     // the text it is in, where that is not the formula
 };
+
+// What goes wrong in make(), maybe in the text of a table, is shown at this byte of the user's text.
+template <class F> auto at(int position, F make) -> decltype(make()) {
+  try {
+    return make();
+  } catch (FormulaError& error) {
+    error.position = position;
+    throw;
+  }
+}
 
 struct Expr {
   enum Kind { number, name, call, list } kind;
@@ -78,6 +90,8 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
+  // Those that were built before, by row and arguments: some call themselves more than once.
+  std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
  private:
   Tree intern(const Node& node);
@@ -113,7 +127,7 @@ struct OpRow {
   std::string formula;
   bool built = false;
   int id = -1;  // among the rows that are operations of their own
-  int (*size_of)(int A, int B, int C, int p, int q) = nullptr;
+  Count (*size_of)(Count A, Count B, Count C, Count p, Count q) = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p,
                   int q) = nullptr;
   std::vector<Expr> gradients;
@@ -122,6 +136,7 @@ struct OpRow {
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
 const OpRow& op_row(int id);
+constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints);
 Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
@@ -137,13 +152,14 @@ const Built* find_built(const std::string& name);  // null where there is none
 struct ReductionRow {
   std::string name, arguments, size, engine, meaning, gradient;
   bool weighted, counted;  // takes w, takes K
-  int (*size_of)(int F, int W, int p);
+  Count (*size_of)(Count F, Count W, Count p);
   std::vector<Expr> gradients;
   bool exponentiates() const {
     return engine == "LogSumExp" || engine == "SoftMax" || engine == "MaxSumShiftExp";
   }
 };
 const std::vector<ReductionRow>& reduction_table();
+int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 where there is none
 int find_reduction(const std::string& name, bool weighted);
 int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes
 

@@ -3,6 +3,7 @@
 //   sum:  term (('+' | '-') term)*       term:     sign (('*' | '/') sign)*
 //   sign: ('-' | '+') sign | power       power:    atom [('^' | '**') sign]
 //   atom: number | name | name '(' list ')' | '(' dot ')' | '(' dot ',' list ')' | '[' list ']'
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -94,7 +95,7 @@ class Parser {
     if (at_end()) throw FormulaError("the formula ends too early", int(text_.size()));
     const unsigned char c = text_[at_];
     if (std::isdigit(c) || (c == '.' && std::isdigit(next_char()))) return number();
-    if (std::isalpha(c) || c == '.' || c >= 0x80) return name_or_call();
+    if (is_name_char() && c != '_') return name_or_call();
     const int at = at_;
     if (take("[")) return list(at, "]");
     if (take("(")) {
@@ -106,7 +107,7 @@ class Parser {
       return rest;
     }
     const bool quote = c == '"' || c == '\'';
-    throw FormulaError(std::string("expected a value here, not '") + char(c) + "'" +
+    throw FormulaError("expected a value here, not '" + character() + "'" +
                            (quote ? ": names stand without quotes" : instead()),
                        at_);
   }
@@ -133,7 +134,7 @@ class Parser {
 
   Expr name_or_call() {
     Expr e{Expr::name, "", 0, {}, at_};
-    while (at_ < int(text_.size()) && is_name_char(text_[at_])) e.text += text_[at_++];
+    while (!at_end() && is_name_char()) e.text += text_[at_++];
     skip_space();
     const int open = at_;
     if (!take("(")) return e;
@@ -165,14 +166,17 @@ class Parser {
     throw FormulaError("expected an operator, ',' or a closing bracket here" + instead(), at_);
   }
 
-  // What to write for an operator of R that has another name here.
+  // What to write for an operator of R that has another name here, or for a sign as it is printed.
   std::string instead() const {
     const std::pair<const char*, const char*> others[] = {
         {"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"}, {"%/%", "Floor(a / b)"}, {"%%", "Mod(a, b, 0)"},
         {"&", "And(a, b)"}, {"!", "Not(a)"}, {"=", "a == b"}};
-    for (const auto& [token, spelling] : others)
-      if (next_is(token)) return std::string(": instead of `") + token + "` write `" + spelling + "`";
-    return "";
+    const auto spelling = [this](const auto& table) {
+      for (const auto& [token, ours] : table)
+        if (next_is(token)) return std::string(": instead of `") + token + "` write `" + ours + "`";
+      return std::string();
+    };
+    return spelling(others) + spelling(printed);
   }
 
   struct Nesting {
@@ -183,7 +187,22 @@ class Parser {
     int& depth;
   };
 
-  static bool is_name_char(unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; }
+  // Characters beyond ASCII are letters, but for signs.
+  static constexpr std::pair<const char*, const char*> printed[] = {
+      {"\u2212", "-"}, {"\u2013", "-"}, {"\u00d7", "*"},  {"\u00b7", "*"},  {"\u22c5", "*"}, {"\u00f7", "/"},
+      {"\u00b2", "^2"}, {"\u00b3", "^3"}, {"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="}};
+  static constexpr const char* hard_space = "\u00a0";
+  bool is_name_char() const {
+    const unsigned char c = text_[at_];
+    if (c < 0x80) return std::isalnum(c) || c == '_' || c == '.';
+    return !next_is(hard_space) &&
+           std::none_of(std::begin(printed), std::end(printed), [&](const auto& sign) { return next_is(sign.first); });
+  }
+  std::string character() const {  // all its bytes
+    size_t length = 1;
+    while (at_ + length < text_.size() && (text_[at_ + length] & 0xc0) == 0x80) ++length;
+    return text_.substr(at_, length);
+  }
   bool at_end() const { return at_ >= int(text_.size()); }
   unsigned char next_char() const { return at_ + 1 < int(text_.size()) ? text_[at_ + 1] : 0; }
   bool next_is(const char* token) const { return text_.compare(at_, std::strlen(token), token) == 0; }
@@ -194,7 +213,10 @@ class Parser {
     return true;
   }
   void skip_space() {
-    while (!at_end() && std::isspace((unsigned char)(text_[at_]))) ++at_;
+    for (;; ++at_) {
+      if (next_is(hard_space)) ++at_;
+      else if (at_end() || !std::isspace((unsigned char)(text_[at_]))) return;
+    }
   }
 
   const std::string& text_;

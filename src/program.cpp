@@ -16,10 +16,9 @@ bool is_name(const std::string& text) {
 }
 
 int whole_number(const Expr& e, const char* what, int least) {
-  constexpr int most = 1 << 20;
-  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most)
+  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most_entries)
     throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least) +
-                           (e.value > most ? " to " + std::to_string(most) : ""),
+                           (e.value > most_entries ? " to " + std::to_string(most_entries) : ""),
                        e.position);
   return int(e.value);
 }
@@ -33,7 +32,8 @@ std::string reduction_meant(const std::string& name) {
 // "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == text.npos) throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", 0);
+  if (equals == text.npos)
+    throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", text.empty() ? -1 : 0);
   std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   name.erase(0, name.find_first_not_of(" \t\n"));
   name.erase(name.find_last_not_of(" \t\n") + 1);
@@ -152,10 +152,10 @@ class Compiler {
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
     if (kind.counted) r.k = whole_number(args[1], "K", 1);
     if (kind.weighted) r.w = expression(args[1]);
-    const int F = program_.graph[r.f].size, W = r.w < 0 ? 0 : program_.graph[r.w].size;
-    r.size = kind.size_of(F, W, r.k);
+    r.size = at(e.position, [&] { return size_of(kind, program_.graph, r.f, r.w, r.k); });
     if (r.size <= 0)
-      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " + std::to_string(F) + " entries",
+      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " +
+                             std::to_string(program_.graph[r.f].size) + " entries",
                          e.position);
     if (r.over == both && name != "Sum")
       throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
@@ -199,7 +199,7 @@ class Compiler {
                : inner.axes() == axis_j ? " entries for each j"
                                         : " entries"),
           e.args[2].position);
-    Tree f = kernops::gradient(graph, inner, v, g);
+    Tree f = at(e.position, [&] { return kernops::gradient(graph, inner, v, g); });
     if (f < 0) f = graph.operation(find_op("Zero"), {}, {graph[v].size});
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
   }
