@@ -131,7 +131,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
-                         if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
+                         if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
     if (about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
@@ -194,11 +194,16 @@ plain_numbers <- function(x, name, call = NULL) {
     stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
                             i = "{.code model.matrix()} codes factors as numbers."), call = call)
   }
+  if (inherits(x, "integer64")) {
+    stop_kernops("input", c("{.arg {name}} must hold R's own numbers, not {.cls integer64}.",
+                            i = "{.code as.double()} makes them."), call = call)
+  }
   x
 }
 
 check_numeric_columns <- function(x, name, call) {
-  odd <- names(x)[!vapply(x, function(column) (is.numeric(column) || is.logical(column)) && !is.factor(column), NA)]
+  number <- function(x) (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64"))
+  odd <- names(x)[!vapply(x, number, NA)]
   if (length(odd) == 0) return(x)
   stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
                           i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),
@@ -231,7 +236,7 @@ share_gradient <- function(result, shape) {
 # The result keeps the names of the first of its points that have any.
 keep_names <- function(result, points, rows) {
   for (x in points) {
-    names <- if (is.null(dim(x))) names(x) else dimnames(x)[[1L + rows]]
+    names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + rows]]
     if (is.null(names)) next
     dimnames(result) <- c(if (rows) list(NULL, names) else list(names, NULL), rep(list(NULL), length(dim(result)) - 2))
     break
@@ -249,10 +254,9 @@ check_text <- function(x, name, one, call = caller_env()) {
 print.keops_kernel <- function(x, ...) {
   kept <- environment(x)
   variables <- kept$about$variables
-  shape <- paste0(variables$name, " = ", variables$category, "(", variables$size, ")")
   rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
   cli::cat_line("<keops_kernel> ", kept$formula)
-  cli::cat_line("  variables  ", paste(shape, collapse = ", "))
+  cli::cat_line("  variables  ", if (nrow(variables)) toString(declarations(variables)) else "none")
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
   cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",
