@@ -39,7 +39,8 @@ test_that("random arithmetic has its value in R", {
 test_that("spaces mean nothing", {
   op <- keops_kernel(" Sum_Reduction ( Scalprod( x ,\ty )\n, 1 ) ", c(" x=Vi( 2 )", "y  =  Vj(2) "))
   expect_identical(op(list(x = 1:2, y = 3:4) |> lapply(t)), matrix(11))
-  expect_identical(keops_kernel("Sum_Reduction(x\u00a0*\u00a0y, 1)", c("x = Vi(1)", "y = Vj(1)"))(list(2, 3)), matrix(6))
+  hard_spaces <- keops_kernel("Sum_Reduction(x\u00a0*\u00a0y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_identical(hard_spaces(list(2, 3)), matrix(6))
 })
 
 test_that("variables may say their position, or be written inside the formula", {
@@ -132,7 +133,8 @@ test_mistakes("kernops_formula_error", alist(
   `an axis in quotes` = build("Sum_Reduction(x * y, \"j\")"),
   `a size beyond all bounds` = build("Sum_Reduction(TensorProd(SumT(x, 2^16), SumT(y, 2^16)), 1)"),
   `K values beyond all bounds` = build("KMin_Reduction(SumT(x * y, 4097), 1048576, 1)"),
-  `sizes that an abbreviation does not take` = build("Sum_Reduction(Exp(x) * Matern(y, x), 1)", c("x = Vi(2)", "y = Vj(3)")),
+  `sizes that an abbreviation does not take` = build("Sum_Reduction(Exp(x) * Matern(y, x), 1)",
+                                                     c("x = Vi(2)", "y = Vj(3)")),
   `a derivative that does not exist` = build("Sum_Reduction(y * Grad(Polygamma(x, 16), x, 1), 1)"),
   `an empty alias` = build("Sum_Reduction(x, 1)", c("x = Vi(1)", "")),
   `a minus as it is printed` = build("Sum_Reduction(x \u2212 y, 1)"),
