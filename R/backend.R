@@ -12,9 +12,18 @@ threads <- function() {
   if (is.null(asked)) return(default_threads())
   n <- suppressWarnings(as.numeric(asked))
   if (length(n) != 1 || is.na(n) || n < 1 || n != floor(n)) {
-    stop_kernops("input", "The option {.code kernops.threads} must be a whole number from 1, not {.val {asked}}")
+    stop_kernops("input", "The option {.code kernops.threads} must be a whole number from 1, not {.val {asked}}.")
   }
   as.integer(min(n, 1024))
+}
+
+# The instruction set of the CPU, "" for the best one.
+isa <- function() {
+  asked <- kernops_option("isa", "")
+  if (identical(asked, "") || is.character(asked) && length(asked) == 1 && asked %in% cpu_isas()) return(asked)
+  stop_kernops("input", c(paste("The option {.code kernops.isa} must be an instruction set of this machine,",
+                                "not {.val {asked}}."),
+                          i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
 # All cores, but no more than two where R CMD check or OpenMP's limit says so.

@@ -61,11 +61,16 @@ plain_numbers <- function(x, name, call = NULL) {
     stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
                             i = "{.code model.matrix()} codes factors as numbers."), call = call)
   }
+  if (inherits(x, "integer64")) {
+    stop_kernops("input", c("{.arg {name}} must hold R's own numbers, not {.cls integer64}.",
+                            i = "{.code as.double()} makes them."), call = call)
+  }
   x
 }
 
 check_numeric_columns <- function(x, name, call) {
-  odd <- names(x)[!vapply(x, function(column) (is.numeric(column) || is.logical(column)) && !is.factor(column), NA)]
+  number <- function(x) (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64"))
+  odd <- names(x)[!vapply(x, number, NA)]
   if (length(odd) == 0) return(x)
   stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
                           i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),

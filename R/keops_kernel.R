@@ -131,7 +131,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
-                         if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
+                         if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
     if (about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
@@ -149,7 +149,7 @@ share_gradient <- function(result, shape) {
 # The result keeps the names of the first of its points that have any.
 keep_names <- function(result, points, rows) {
   for (x in points) {
-    names <- if (is.null(dim(x))) names(x) else dimnames(x)[[1L + rows]]
+    names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + rows]]
     if (is.null(names)) next
     dimnames(result) <- c(if (rows) list(NULL, names) else list(names, NULL), rep(list(NULL), length(dim(result)) - 2))
     break
@@ -161,10 +161,9 @@ keep_names <- function(result, points, rows) {
 print.keops_kernel <- function(x, ...) {
   kept <- environment(x)
   variables <- kept$about$variables
-  shape <- paste0(variables$name, " = ", variables$category, "(", variables$size, ")")
   rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
   cli::cat_line("<keops_kernel> ", kept$formula)
-  cli::cat_line("  variables  ", paste(shape, collapse = ", "))
+  cli::cat_line("  variables  ", if (nrow(variables)) toString(declarations(variables)) else "none")
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
   cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",

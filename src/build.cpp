@@ -93,18 +93,17 @@ class Builder {
       else
         ints.push_back(integer(e, n));
     }
-    for (; op < int(table.size()) && table[op].name == e.text; ++op) {
-      const int size = size_of(table[op], graph_, args, ints);
-      if (size > largest)
-        throw FormulaError("`" + text_of(e) + "` would have " + std::to_string(size) +
-                               " entries, more than " + std::to_string(largest),
-                           e.position);
-      if (size <= 0) continue;
-      if (!table[op].composite) return graph_.operation(op, args, ints);
-      const Scope scope = arguments_scope(table[op], graph_, args, ints);
-      return Builder(graph_, scope, over_).build(table[op].body);
-    }
-    throw FormulaError(misfit(e, first, args), e.position);
+    return at(e.position, [&] {
+      for (; op < int(table.size()) && table[op].name == e.text; ++op) {
+        if (size_of(table[op], graph_, args, ints) <= 0) continue;
+        if (!table[op].composite) return graph_.operation(op, args, ints);
+        const auto known = graph_.composites.find({op, args, ints});
+        if (known != graph_.composites.end()) return known->second;
+        const Scope scope = arguments_scope(table[op], graph_, args, ints);
+        return graph_.composites[{op, args, ints}] = Builder(graph_, scope, over_).build(table[op].body);
+      }
+      throw FormulaError(misfit(e, first, args), e.position);
+    });
   }
 
   Tree built(const Expr& e, const Built& kind) {
@@ -121,12 +120,7 @@ class Builder {
       else
         lists.push_back(integers(e, n));
     }
-    try {
-      return kind.make(graph_, vectors, lists);
-    } catch (FormulaError& error) {
-      if (error.position < 0) error.position = e.position;
-      throw;
-    }
+    return at(e.position, [&] { return kind.make(graph_, vectors, lists); });
   }
 
   // A list, of which one number in parentheses looks like the number.
@@ -184,7 +178,7 @@ class Builder {
       throw FormulaError("the third argument of `Grad` must have the size of the first: it has " +
                              std::to_string(graph_[g].size) + " entries, not " + std::to_string(size),
                          e.args[2].position);
-    return gradient_or_zeros(graph_, f, v, g);
+    return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
   // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs
@@ -195,11 +189,9 @@ class Builder {
     const bool counted = name.find("KM") != name.npos;
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);
-    return graph_.reduced(
-        {row, k, f, w, over_, reduction_table()[row].size_of(graph_[f].size, w < 0 ? 0 : graph_[w].size, k)});
+    return graph_.reduced({row, k, f, w, over_, size_of(reduction_table()[row], graph_, f, w, k)});
   }
 
-  static constexpr int largest = 1 << 20;  // entries of one value
   Graph& graph_;
   const Scope& scope_;
   unsigned over_;

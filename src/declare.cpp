@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "op_table.h"
+
 namespace kernops {
 namespace {
 
@@ -17,7 +19,8 @@ bool is_name(const std::string& text) {
 // "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
-  if (equals == text.npos) throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", 0);
+  if (equals == text.npos)
+    throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", text.empty() ? -1 : 0);
   std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   name.erase(0, name.find_first_not_of(" \t\n"));
   name.erase(name.find_last_not_of(" \t\n") + 1);
@@ -86,10 +89,9 @@ void collect_used(const Expr& e, std::set<std::string>& names, std::set<double>&
 }  // namespace
 
 int whole_number(const Expr& e, const char* what, int least) {
-  constexpr int most = 1 << 20;
-  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most)
+  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most_entries)
     throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least) +
-                           (e.value > most ? " to " + std::to_string(most) : ""),
+                           (e.value > most_entries ? " to " + std::to_string(most_entries) : ""),
                        e.position);
   return int(e.value);
 }

@@ -6,6 +6,8 @@
 
 namespace kernops {
 
+constexpr int most_nodes = 1 << 20;  // derivatives of derivatives may double them each time
+
 Tree Graph::intern(const Node& node) {
   std::string key;
   const auto append = [&key](const auto& field) {
@@ -14,6 +16,8 @@ Tree Graph::intern(const Node& node) {
   append(node.kind), append(node.id), append(node.args), append(node.ints), append(node.value);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
+  if (count() == most_nodes)
+    throw FormulaError("with its derivatives, the formula has more than " + std::to_string(most_nodes) + " parts", -1);
   nodes_.push_back(node);
   return known_[key] = count() - 1;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace kernops {
@@ -45,6 +46,8 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
+  // Those that were built before, by row and arguments: some call themselves more than once.
+  std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
  private:
   Tree intern(const Node& node);

@@ -49,7 +49,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
                          (Rf_isFunction(x) ? "a function" : Rf_type2char(TYPEOF(x))));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
   const int dims = Rf_length(dim);
-  if (dims != 0 && dims != 2 && dims != 3)
+  if (dims > 3)
     throw InputError("dim", "`" + v.name +
                                 "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
                                 "not of " +
@@ -57,8 +57,9 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
   input.column.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const Count nrow = dims ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
-  const Count ncol = dims ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  const bool vector = dims < 2;  // or an array of one dimension, as table() makes it
+  const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
+  const Count ncol = !vector ? INTEGER(dim)[1] : points_are_columns ? length : 1;
   if (dims == 3) {
     input.batched = true;
     input.batches = INTEGER(dim)[2];

@@ -93,11 +93,11 @@ class Parser {
     if (text_.number_is_next()) return text_.number();
     if (text_.name_is_next()) return name_or_call();
     const int at = text_.at();
-    const char c = char(text_.next());
+    const std::string c = text_.character();
     if (text_.take("[")) return list(at, "]");
     if (text_.take("(")) return in_parentheses(at);
-    const bool quote = c == '"' || c == '\'';
-    fail(std::string("expected a value here, not '") + c + "'" +
+    const bool quote = c == "\"" || c == "'";
+    fail("expected a value here, not '" + c + "'" +
          (quote ? ": names stand without quotes" : text_.instead()));
   }
 

@@ -41,10 +41,10 @@ class Compiler {
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
     if (kind.counted) r.k = whole_number(args[1], "K", 1);
     if (kind.weighted) r.w = expression(args[1]);
-    const int F = program_.graph[r.f].size, W = r.w < 0 ? 0 : program_.graph[r.w].size;
-    r.size = kind.size_of(F, W, r.k);
+    r.size = at(e.position, [&] { return size_of(kind, program_.graph, r.f, r.w, r.k); });
     if (r.size <= 0)
-      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " + std::to_string(F) + " entries",
+      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " +
+                             std::to_string(program_.graph[r.f].size) + " entries",
                          e.position);
     if (r.over == both && name != "Sum")
       throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
@@ -88,7 +88,7 @@ class Compiler {
                : inner.axes() == axis_j ? " entries for each j"
                                         : " entries"),
           e.args[2].position);
-    const Tree f = gradient_or_zeros(graph, inner, v, g);
+    const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
   }
 

@@ -1,14 +1,20 @@
 #include "scanner.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace kernops {
 namespace {
 
-bool is_name_char(unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; }
+// Characters beyond ASCII are letters, but for signs as they are printed.
+constexpr std::pair<const char*, const char*> printed[] = {
+    {"\u2212", "-"},  {"\u2013", "-"},  {"\u00d7", "*"},  {"\u00b7", "*"},  {"\u22c5", "*"}, {"\u00f7", "/"},
+    {"\u00b2", "^2"}, {"\u00b3", "^3"}, {"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="}};
+constexpr const char* hard_space = "\u00a0";
 
 }  // namespace
 
@@ -22,7 +28,22 @@ bool Scanner::take(const char* token) {
 }
 
 void Scanner::skip_space() {
-  while (!at_end() && std::isspace(next())) ++at_;
+  for (;; ++at_) {
+    if (next_is(hard_space)) ++at_;
+    else if (at_end() || !std::isspace(next())) return;
+  }
+}
+
+bool Scanner::in_name() const {
+  if (next() < 0x80) return std::isalnum(next()) || next() == '_' || next() == '.';
+  return !next_is(hard_space) &&
+         std::none_of(std::begin(printed), std::end(printed), [&](const auto& sign) { return next_is(sign.first); });
+}
+
+std::string Scanner::character() const {
+  size_t length = 1;
+  while (at_ + length < text_.size() && (text_[at_ + length] & 0xc0) == 0x80) ++length;
+  return text_.substr(at_, length);
 }
 
 bool Scanner::number_is_next() const {
@@ -31,7 +52,7 @@ bool Scanner::number_is_next() const {
 }
 
 bool Scanner::name_is_next() const {
-  return std::isalpha(next()) || next() == '.' || next() >= 0x80;
+  return in_name() && next() != '_';
 }
 
 Expr Scanner::number() {
@@ -56,7 +77,7 @@ Expr Scanner::number() {
 
 Expr Scanner::name() {
   Expr e{Expr::name, "", 0, {}, at_};
-  while (!at_end() && is_name_char(next())) e.text += text_[at_++];
+  while (in_name()) e.text += text_[at_++];
   skip_space();
   return e;
 }
@@ -65,9 +86,12 @@ std::string Scanner::instead() const {
   const std::pair<const char*, const char*> others[] = {
       {"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"}, {"%/%", "Floor(a / b)"}, {"%%", "Mod(a, b, 0)"},
       {"&", "And(a, b)"}, {"!", "Not(a)"}, {"=", "a == b"}};
-  for (const auto& [token, spelling] : others)
-    if (next_is(token)) return std::string(": instead of `") + token + "` write `" + spelling + "`";
-  return "";
+  const auto spelling = [this](const auto& table) {
+    for (const auto& [token, ours] : table)
+      if (next_is(token)) return std::string(": instead of `") + token + "` write `" + ours + "`";
+    return std::string();
+  };
+  return spelling(others) + spelling(printed);
 }
 
 }  // namespace kernops

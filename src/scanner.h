@@ -20,10 +20,12 @@ class Scanner {
   Expr number();
   Expr name();
 
-  // What to write for an operator of R that has another name here, if one comes next.
+  std::string character() const;  // that comes next, all its bytes
+  // What to write for an operator of R that has another name here, or for a sign as it is printed, if one comes next.
   std::string instead() const;
 
  private:
+  bool in_name() const;  // digits and `_` begin none
   void skip_space();
 
   const std::string& text_;
