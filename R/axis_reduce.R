@@ -14,7 +14,7 @@
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension
-#'   stays, with size 1 (2 for `"range"`).
+#'   stays, with size 1 (2 for `"range"`). Numbers there are doubles, `NaN` where there is no result.
 #'
 #' @return As from `apply()`: a vector if one dimension is kept, one number if none is, else an array, with the names of
 #'   the kept dimensions. `"range"` gives two numbers for each slice, as a first dimension; `"softmax"` an array like
@@ -121,9 +121,10 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# What has no result: NaN stands for too few values, and position 0 for values that are all equally infinite, too.
+# What has no result: NaN stands for too few values. On the CPU, position 0 stands for values that are all equally
+# infinite, too.
 settled <- function(result, op, x, run) {
-  if (op %in% c("argmin", "argmax") && any(result == 0)) {
+  if (op %in% c("argmin", "argmax") && any(result == 0, na.rm = TRUE)) {
     values <- if (is_gpu_matrix(x)) as.matrix(x) else x
     first <- run(!is.na(values), "argmax")
     result <- ifelse(result == 0, ifelse(run(x, "count") > 0, first, NA), result)
