@@ -217,8 +217,20 @@ seg_runs <- function(keys) {
     .Call(`_kernops_seg_runs`, keys)
 }
 
-seg_runs_gpu <- function(keys) {
-    .Call(`_kernops_seg_runs_gpu`, keys)
+seg_from_keys <- function(keys) {
+    .Call(`_kernops_seg_from_keys`, keys)
+}
+
+seg_count_runs <- function(segments) {
+    .Call(`_kernops_seg_count_runs`, segments)
+}
+
+seg_describe_runs <- function(segments) {
+    .Call(`_kernops_seg_describe_runs`, segments)
+}
+
+seg_offsets <- function(segments) {
+    .Call(`_kernops_seg_offsets`, segments)
 }
 
 seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {

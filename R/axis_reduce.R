@@ -14,7 +14,7 @@
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension
-#'   stays, with size 1 (2 for `"range"`).
+#'   stays, with size 1 (2 for `"range"`). Numbers there are doubles, `NaN` where there is no result.
 #'
 #' @return As from `apply()`: a vector if one dimension is kept, one number if none is, else an array, with the names of
 #'   the kept dimensions. `"range"` gives two numbers for each slice, as a first dimension; `"softmax"` an array like

@@ -48,6 +48,9 @@ gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
     sizes <- dim(x)
     stop_kernops("input", "{.arg x} must be a matrix or vector, not an array of {length(sizes)} dimensions.")
   }
+  if (length(dim(x)) < 2 && length(x) > .Machine$integer.max) {
+    stop_kernops("dim", "{.arg x} must have fewer than 2^31 rows, as every matrix of R, not {length(x)}.")
+  }
   check_gpu(device)
   gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32", device)
 }

@@ -80,7 +80,7 @@ segments <- function(plan) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$at, plan$sources, n),
                         lengths = seg_from_lengths(plan$at, plan$sources, n),
-                        g = seg_from_groups(plan$at, plan$count))
+                        g = seg_from_groups(plan$at, plan$count), keys = seg_from_keys(plan$at))
   }
   cell$made
 }

@@ -124,6 +124,7 @@ values_left <- function(x, plan, na.rm, w) {
   run_plan(!(w %in% 0 | na.rm & is.na(x + w)), plan, "sum")
 }
 
+segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)
 value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
@@ -156,7 +157,7 @@ warn_overflow <- function(position) {
 shape_by_segment <- function(result, x, plan, op) {
   pair <- if (identical(op, "range")) c("min", "max")
   size <- c(length(result) / max(dim(x)[2], 1) / max(length(pair), 1), dim(x)[2], length(pair)[!is.null(pair)])
-  size[[1]] <- segments(plan)$about$segments
+  size[[1]] <- segment_count(plan)
   if (length(size) == 1) return(stats::setNames(result, plan$names))
   columns <- if (!is.null(dim(x)) && !is_gpu_matrix(x)) colnames(x)
   names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(pair)) list(pair))

@@ -8,7 +8,8 @@
 #'   `values` (of each entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
 #' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
-#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
+#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`). A function is called by R, on the CPU: a `v`
+#'   on the GPU is copied back for it, which a formula saves.
 #' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] other than `"range"`,
 #'   such as `"min"`, `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`,
 #'   `Inf` for `"min"`.

@@ -676,14 +676,47 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_runs_gpu
-Rcpp::List seg_runs_gpu(SEXP keys);
-RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+// seg_from_keys
+Rcpp::List seg_from_keys(SEXP keys);
+RcppExport SEXP _kernops_seg_from_keys(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    rcpp_result_gen = Rcpp::wrap(seg_from_keys(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_count_runs
+double seg_count_runs(SEXP segments);
+RcppExport SEXP _kernops_seg_count_runs(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_count_runs(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_describe_runs
+Rcpp::List seg_describe_runs(SEXP segments);
+RcppExport SEXP _kernops_seg_describe_runs(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_describe_runs(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_offsets
+Rcpp::NumericVector seg_offsets(SEXP segments);
+RcppExport SEXP _kernops_seg_offsets(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_offsets(segments));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1054,7 +1087,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
-    {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
+    {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
+    {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
+    {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
+    {"_kernops_seg_offsets", (DL_FUNC) &_kernops_seg_offsets, 1},
     {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},

@@ -294,6 +294,16 @@ test_that("a gpu_matrix is reduced where it is", {
     }
   }
   expect_equal(dim(axis_reduce(gpu_matrix(x), 1, "range", output = "gpu")), c(2, 77))
+  infinite <- cbind(Inf, c(NA, Inf, Inf), c(Inf, NA, -Inf), NA)[rep(1:3, c(1, 999, 1)), ]
+  for (sign in c(1, -1)) for (na.rm in c(FALSE, TRUE)) {
+    op <- if (sign > 0) "argmin" else "argmax"
+    place <- \(x) if (na.rm) c(which.min(x), NA)[[1]] else c(which(is.na(x)), which.min(x))[[1]]
+    there <- axis_reduce(gpu_matrix(sign * infinite), 1, op, na.rm = na.rm, output = "gpu")
+    expect_identical(c(replace(as.matrix(there), is.na(as.matrix(there)), NA)), as.numeric(apply(infinite, 2, place)))
+    for (backend in backends()) {
+      expect_identical(axis_reduce(sign * infinite, 1, op, na.rm = na.rm, backend = backend), apply(infinite, 2, place))
+    }
+  }
 })
 
 test_that("the CUDA texts of all operations compile", {
