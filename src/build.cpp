@@ -18,6 +18,7 @@ std::string text_of(const Expr& e) {
   for (size_t n = 0; n < e.args.size(); ++n)
     text += (n == 0 ? "" : sign != infix.end() ? sign->second : ", ") + text_of(e.args[n]);
   if (text.size() > 40) text = "...";
+  if (e.text == "Minus" && e.args.size() == 1) return "-" + text;
   return sign != infix.end() ? text : e.text + "(" + text + ")";
 }
 

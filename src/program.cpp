@@ -115,8 +115,14 @@ class Compiler {
       used_.insert(known.name);
       return;
     }
-    program_.variables.push_back({"var" + std::to_string(position), position, size, axes});
-    used_.insert(program_.variables.back().name);
+    const std::string name = "var" + std::to_string(position);
+    for (const Variable& known : program_.variables)
+      if (known.name == name)
+        throw FormulaError("variable " + std::to_string(position) + " is called `" + name +
+                               "`: the declared one needs another name",
+                           e.position);
+    program_.variables.push_back({name, position, size, axes});
+    used_.insert(name);
   }
 
   void check_positions() {
@@ -195,9 +201,10 @@ class Compiler {
     if (graph[g].size != inner.size || (graph[g].axes & inner.over))
       throw FormulaError(
           "the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
-              (inner.axes() == axis_i   ? " entries for each i"
-               : inner.axes() == axis_j ? " entries for each j"
-                                        : " entries"),
+              (inner.size == 1 ? " entry" : " entries") +
+              (inner.axes() == axis_i   ? " for each i"
+               : inner.axes() == axis_j ? " for each j"
+                                        : ""),
           e.args[2].position);
     Tree f = at(e.position, [&] { return kernops::gradient(graph, inner, v, g); });
     if (f < 0) f = graph.operation(find_op("Zero"), {}, {graph[v].size});
