@@ -1,7 +1,7 @@
 # What an operator of keops_kernel() is given: checked, and the values of its variables in their order.
 
 check_text <- function(x, name, one, call = caller_env()) {
-  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(invisible())
+  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(enc2utf8(x))
   what <- if (one) "one string" else "a character vector such as {.code c(\"x = Vi(3)\", \"y = Vj(3)\")}"
   stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
 }

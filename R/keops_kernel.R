@@ -93,8 +93,8 @@
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
                          precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL,
                          accumulator = c("auto", "float64")) {
-  check_text(formula, "formula", one = TRUE)
-  check_text(args, "args", one = FALSE)
+  formula <- check_text(formula, "formula", one = TRUE)
+  args <- check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
   device <- check_device(device)

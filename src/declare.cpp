@@ -59,7 +59,13 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
                          e.position);
     return;
   }
-  variables.push_back({"var" + std::to_string(position), position, size, axes});
+  const std::string name = "var" + std::to_string(position);
+  for (const Variable& known : variables)
+    if (known.name == name)
+      throw FormulaError("variable " + std::to_string(position) + " is called `" + name +
+                             "`: the declared one needs another name",
+                         e.position);
+  variables.push_back({name, position, size, axes});
 }
 
 // Those that declarations do not place stand in their order.

@@ -73,6 +73,7 @@ std::string text_of(const Expr& e) {
   for (const Expr& arg : e.args) arguments.push_back(text_of(arg));
   std::string text = joined(arguments, sign.empty() ? ", " : sign);
   if (text.size() > 40) text = "...";
+  if (e.text == "Minus" && e.args.size() == 1) return "-" + text;
   return sign.empty() ? e.text + "(" + text + ")" : text;
 }
 

@@ -44,7 +44,7 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   Rcpp::CharacterVector names, kinds;
   Rcpp::IntegerVector sizes;
   for (const Variable& v : program.variables)
-    names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
+    names.push_back(Rcpp::String(v.name, CE_UTF8)), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
   const auto text = [&](Tree t) { return text_of(program.graph, t, program.variables); };
   Rcpp::CharacterVector stages;
   for (const Plan& plan : kernel->plans) {

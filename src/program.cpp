@@ -84,9 +84,10 @@ class Compiler {
     if (graph[g].size != inner.size || (graph[g].axes & inner.over))
       throw FormulaError(
           "the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
-              (inner.axes() == axis_i   ? " entries for each i"
-               : inner.axes() == axis_j ? " entries for each j"
-                                        : " entries"),
+              (inner.size == 1 ? " entry" : " entries") +
+              (inner.axes() == axis_i   ? " for each i"
+               : inner.axes() == axis_j ? " for each j"
+                                        : ""),
           e.args[2].position);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};

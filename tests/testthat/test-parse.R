@@ -73,6 +73,19 @@ test_that("names are those of R, also names that resemble operations", {
   }
 })
 
+test_that("names may be in any encoding, and any locale", {
+  latin1 <- \(x) iconv(x, "UTF-8", "latin1")
+  formula <- "Sum_Reduction(\u00e9t\u00e9 * y, 1)"
+  args <- c("\u00e9t\u00e9 = Vi(1)", "y = Vj(1)")
+  value_of <- \(formula, args, name) keops_kernel(formula, args)(stats::setNames(list(2, 1:3), c(name, "y")))
+  for (locale in c(Sys.getlocale("LC_CTYPE"), "C")) {
+    withr::local_locale(LC_CTYPE = locale)
+    expect_identical(value_of(formula, args, "\u00e9t\u00e9"), matrix(12))
+    expect_identical(value_of(latin1(formula), args, latin1("\u00e9t\u00e9")), matrix(12))
+    expect_identical(value_of(latin1(formula), latin1(args), "\u00e9t\u00e9"), matrix(12))
+  }
+})
+
 test_that("depth costs time, never a crash", {
   deep <- \(left, right) paste0(strrep(left, 1e4), "a", strrep(right, 1e4))
   for (formula in c(deep("(", ")"), deep("-", ""), deep("Minus(", ")"), deep("", "^1"), deep("", "+a"))) {
@@ -136,6 +149,9 @@ test_mistakes("kernops_formula_error", alist(
   `sizes that an abbreviation does not take` = build("Sum_Reduction(Exp(x) * Matern(y, x), 1)",
                                                      c("x = Vi(2)", "y = Vj(3)")),
   `a derivative that does not exist` = build("Sum_Reduction(y * Grad(Polygamma(x, 16), x, 1), 1)"),
+  `an inline variable with the name of another` = build("Sum_Reduction(Var(0, 1, 0) * var0, 1)", "var0 = Vi(1, 1)"),
+  `a gradient of another shape` = build("Grad(Sum_Reduction(x, 1), x, y)"),
+  `a place below 0` = build("Sum_Reduction(Elem(x, -1) * y, 1)"),
   `an empty alias` = build("Sum_Reduction(x, 1)", c("x = Vi(1)", "")),
   `a minus as it is printed` = build("Sum_Reduction(x \u2212 y, 1)"),
   `a square as it is printed` = build("Sum_Reduction((x - y)\u00b2, 1)"),
