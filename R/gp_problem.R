@@ -24,6 +24,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
   }
+  check_latitudes(model, parts$u, call)
   check_duplicates(data, model, call)
   if (estimate != "none" && all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
@@ -58,6 +59,13 @@ check_trend <- function(data, estimate, call) {
                  call = call)
   }
   2 * sum(log(abs(diag(qr.R(q)))))
+}
+
+check_latitudes <- function(model, u, call) {
+  fit <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
+  if (all_leaves(model$covariance, fit)) return(invisible())
+  stop_kernops("input", "Great-circle distance needs longitudes, then latitudes, in degrees: these are at most 90.",
+               call = call)
 }
 
 # Points that occur twice have the same field: without noise its covariance matrix is singular.

@@ -178,6 +178,7 @@ test_that("methods agree with one another", {
   s <- log(unname(coef(fit, "covariance")))
   value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
   expect_equal(unname(vcov(fit, "covariance")), solve(optimHess(s, value)), tolerance = 1e-2)
+  expect_equal(coef(summary(fit))[, "Std. Error"], sqrt(diag(vcov(fit))))
   limits <- confint(fit, level = 0.9)
   expect_identical(rownames(limits), names(coef(fit, "both")))
   expect_true(all(limits[, 1] < coef(fit, "both") & coef(fit, "both") < limits[, 2]))
