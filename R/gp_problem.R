@@ -62,8 +62,8 @@ check_trend <- function(data, estimate, call) {
 }
 
 check_latitudes <- function(model, u, call) {
-  fit <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
-  if (all_leaves(model$covariance, fit)) return(invisible())
+  in_range <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
+  if (all_leaves(model$covariance, in_range)) return(invisible())
   stop_kernops("input", "Great-circle distance needs longitudes, then latitudes, in degrees: these are at most 90.",
                call = call)
 }
