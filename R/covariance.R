@@ -42,6 +42,8 @@
 #' @param dims numbers of the coordinates that count; default: all.
 #' @param fixed names of parameters that [gp()] keeps at their given values, such as `"range"`.
 #' @param formula a string in the language of [keops_kernel()], of the points `x` and `y` and of the parameters by name.
+#'   The points have the coordinates as they are given; for other covariances they are centred, which in float32 saves
+#'   digits.
 #' @param parameters a named list of numbers: the starting values of these parameters. A formula without any is
 #'   taken as `1 * covariance(formula)`.
 #' @param positive names of the parameters that must stay positive: these are optimised on a log scale.

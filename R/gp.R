@@ -21,7 +21,8 @@
 #' @param covariance such as `matern(3/2) + nugget()`; see [covariance_functions].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
-#' @param estimate `"ML"`, `"REML"`, or `"none"`: the covariance is taken as it is, with a value for every parameter.
+#' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half the
+#'   logarithm of det(X'X)), or `"none"`: the covariance is taken as it is, with a value for every parameter.
 #' @param known a list of what is known: `beta`, the coefficients of the trend (one number, the mean, with `y ~ 0`), and
 #'   `noise`, the variance of the noise of each observation: numbers, or a formula such as `~ sd^2` of variables of
 #'   `data`.

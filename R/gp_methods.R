@@ -176,7 +176,7 @@ summary.gp <- function(object, ...) {
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
   off <- residuals.gp(object)
-  structure(list(fit = object, trend = trend, errors = covariance_errors(object),
+  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object),
                  residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)), class = "summary.gp")
 }
 
@@ -193,7 +193,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
   print(table)
   cli::cat_line("\nTrend:")
-  if (nrow(x$trend)) stats::printCoefmat(x$trend, digits = digits) else {
+  if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
   cli::cat_line("\nResiduals of the fitted field:")
@@ -207,8 +207,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
 
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
-  paste0(", ", counted(search$iterations, "step"), " (", counted(search$evaluations[[1]], "likelihood"), ") after a search of starts: ",
-         search$message)
+  likelihoods <- counted(search$evaluations[[1]], "likelihood")
+  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search of starts: ", search$message)
 }
 
 likelihood_words <- function(fit) {

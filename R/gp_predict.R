@@ -2,12 +2,12 @@
 #'
 #' @param object what [gp()] returns.
 #' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
-#'   coordinates. Default: the data of the fit.
+#'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit.
 #' @param se.fit whether to give the standard error of what is predicted.
 #' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
 #'   included; `"none"`.
 #' @param level of the interval.
-#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is.
+#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard errors.
 #' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
 #' @param control settings of the iterative method; default: those of the fit.
 #' @param ... not used.
@@ -18,6 +18,9 @@
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`,
 #'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
 #'   object of the same class with these columns. Rows with missing values give `NA`.
+#'
+#' @section Errors: class `kernops_input_error` where `newdata` lacks a covariate, has a level of a factor that the fit
+#'   has not seen, or is in another reference system; `kernops_dim_error` for points of other dimensions.
 #'
 #' @examples
 #' x <- seq(0, 10, length.out = 40)

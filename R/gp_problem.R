@@ -18,6 +18,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
     u = centred(parts$u, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
   )
   data$logdet_xx <- check_trend(data, estimate, call)
+  check_latitudes(model, parts$u, call)
   check_duplicates(data, model, call)
   problem <- list(data = data, model = model, center = center)
   if (estimate == "none") problem else with_search(problem, parts$y, call)
@@ -68,6 +69,13 @@ check_trend <- function(data, estimate, call) {
                  call = call)
   }
   2 * sum(log(abs(diag(qr.R(q)))))
+}
+
+check_latitudes <- function(model, u, call) {
+  in_range <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
+  if (all_leaves(model$covariance, in_range)) return(invisible())
+  stop_kernops("input", "Great-circle distance needs longitudes, then latitudes, in degrees: these are at most 90.",
+               call = call)
 }
 
 # Points that occur twice have the same field: without noise its covariance matrix is singular.

@@ -84,6 +84,8 @@ test_mistakes("kernops_input_error", alist(
   `all points at one place` = gp(z ~ 1, transform(odd, a = 1, b = 1), ~ a + b),
   `range along a coordinate that is the same everywhere` = gp(z ~ 1, transform(odd, b = 1), ~ a + b,
                                                               matern(ard = TRUE) + nugget()),
+  `latitudes before longitudes` = gp(z ~ 1, transform(odd, b = 100), ~ a + b,
+                                     exponential(1, 500, distance = "great_circle"), estimate = "none"),
   `weights of what is not there` = gp(z ~ 1, odd, ~ a + b, weights = nowhere),
   `new data in words` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "here"),
   `interval of a parameter that is not there` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "slope"),

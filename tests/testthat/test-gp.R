@@ -220,6 +220,7 @@ test_that("methods agree with one another", {
   theta <- unname(coef(fit, "covariance"))
   expect_equal(unname(vcov(fit, "covariance")), solve(log_hessian(theta, d, X)) * tcrossprod(theta), tolerance = 1e-2)
   expect_equal(summary(fit)$errors, sqrt(diag(vcov(fit, "covariance"))))
+  expect_equal(coef(summary(fit))[, "Std. Error"], sqrt(diag(vcov(fit))))
   limits <- confint(fit, level = 0.9)
   expect_identical(rownames(limits), names(coef(fit, "both")))
   expect_true(all(limits[, 1] < coef(fit, "both") & coef(fit, "both") < limits[, 2]))
