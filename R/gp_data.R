@@ -22,7 +22,8 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat)
+                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat,
+                crs = source$crs)
   check_gp_values(parts, call)
   parts
 }
@@ -66,8 +67,8 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   tryCatch(
-    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action)), extra),
-            quote = TRUE),
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action),
+                                       drop.unused.levels = TRUE), extra), quote = TRUE),
     error = function(e) {
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
                               x = "{conditionMessage(e)}"), call = call)
@@ -85,32 +86,34 @@ if_incomplete <- function(na.action) {
 check_gp_values <- function(parts, call) {
   n <- length(parts$y)
   if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
-  for (name in c("y", "u", "x")) {
-    if (all(is.finite(parts[[name]]))) next
+  words <- c(y = "response", u = "coordinates", x = "trend", offset = "offset", noise = "noise", weights = "weights")
+  for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
-    what <- c(y = "response", u = "coordinates", x = "trend")[[name]]
     if (length(bad)) {
-      stop_kernops("input", "The {what} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
+      stop_kernops("input", "The {words[[name]]} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
     }
   }
 }
 
-# Points and attributes of sf and sp objects; a data frame, list or nothing stays as it is.
+# Points and attributes of sf and sp objects, and their reference system; the columns of a matrix are variables, and
+# a data frame, list or nothing stays as it is.
 spatial_parts <- function(data) {
   if (inherits(data, c("sf", "sfc"))) {
     need_package("sf", "data of class sf")
     u <- sf::st_coordinates(sf::st_geometry(data))
     if (nrow(u) != NROW(data) || !ncol(u) %in% 2:3) stop_kernops("input", "The geometry of {.arg data} must be points.")
     values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
-    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data))))
+    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data)), crs = sf::st_crs(data)))
   }
   if (inherits(data, "Spatial")) {
     need_package("sp", "data of class Spatial")
     u <- sp::coordinates(data)
     values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
     return(list(data = cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))]), u = u,
-                long_lat = isFALSE(sp::is.projected(data))))
+                long_lat = isFALSE(sp::is.projected(data)),
+                crs = if (requireNamespace("sf", quietly = TRUE)) sf::st_crs(data)))
   }
+  if (is.matrix(data)) data <- as.data.frame(data)
   list(data = data, u = NULL, long_lat = FALSE)
 }
 
@@ -141,10 +144,10 @@ coordinates_of <- function(coords, source, env, call) {
 }
 
 coordinate_columns <- function(formula, data, call) {
-  if (length(formula) != 2) {
-    stop_kernops("input", "{.arg coords} must be one-sided, as in {.code ~ x + y}.", call = call)
+  names <- if (length(formula) == 2 && !"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+  if (!length(names)) {
+    stop_kernops("input", "{.arg coords} must be one-sided and name variables, as in {.code ~ x + y}.", call = call)
   }
-  names <- attr(stats::terms(formula), "term.labels")
   columns <- lapply(names, function(name) {
     value <- tryCatch(eval(parse(text = name)[[1]], data, environment(formula)), error = function(e) {
       stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)

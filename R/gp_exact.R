@@ -10,6 +10,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   slopes_of <- covariance_slopes(model)
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
+    # where rounding decides, a search must not end: its parameters times their scale might have no factor
+    if (bad == 0 && search) bad <- nearly_singular(factor$diagonal()^2)
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
@@ -53,6 +55,12 @@ host_factor <- function(data, model) {
     inverse_diagonal = function() dense_diagonal(k),
     inverse_times = function(b) dense_symmetric_product(k, b)
   )
+}
+
+# The row of the least pivot, if it is within rounding of 0; else 0.
+nearly_singular <- function(pivots) {
+  least <- which.min(pivots)
+  if (pivots[[least]] < 10 * length(pivots) * .Machine$double.eps * max(pivots)) least else 0L
 }
 
 # dK alpha, a column for each parameter.

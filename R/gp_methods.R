@@ -29,13 +29,20 @@ NULL
 
 #' @export
 print.gp <- function(x, ...) {
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", length(x$data$y), " observations at points of ", x$model$d,
-                if (x$model$d == 1) " coordinate" else " coordinates")
-  cli::cat_line("  covariance      ", format(x$covariance))
-  if (length(x$beta)) cli::cat_line("  trend           ",
-                                    paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), " at points of ",
+                counted(x$model$d, "coordinate"))
+  cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
+  if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
   invisible(x)
+}
+
+counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
+
+# Items behind a label, on as many lines as the console needs.
+cat_labelled <- function(label, items, between) {
+  ends <- rep(c(between, ""), c(length(items) - 1, 1))
+  cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
 #' @rdname gp_methods
@@ -150,7 +157,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
-  out <- matrix(out, length(all),
+  out <- matrix(out, length(all), 2,
                 dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
   if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
 }
@@ -177,7 +184,7 @@ summary.gp <- function(object, ...) {
 print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
-  cli::cat_line(length(fit$data$y), " observations, ", fit$model$d, " coordinates",
+  cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
@@ -193,14 +200,14 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
                 format(fit$loglik, digits = digits + 3),
-                " on ", fit$df, " parameters, AIC ", format(stats::AIC(fit), digits = digits + 3))
+                " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
   invisible(x)
 }
 
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
-  paste0(", ", search$iterations, " steps (", search$evaluations[[1]], " likelihoods) after a search of starts: ",
+  paste0(", ", counted(search$iterations, "step"), " (", counted(search$evaluations[[1]], "likelihood"), ") after a search of starts: ",
          search$message)
 }
 

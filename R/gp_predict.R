@@ -30,7 +30,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   type <- check_choice(type[[1]], "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
   check_level(level)
-  if (length(control)) object$how$control <- control
+  if (length(control)) object$how$control <- as_control(control, object$how$control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
   table <- predicted_terms(object, points)
@@ -69,10 +69,11 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
     stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an sf or sp object.", call = call)
   }
   if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
-    coords <- matrix(newdata, ncol = d)
+    coords <- one_or_many_points(newdata, d)
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
   source <- spatial_parts(newdata)
+  check_same_crs(object$parts$crs, source$crs, call)
   wanted <- coords %||% if (inherits(object$coords, "formula") && is.null(source$u)) object$coords
   u <- coordinates_of(wanted, source, environment(object$formula), call)
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
@@ -95,6 +96,16 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
+}
+
+# A vector is one point, or the points of one coordinate.
+one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) else t(x)
+
+check_same_crs <- function(fitted, given, call) {
+  if (is.null(fitted) || is.null(given) || is.na(fitted) || is.na(given) || fitted == given) return(invisible())
+  stop_kernops("input", c("{.arg newdata} is in the reference system {.val {given$input}}, the fit in
+                           {.val {fitted$input}}.",
+                          i = "{.fn sf::st_transform} takes it there."), call = call)
 }
 
 # A variable that newdata lacks may still stand where the formula was written, but not as a function of that name.

@@ -36,7 +36,17 @@ with_search <- function(problem, y, call) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
                  call = call)
   }
-  replace(problem, c("model", "residual"), list(with_bounds(problem$model, data$u, residual), residual))
+  model <- with_bounds(problem$model, data$u, residual)
+  check_extents(model$parameters, call)
+  replace(problem, c("model", "residual"), list(model, residual))
+}
+
+check_extents <- function(parameters, call) {
+  flat <- with(parameters, name[kind == "range" & coordinate > 0 & !fixed & extent <= .Machine$double.eps])
+  if (!length(flat)) return(invisible())
+  stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is the same at all observations.",
+                          i = "Leave it out of the coordinates, or keep the range at a value by {.arg fixed}."),
+               call = call)
 }
 
 centred <- function(u, center) u - rep(center, each = nrow(u))

@@ -25,7 +25,7 @@
 #' @export
 reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
   x <- check_values(x)
-  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys))) {
+  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
   if (value_count(keys) != value_count(x)) {
@@ -67,6 +67,7 @@ run_starts <- function(keys, same, call = caller_env()) {
 }
 
 as_plain_keys <- function(keys) {
+  keys <- comparable(keys)
   if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   match(keys, unique(keys))

@@ -4,7 +4,7 @@
 #include "gpu_matrix.h"
 #include "watch.h"
 
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 #include <algorithm>
 

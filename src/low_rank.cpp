@@ -1,6 +1,6 @@
 // What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal
 // factor.
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 #include <algorithm>
 #include <memory>
@@ -42,7 +42,7 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     const Matrix left(start, start.device);
     PivotJob job{};
     job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
-    job.parts = int(std::min((n + threads - 1) / threads, most_parts));
+    job.parts = int(std::min(ceil_div(n, threads), most_parts));
     const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
     job.partials = static_cast<Pivot*>(partials.address()),
     job.pivots = static_cast<Pivot*>(pivots.address());
