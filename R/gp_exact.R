@@ -44,12 +44,12 @@ host_factor <- function(data, model) {
     matrix = k,
     refill = function(theta) {
       if (!fill_covariance(k, product, data, model, theta)) return(1L)
-      dense_factor(k, kernops_option("isa", ""), threads())
+      dense_factor(k, isa(), threads())
     },
     diagonal = function() dense_diagonal(k),
     solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
     slope = function(theta, left, right) {
-      dense_inverse(k, kernops_option("isa", ""), threads())
+      dense_inverse(k, isa(), threads())
       weighted_slopes(k, left, right, data, theta, gradient_of)
     },
     inverse_diagonal = function() dense_diagonal(k),
@@ -85,7 +85,7 @@ noise_variance <- function(data, model, theta) {
 
 factor_solve <- function(factor, b, transposed = FALSE) {
   if (is_gpu_matrix(factor)) return(as.matrix(gpu_factor_solve(factor, transposed, gpu_beside(b, factor))))
-  dense_solve(factor, transposed, as.matrix(b), kernops_option("isa", ""), threads())
+  dense_solve(factor, transposed, as.matrix(b), isa(), threads())
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.

@@ -107,8 +107,8 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
     result <- seg_run_gpu(at, x, columns, row, formula, softmax, empty, na.rm, w, device, tile, stay)
     if (stay) return(result)
   } else {
-    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), kernops_option("isa", ""),
-                      progress_bar(), tile)
+    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), isa(), progress_bar(),
+                      tile)
   }
   if (custom && na.rm) {
     none <- rep_len(run_plan(x, plan, "count", TRUE, backend = backend) == 0, length(result))

@@ -48,7 +48,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   values <- entries_of(A, length(plan$column))
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
-                     threads(), kernops_option("isa", "")) # multiplied where they are added
+                     threads(), isa()) # multiplied where they are added
     if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R tells NA from NaN
   }
   reduce <- function(v) {

@@ -60,7 +60,7 @@ gpu_space <- function(device) {
 # By our own threads, as many an R comes with a BLAS that is slow.
 host_product <- function(a, transposed, b) {
   work <- as.numeric(length(a)) * ncol(b)
-  dense_product(a, transposed, b, kernops_option("isa", ""), if (work > 1e6) threads() else 1L)
+  dense_product(a, transposed, b, isa(), if (work > 1e6) threads() else 1L)
 }
 
 has_solver <- function() !nzchar(gpu_solver_problem())

@@ -10,8 +10,8 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_lanes = 1 << 16;
 
-// Lanes of a chunk, where there are to be about so many chunks: such that the multiprocessors have as many of them each,
-// as nearly as possible.
+// Lanes of a chunk, where there are to be about so many chunks: such that the multiprocessors have as many of them
+// each, as nearly as possible.
 Count balanced_chunk(Count lanes, Count most_chunks, Count blocks, const Shape& shape) {
   const Count group = shape.kind == Shape::narrow ? 8 : shape.lanes, multiprocessors = current_device().multiprocessors;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
