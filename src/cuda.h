@@ -17,7 +17,8 @@ namespace cuda {
 
 // ---- text and code (cuda_shape.cpp, cuda_source.cpp, cuda_cache.cpp)
 
-// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
+// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time. Unless
+// it is narrow, 4 threads share their rows.
 struct Shape {
   enum Kind { narrow, wide, spread };  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
   Kind kind;
@@ -27,7 +28,9 @@ struct Shape {
 };
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
 TiledPlan tiled(const Plan& plan);
-int work(const TiledPlan& plan);  // about how many instructions a pair takes
+bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one lane at a time
+// Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
+bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 

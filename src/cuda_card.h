@@ -30,7 +30,9 @@ struct Task {
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
-  Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+  Count rows_of_block() const {
+    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread;
+  }
   // Pairs that take some tenths of a second, after which the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
