@@ -121,14 +121,9 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# What has no result: NaN stands for too few values. On the CPU, position 0 stands for values that are all equally
-# infinite, too.
+# What has no result: NaN stands for too few values, position 0 (or NaN, on the GPU) for none.
 settled <- function(result, op, x, run) {
-  if (op %in% c("argmin", "argmax") && any(result == 0, na.rm = TRUE)) {
-    values <- if (is_gpu_matrix(x)) as.matrix(x) else x
-    first <- run(!is.na(values), "argmax")
-    result <- ifelse(result == 0, ifelse(run(x, "count") > 0, first, NA), result)
-  }
+  if (op %in% c("argmin", "argmax")) result[is.nan(result) | result == 0] <- NA
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
     few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA

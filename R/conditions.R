@@ -41,11 +41,11 @@ caret <- function(text, position) {
 
 substring_bytes <- function(text, n) rawToChar(charToRaw(text)[seq_len(n)])
 
-# The nearest known name, when it is near.
+# The nearest known name, when it is near: the end that all reductions have in common tells nothing.
 suggestion <- function(unknown) {
   if (!nzchar(unknown)) return(NULL)
   known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad")
   distance <- utils::adist(unknown, known, ignore.case = TRUE)
-  if (min(distance) > max(1, nchar(unknown) %/% 3)) return(NULL)
+  if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)
   c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))
 }

@@ -42,7 +42,8 @@
 #' @param dims numbers of the coordinates that count; default: all.
 #' @param fixed names of parameters that [gp()] keeps at their given values, such as `"range"`.
 #' @param formula a string in the language of [keops_kernel()], of the points `x` and `y` and of the parameters by name.
-#' @param parameters a named list of numbers: the starting values of these parameters.
+#' @param parameters a named list of numbers: the starting values of these parameters. A formula without any is
+#'   taken as `1 * covariance(formula)`.
 #' @param positive names of the parameters that must stay positive: these are optimised on a log scale.
 #'
 #' @return An object of class `kernops_covariance`.
@@ -148,21 +149,18 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   check_text(formula, "formula", one = TRUE)
   parameters <- as.list(parameters)
   words <- names(parameters) %||% rep("", length(parameters))
-  if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% c("x", "y"))) {
-    stop_kernops("input",
-                 "{.arg parameters} must be a list with one name for each, other than {.code x} and {.code y}.")
+  taken <- c("x", "y", ops_table()$name)
+  if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% taken)) {
+    stop_kernops("input", "{.arg parameters} must be a list with one name for each, other than {.code x}, {.code y}
+                           and the names of operations.")
   }
   if (any(vapply(parameters, is.null, NA))) {
     stop_kernops("input", "Each of the {.arg parameters} of an own formula needs a starting value.")
   }
   check_subset(positive, "positive", words)
-  if (!length(words)) {
-    formula <- paste0("one * (", formula, ")")
-    parameters <- list(one = 1)
-    fixed <- "one"
-  }
   leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, movable = FALSE, own = TRUE)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
-  leaf
+  # operators read parameters: there is at least a factor
+  if (length(words)) leaf else 1 * leaf
 }

@@ -4,7 +4,7 @@
 # A list of
 #   formula     its text, without the nugget
 #   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
-#               kind (variance, range, ..., free), leaf, coordinate
+#               kind (variance, range, ..., free), leaf, coordinate, extent (of the data, in units of a range or period)
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
@@ -94,7 +94,8 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
   data.frame(
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (leaf$own) "free" else name, value = value,
     log = if (leaf$own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
-    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_
+    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_,
+    extent = NA_real_
   )
 }
 
@@ -115,9 +116,20 @@ check_own_formula <- function(leaf, d) {
   declared <- c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
                 sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
   size <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
-  if (size == 1) return(invisible())
-  stop_kernops("input", "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.",
-               call = NULL)
+  if (size != 1) {
+    stop_kernops("input", call = NULL,
+                 "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.")
+  }
+  pairs <- kernel_operator(paste0("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", declared), "auto",
+                           "float64", "cpu")
+  u <- matrix(sin(seq_len(8 * d)), 8)
+  v <- matrix(cos(seq_len(8 * d)), 8)
+  there <- pairs(c(list(x = u, y = v), leaf$parameters))
+  back <- pairs(c(list(x = v, y = u), leaf$parameters))
+  if (any(abs(there - back) > 1e-8 * max(abs(there), 0, na.rm = TRUE), na.rm = TRUE)) {
+    stop_kernops("input", "The covariance {.code {leaf$formula}} changes when {.code x} and {.code y} change places.",
+                 call = NULL)
+  }
 }
 
 scaled_sq_distance <- function(leaf, point) {

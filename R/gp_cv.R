@@ -5,7 +5,8 @@
 #' anew each time, in both ways.
 #'
 #' @param object what [gp()] returns.
-#' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation.
+#' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation (those
+#'   left out for missing values may have one, too).
 #' @param refit whether the covariance is estimated anew without each fold.
 #' @param seed for random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
@@ -15,7 +16,8 @@
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
 #'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
 #'   mean error, the root mean square error, the mean log score and the share of observations within their 95 %
-#'   intervals.
+#'   intervals. An observation without which the trend could not be estimated, such as the only one of its group, is
+#'   predicted as `NA`, with a `se.fit` of `Inf`, and does not count in the summary.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -35,7 +37,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
     if (refit) stop_kernops("input", "{.arg refit} goes with {.arg folds}.")
     leave_one_out(object)
   } else {
-    folds <- fold_labels(folds, n, seed)
+    folds <- fold_labels(folds, object$parts$rows, length(object$na.action), seed)
     predict_folds(object, folds, refit)
   }
   observed <- object$parts$y
@@ -45,11 +47,14 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
             class = c("gp_cv", "data.frame"))
 }
 
-fold_labels <- function(folds, n, seed, call = caller_env()) {
+# One for each of the rows that were used; labels of all rows of the data will do.
+fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
+  n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
     check_number(folds, "folds", least = 2, whole = TRUE, call = call)
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
+  if (left_out > 0 && length(folds) == n + left_out) folds <- folds[rows]
   if (length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
     stop_kernops("dim", "{.arg folds} must be a number from 2, or {n} labels of at least two kinds.", call = call)
   }
@@ -60,7 +65,10 @@ fold_labels <- function(folds, n, seed, call = caller_env()) {
 predict_folds <- function(object, folds, refit) {
   object$factor <- NULL
   labels <- unique(folds)
-  parts <- lapply_future(labels, function(label) predict_fold(object, folds == label, refit))
+  parts <- lapply_future(labels, function(label) tryCatch(
+    predict_fold(object, folds == label, refit),
+    kernops_input_error = function(e) stop_kernops("input", "The fit without fold {label} failed.", parent = e)
+  ))
   result <- matrix(0, length(folds), 2)
   for (k in seq_along(parts)) result[folds == labels[[k]], ] <- parts[[k]]
   data.frame(fit = result[, 1], se.fit = result[, 2])
@@ -68,14 +76,18 @@ predict_folds <- function(object, folds, refit) {
 
 lapply_future <- function(x, f) {
   if (length(x) < 2 || !requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
-  future.apply::future_lapply(x, f, future.seed = TRUE, future.packages = "kernops")
+  # what is random in here has seeds of its own
+  future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops")
 }
 
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
 # its variance 1 / P_ii (Dubrule 1983).
 leave_one_out <- function(object) {
-  precision <- inverse_diagonal(object) - rowSums(object$state$z^2)
-  residual <- object$state$alpha / precision
+  alone <- inverse_diagonal(object)
+  precision <- alone - rowSums(object$state$z^2)
+  # without this observation, a coefficient of the trend would be anything
+  precision[precision <= 1e-12 * alone] <- 0
+  residual <- ifelse(precision > 0, object$state$alpha / precision, NA)
   # the noise of an observation is that of a new one with its weight
   data.frame(fit = object$parts$y - residual, se.fit = sqrt(1 / precision))
 }
@@ -141,6 +153,7 @@ predict_fold <- function(object, out, refit) {
 
 #' @export
 summary.gp_cv <- function(object, ...) {
+  object <- object[!is.na(object$fit), ]
   structure(list(
     n = nrow(object), mean_error = mean(object$residual), rmse = sqrt(mean(object$residual^2)),
     log_score = mean(stats::dnorm(object$residual, sd = object$se.fit, log = TRUE)),

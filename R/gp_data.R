@@ -10,18 +10,20 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
-  y <- stats::model.response(frame)
+  y <- frame[[attr(terms, "response")]]
   if (is.matrix(y)) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
   if (!is.numeric(y) && !is.logical(y)) {
     stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
   }
   storage.mode(y) <- "double"
-  x <- stats::model.matrix(terms, frame)
+  # names of many rows would take longer than all else here
+  x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat)
+                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat,
+                crs = source$crs)
   check_gp_values(parts, call)
   parts
 }
@@ -65,7 +67,8 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   tryCatch(
-    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = na.action), extra), quote = TRUE),
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action),
+                                       drop.unused.levels = TRUE), extra), quote = TRUE),
     error = function(e) {
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
                               x = "{conditionMessage(e)}"), call = call)
@@ -73,35 +76,44 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   )
 }
 
+# The usual actions copy complete data, too.
+if_incomplete <- function(na.action) {
+  if (is.null(na.action)) return(NULL)
+  act <- match.fun(na.action)
+  function(frame, ...) if (anyNA(frame, recursive = TRUE)) act(frame, ...) else frame
+}
+
 check_gp_values <- function(parts, call) {
   n <- length(parts$y)
   if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
-  for (name in c("y", "u", "x")) {
-    if (all(is.finite(parts[[name]]))) next
+  words <- c(y = "response", u = "coordinates", x = "trend", offset = "offset", noise = "noise", weights = "weights")
+  for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
-    what <- c(y = "response", u = "coordinates", x = "trend")[[name]]
     if (length(bad)) {
-      stop_kernops("input", "The {what} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
+      stop_kernops("input", "The {words[[name]]} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
     }
   }
 }
 
-# Points and attributes of sf and sp objects; a data frame, list or nothing stays as it is.
+# Points and attributes of sf and sp objects, and their reference system; the columns of a matrix are variables, and
+# a data frame, list or nothing stays as it is.
 spatial_parts <- function(data) {
   if (inherits(data, c("sf", "sfc"))) {
     need_package("sf", "data of class sf")
     u <- sf::st_coordinates(sf::st_geometry(data))
     if (nrow(u) != NROW(data) || !ncol(u) %in% 2:3) stop_kernops("input", "The geometry of {.arg data} must be points.")
     values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
-    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data))))
+    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data)), crs = sf::st_crs(data)))
   }
   if (inherits(data, "Spatial")) {
     need_package("sp", "data of class Spatial")
     u <- sp::coordinates(data)
     values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
     return(list(data = cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))]), u = u,
-                long_lat = isFALSE(sp::is.projected(data))))
+                long_lat = isFALSE(sp::is.projected(data)),
+                crs = if (requireNamespace("sf", quietly = TRUE)) sf::st_crs(data)))
   }
+  if (is.matrix(data)) data <- as.data.frame(data)
   list(data = data, u = NULL, long_lat = FALSE)
 }
 
@@ -132,10 +144,10 @@ coordinates_of <- function(coords, source, env, call) {
 }
 
 coordinate_columns <- function(formula, data, call) {
-  if (length(formula) != 2) {
-    stop_kernops("input", "{.arg coords} must be one-sided, as in {.code ~ x + y}.", call = call)
+  names <- if (length(formula) == 2 && !"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+  if (!length(names)) {
+    stop_kernops("input", "{.arg coords} must be one-sided and name variables, as in {.code ~ x + y}.", call = call)
   }
-  names <- attr(stats::terms(formula), "term.labels")
   columns <- lapply(names, function(name) {
     value <- tryCatch(eval(parse(text = name)[[1]], data, environment(formula)), error = function(e) {
       stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
@@ -144,5 +156,5 @@ coordinate_columns <- function(formula, data, call) {
     value
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
-  matrix(unlist(columns), ncol = length(names), dimnames = list(NULL, names))
+  do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
 }

@@ -24,7 +24,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   evaluate <- step_reporter(evaluate, problem$model, how$control)
   best <- best_search(starts, search, evaluate, data, problem$model, how, profile)
-  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta)$bad, call)
+  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   best$starts <- nrow(starts)
   best$at_bound <- at_bound(problem$model, best$theta, profile)
   warn_about_search(best, how$control)
@@ -39,7 +39,7 @@ best_starts <- function(starts, data, model, how, profile, smaller) {
   backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
   likelihood <- exact_likelihood(data, model, how$reml, backend)
   say_progress(step = paste("start from", length(data$y), "observations"))
-  evaluate <- function(theta) likelihood$evaluate(theta, profile)
+  evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   if (nrow(starts) > 1) {
     values <- apply(starts, 1, function(theta) evaluate(theta)$value)
     able <- max(1, min(control$starts, sum(is.finite(values))))

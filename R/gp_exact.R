@@ -2,20 +2,22 @@
 
 # evaluate(theta) gives, for the covariance at theta plus the noise,
 #   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
-#   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the
-#   gradient of the value wrt theta, and its average information (gp_iterative.R)
+#   gradient, information  functions to be called in this order before the next evaluate(): the gradient of the value
+#   wrt theta, and its average information (gp_iterative.R), `profiled` as the value is or not
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
   factor <- covariance_factor(data, model, backend, call)
   slopes_of <- covariance_slopes(model)
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
+    # where rounding decides, a search must not end: its parameters times their scale might have no factor
+    if (bad == 0 && search) bad <- nearly_singular(factor$diagonal()^2)
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
-    state$information <- function() {
+    state$information <- function(profiled = profile) {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      average_information(slopes, state, factor$inverse_times, profile, if (reml) ncol(data$x) else 0)
+      average_information(slopes, state, factor$inverse_times, profiled, if (reml) ncol(data$x) else 0)
     }
     state
   })
@@ -53,6 +55,12 @@ host_factor <- function(data, model) {
     inverse_diagonal = function() dense_diagonal(k),
     inverse_times = function(b) dense_symmetric_product(k, b)
   )
+}
+
+# The row of the least pivot, if it is within rounding of 0; else 0.
+nearly_singular <- function(pivots) {
+  least <- which.min(pivots)
+  if (pivots[[least]] < 10 * length(pivots) * .Machine$double.eps * max(pivots)) least else 0L
 }
 
 # dK alpha, a column for each parameter.

@@ -1,10 +1,11 @@
 #' A covariance from a variogram model of gstat
 #'
 #' @param model what `gstat::vgm()` or `gstat::fit.variogram()` returns: terms `"Nug"` and `"Err"` become a
-#'   [nugget()], `"Exp"`, `"Gau"`, `"Sph"`, `"Mat"` and `"Ste"` (with kappa 1/2, 3/2, 5/2) the covariances of
+#'   [nugget()], `"Exp"`, `"Gau"`, `"Sph"`, `"Mat"` and `"Ste"` the covariances of
 #'   [covariance_functions], with the ranges in their convention and the anisotropy in the plane.
 #' @param fixed whether [gp()] keeps the values rather than to start from them.
 #' @return A covariance for [gp()].
+#' @section Errors: class `kernops_input_error` for other terms, and for anisotropy in three dimensions.
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
@@ -38,6 +39,10 @@ gstat_term <- function(row, fixed) {
                             i = "{.val {c('Nug', 'Err', 'Exp', 'Gau', 'Sph', 'Mat', 'Ste')}} are known."), call = NULL)
   }
   turned <- !is.null(row$anis1) && row$anis1 != 1
+  if (any(unlist(row[names(row) %in% c("ang2", "ang3")]) != 0, row$anis2 != 1)) {
+    stop_kernops("input", "The anisotropy of {.val {name}} is in three dimensions: only that in the plane is known.",
+                 call = NULL)
+  }
   given <- c(list(variance = row$psill, range = row$range * make[[2]]),
              if (turned) list(angle = row$ang1, ratio = row$anis1))
   do.call(make[[1]], c(given, list(fixed = if (fixed) names(given) else character())))

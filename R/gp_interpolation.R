@@ -43,7 +43,7 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, precond = precond,
                       ...)
   structure(function(u) {
-    u <- as.matrix(u)
+    u <- one_or_many_points(u, ncol(x))
     if (ncol(u) != ncol(x)) {
       stop_kernops("dim", "The points must have {ncol(x)} coordinate{?s}, not {ncol(u)}.", call = NULL)
     }

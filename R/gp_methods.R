@@ -6,9 +6,16 @@
 #' @param level of the intervals.
 #' @param formula.,evaluate,... as in [update()][stats::update].
 #'
-#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from the observed
-#'   information, differences of the exact gradient, on the scale of the search (logarithms, but for angles);
-#'   `confint()` transforms back. `residuals()` are the response minus the fitted field, trend included.
+#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from second
+#'   derivatives of the log-likelihood with respect to what was searched for (logarithms, but for angles), and by the
+#'   delta method from there. Of exact fits up to 2000 observations that is the observed information, by differences of
+#'   the gradient; beyond, and of iterative fits, the average information that the search ended with (Gilmour et al.
+#'   1995). The standard errors of `summary()` and `tidy()` are the roots of its diagonal. Intervals of `confint()` are
+#'   symmetric in the logarithms. `residuals()` are the response minus the fitted field, trend included.
+#'
+#' @references
+#' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
+#' parameter estimation in linear mixed models. *Biometrics* 51(4), 1440-1450.
 #'
 #' @return As the generics say. `summary()` gives a list of class `summary.gp` to print.
 #' @examples
@@ -22,13 +29,20 @@ NULL
 
 #' @export
 print.gp <- function(x, ...) {
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", length(x$data$y), " observations at points of ", x$model$d,
-                if (x$model$d == 1) " coordinate" else " coordinates")
-  cli::cat_line("  covariance      ", format(x$covariance))
-  if (length(x$beta)) cli::cat_line("  trend           ",
-                                    paste(names(x$beta), signif(x$beta, 4), sep = " = ", collapse = ", "))
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), " at points of ",
+                counted(x$model$d, "coordinate"))
+  cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
+  if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
   invisible(x)
+}
+
+counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
+
+# Items behind a label, on as many lines as the console needs.
+cat_labelled <- function(label, items, between) {
+  ends <- rep(c(between, ""), c(length(items) - 1, 1))
+  cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
 #' @rdname gp_methods
@@ -70,6 +84,8 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
   own <- covariance_vcov(object)
+  at <- match(rownames(own), object$model$parameters$name)
+  own <- own * tcrossprod(search_slope(object$model$parameters, object$theta)[at])
   if (type == "covariance") return(own)
   p <- nrow(trend)
   both <- matrix(0, p + nrow(own), p + nrow(own), dimnames = rep(list(c(rownames(trend), rownames(own))), 2))
@@ -84,11 +100,29 @@ chol2inv_named <- function(root, names) {
   inverse
 }
 
-# The inverse of the observed information of what was estimated, on the scale of the search.
-covariance_vcov <- function(object, step = 1e-3) {
+# The inverse of the information on what was estimated, on the scale of the search.
+covariance_vcov <- function(object) {
   parameters <- object$model$parameters
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
+  average <- object$search$information
+  differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
+  information <- if (differences) observed_information(object, free) else average / 2
+  names <- parameters$name[free]
+  inverse <- tryCatch(chol2inv(chol(information)), error = function(e) {
+    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
+                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
+    matrix(NA_real_, length(free), length(free))
+  })
+  matrix(inverse, length(free), dimnames = list(names, names))
+}
+
+# Observations up to which that takes no more than seconds.
+differences_limit <- 2000
+
+# Differences of the gradient.
+observed_information <- function(object, free, step = 1e-3) {
+  parameters <- object$model$parameters
   likelihood <- likelihood_for(object$data, object$model, object$how)
   at <- to_search(parameters, object$theta)
   slope <- function(s) {
@@ -99,14 +133,13 @@ covariance_vcov <- function(object, step = 1e-3) {
     move <- replace(numeric(length(at)), n, step)
     (slope(at + move) - slope(at - move)) / (2 * step)
   }, numeric(length(free)))
-  hessian <- (hessian + t(hessian)) / 2
-  names <- parameters$name[free]
-  inverse <- tryCatch(chol2inv(chol(hessian)), error = function(e) {
-    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
-                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
-    matrix(NA_real_, length(free), length(free))
-  })
-  matrix(inverse, length(free), dimnames = list(names, names))
+  (hessian + t(hessian)) / 2
+}
+
+# Standard errors of all parameters of the covariance, NA of what was given.
+covariance_errors <- function(object) {
+  v <- vcov.gp(object, "covariance")
+  stats::setNames(sqrt(diag(v))[match(names(object$theta), rownames(v))], names(object$theta))
 }
 
 #' @rdname gp_methods
@@ -114,17 +147,17 @@ covariance_vcov <- function(object, step = 1e-3) {
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
   type <- check_choice(type[[1]], "type", c("both", "trend", "covariance"))
   check_level(level)
-  v <- vcov.gp(object, type)
-  all <- coef.gp(object, "both")[rownames(v)]
-  parameters <- object$model$parameters[match(rownames(v), object$model$parameters$name), ]
+  variance <- c(if (type != "covariance") diag(vcov.gp(object)), if (type != "trend") diag(covariance_vcov(object)))
+  all <- coef.gp(object, "both")[names(variance)]
+  parameters <- object$model$parameters[match(names(all), object$model$parameters$name), ]
   parameters$log <- parameters$log %in% TRUE
   parameters$kind[is.na(parameters$kind)] <- "beta"
   limits <- (1 + c(-1, 1) * level) / 2
-  half <- sqrt(diag(v))
+  half <- sqrt(variance)
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
-  out <- matrix(out, length(all),
+  out <- matrix(out, length(all), 2,
                 dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
   if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
 }
@@ -143,21 +176,22 @@ summary.gp <- function(object, ...) {
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
   off <- residuals.gp(object)
-  structure(list(fit = object, trend = trend, residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)),
-            class = "summary.gp")
+  structure(list(fit = object, trend = trend, errors = covariance_errors(object),
+                 residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)), class = "summary.gp")
 }
 
 #' @export
 print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
-  cli::cat_line(length(fit$data$y), " observations, ", fit$model$d, " coordinates",
+  cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
-  print(data.frame(value = signif(fit$theta, digits),
-                   ` ` = ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", "")),
-                   row.names = p$name, check.names = FALSE))
+  table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)
+  if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
+  table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
+  print(table)
   cli::cat_line("\nTrend:")
   if (nrow(x$trend)) stats::printCoefmat(x$trend, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
@@ -166,14 +200,14 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
                 format(fit$loglik, digits = digits + 3),
-                " on ", fit$df, " parameters, AIC ", format(stats::AIC(fit), digits = digits + 3))
+                " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
   invisible(x)
 }
 
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
-  paste0(", ", search$iterations, " steps (", search$evaluations[[1]], " likelihoods) after a search of starts: ",
+  paste0(", ", counted(search$iterations, "step"), " (", counted(search$evaluations[[1]], "likelihood"), ") after a search of starts: ",
          search$message)
 }
 

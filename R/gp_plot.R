@@ -9,8 +9,9 @@
 #' @param level of the band around a curve.
 #' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
 #' @return `x`, invisibly.
-#' @details A trend with covariates, or more than two coordinates, leaves no field to draw between the observations:
-#'   these are drawn alone, coloured by their fitted values, over the first two coordinates.
+#' @details A trend with covariates, more than two coordinates, or points on a line along one of two, leave no field to
+#'   draw between the observations: these are drawn alone, coloured by their fitted values, over the first two
+#'   coordinates.
 #' @examples
 #' u <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
@@ -37,7 +38,8 @@ response_name <- function(x) deparse1(x$formula[[2]])
 plot_field <- function(x, n, level, ...) {
   alone <- length(all.vars(stats::delete.response(x$parts$terms))) > 0
   if (x$model$d == 1 && !alone) return(plot_curve(x, n %||% 200, level, ...))
-  if (x$model$d == 2 && !alone) return(plot_map(x, n %||% 1e4, ...))
+  wide <- all(apply(x$parts$u, 2, max) > apply(x$parts$u, 2, min))
+  if (x$model$d == 2 && wide && !alone) return(plot_map(x, n %||% 1e4, ...))
   plot_observations(x, ...)
 }
 
@@ -66,8 +68,8 @@ plot_map <- function(x, n, ...) {
   before <- graphics::par(mar = replace(graphics::par("mar"), 4, 5))
   on.exit(graphics::par(before))
   draw_with(graphics::image, x = at[[1]], y = at[[2]], z = matrix(z, steps[[1]]), col = viridis(length(levels) - 1),
-            breaks = levels, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]], ylab = colnames(u)[[2]],
-            main = paste("Field of", response_name(x)), given = list(...))
+            breaks = levels, useRaster = TRUE, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]],
+            ylab = colnames(u)[[2]], main = paste("Field of", response_name(x)), given = list(...))
   graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE, drawlabels = FALSE,
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
@@ -102,11 +104,16 @@ plot_residuals <- function(x, n, level, ...) {
   graphics::abline(h = 0, col = "grey40", lty = 2)
 }
 
+measures_degrees <- function(x) {
+  x$parts$long_lat || !all_leaves(x$model$covariance, function(leaf) leaf$geometry != "great_circle")
+}
+
 # Along each coordinate from the first observation; one curve where all are the same.
 plot_covariance <- function(x, n, level, ...) {
   u <- x$data$u
   d <- ncol(u)
   reach <- apply(u, 2, function(v) diff(range(v))) / 2
+  reach[reach == 0] <- if (any(reach > 0)) max(reach) else 1
   product <- covariance_product(x$model)
   origin <- u[1, , drop = FALSE]
   curves <- lapply(seq_len(d), function(k) {
@@ -122,7 +129,8 @@ plot_covariance <- function(x, n, level, ...) {
   }, NA)
   shown <- if (all(same)) longest else seq_len(d)
   colours <- viridis(d + 1)
-  draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, xlab = "distance", ylab = "covariance",
+  draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, ylab = "covariance",
+            xlab = if (measures_degrees(x)) "distance in degrees" else "distance",
             y = range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), main = "Covariance",
             given = list(...))
   for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)

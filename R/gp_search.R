@@ -12,19 +12,26 @@ search_slope <- function(parameters, theta) {
   ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
 }
 
+# By how much the search is to magnify a parameter: a period shifts the phase at the far end by so many radians.
+search_scale <- function(parameters, theta) {
+  ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
+}
+
 # Fills in bounds, for values of `y` (without trend) at the points u.
 with_bounds <- function(model, u, y) {
   parameters <- model$parameters
   variance <- mean(y^2)
   for (n in seq_len(nrow(parameters))) {
     row <- parameters[n, ]
+    unit <- variance_unit(model, row, u)
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     bounds <- switch(
-      row$kind, variance = variance * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
+      row$kind, variance = variance / unit * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
       shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
+    parameters$extent[[n]] <- extent
   }
   model$parameters <- parameters
   model
@@ -34,8 +41,8 @@ with_bounds <- function(model, u, y) {
 leaf_extent <- function(model, row, u) {
   leaf <- nth_leaf(model$covariance, row$leaf)
   dims <- leaf$dims %||% seq_len(model$d)
-  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   if (leaf$label == "periodic" && row$kind == "range") return(1)
+  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   if (leaf$geometry == "great_circle") {
     rad <- u[, dims] * pi / 180
     v <- 6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
@@ -43,6 +50,14 @@ leaf_extent <- function(model, row, u) {
     v <- u[, dims, drop = FALSE]
   }
   max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+}
+
+# The variance of the field, on average, where this parameter is 1: only that of a linear covariance has other units.
+variance_unit <- function(model, row, u) {
+  if (row$label != "linear") return(1)
+  leaf <- nth_leaf(model$covariance, row$leaf)
+  v <- t(u[, leaf$dims %||% seq_len(model$d), drop = FALSE]) - leaf$parameters$center
+  max(sum(v^2) / nrow(u), .Machine$double.xmin)
 }
 
 nth_leaf <- function(x, n) {
@@ -56,7 +71,7 @@ starting_values <- function(model, u, y) {
   open <- is.na(parameters$value)
   grid <- list(range = c(0.03, 0.1, 0.3), nugget = c(0.05, 0.5))
   # peaks of the likelihood are half a cycle wide
-  if (any(open & parameters$kind == "period")) grid <- list(range = c(0.1, 0.3), nugget = 0.1, period = 2 / (1:30))
+  if (any(open & parameters$kind == "period")) grid[c("nugget", "period")] <- list(0.1, 2 / (1:30))
   used <- c(range = any(open & parameters$kind == "range"), nugget = any(open & parameters$label == "nugget"),
             period = any(open & parameters$kind == "period"))
   choices <- if (any(used)) expand.grid(grid[used]) else data.frame(none = 1)
@@ -71,13 +86,15 @@ start_at <- function(model, u, y, open, choice) {
   value <- parameters$value
   for (n in which(open)) {
     row <- parameters[n, ]
-    # equal parts of a sum would stay equal
-    repeated <- sum(unlist(seen[row$kind]) != row$leaf)
-    if (row$label != "nugget") seen[[row$kind]] <- unique(c(seen[[row$kind]], row$leaf))
+    # equal parts of a sum would stay equal; the range of a periodic one is no length, but tells the form of the wave
+    family <- if (row$label == "periodic" && row$kind == "range") "wave" else row$kind
+    repeated <- sum(unlist(seen[family]) != row$leaf)
+    if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[n]] <- switch(
-      row$kind, variance = total * if (row$label == "nugget") choice$nugget else 0.9 / (1 + repeated),
-      range = leaf_extent(model, row, u) * 0.3^repeated *
-        if (row$label == "periodic" && row$coordinate == 0) 3 * choice$range else choice$range,
+      family,
+      variance = total * if (row$label == "nugget") choice$nugget else
+        0.9 / (1 + repeated) / variance_unit(model, row, u),
+      range = leaf_extent(model, row, u) * 0.3^repeated * choice$range, wave = 0.3^repeated,
       period = leaf_extent(model, row, u) * choice$period, shape = 1
     )
   }
@@ -119,6 +136,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     to_search(parameters[free, ], theta[free]), value, gradient,
     lower = to_search(parameters[free, ], parameters$lower[free]),
     upper = to_search(parameters[free, ], parameters$upper[free]),
+    scale = search_scale(parameters, theta)[free],
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
   ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L,
               evaluations = c(0L, 0L))

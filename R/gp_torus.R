@@ -2,7 +2,7 @@
 # it has a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
 
 own_spectrum <- function(x, where, call) {
-  model <- covariance_model(x, where$d)
+  model <- covariance_model(1 * x, where$d)
   values <- function(a, b) own_values(model, a, b)
   lags <- check_stationary(values, where, call)
   spans <- pmax(apply(rbind(where$sample, where$u), 2, function(v) diff(range(v))), .Machine$double.eps)

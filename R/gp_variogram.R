@@ -4,7 +4,7 @@
 #' in memory that grows with n, by one reduction.
 #'
 #' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object.
-#' @param y the values, for example residuals of a trend.
+#' @param y the values, for example residuals of a trend; logical ones are 0 and 1.
 #' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
 #'   third of the largest extent. A class contains its upper limit, not its lower one.
 #' @param backend as in [keops_kernel()].
@@ -17,8 +17,9 @@
 #' gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
-  x <- as.matrix(spatial_parts(x)$u %||% x)
-  if (!is.numeric(x) || !is.numeric(y) || nrow(x) != length(y)) {
+  x <- spatial_parts(x)$u %||% x
+  x <- if (is.atomic(x) || is.data.frame(x)) as.matrix(x)
+  if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
     stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
   }
   complete <- is.finite(rowSums(x)) & is.finite(y)
@@ -55,7 +56,7 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
 
 #' @export
 plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
-  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, na.rm = TRUE)),
+  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, 0, na.rm = TRUE)),
             pch = 16, las = 1, col = viridis(3)[[1]], xlab = xlab, ylab = ylab, given = list(...))
   invisible(x)
 }

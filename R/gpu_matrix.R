@@ -91,8 +91,8 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
 }
 
 # What an index chooses of n rows or columns.
-positions <- function(index, n, what, call = caller_env()) {
-  chosen <- tryCatch(seq_len(n)[index], error = function(e) NA)
+positions <- function(index, n, what, names = NULL, call = caller_env()) {
+  chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)
   stop_kernops("input", "There {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}: not all that are asked for exist.",
                call = call)

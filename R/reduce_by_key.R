@@ -33,7 +33,7 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("au
                           output = c("host", "gpu")) {
   backend <- check_backend(backend)
   x <- check_values(x, backend)
-  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys))) {
+  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
   if (value_count(keys) != value_count(x)) {

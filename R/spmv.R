@@ -56,8 +56,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
     drop(reduce_plan(check_terms(terms, plan), plan$rows, add))
   }
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
-  result <- vapply(seq_len(ncol(v)), \(k) as.numeric(reduce(v[, k])), numeric(plan$row_count))
-  shape_product(result, v, plan)
+  shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))) %||% numeric(), v, plan)
 }
 
 shape_product <- function(result, v, plan) {
@@ -90,7 +89,7 @@ as_compressed <- function(A) {
 #' @rdname spmv
 #' @export
 spmv_plan <- function(A) {
-  A <- as_compressed(A)
+  A <- check_slots(as_compressed(A))
   if (inherits(A, "dgRMatrix")) {
     rows <- seg_plan(offsets = A@p, n = length(A@x))
     column <- A@j + 1L
@@ -117,6 +116,14 @@ print.spmv_plan <- function(x, ...) {
   count <- \(n) format(n, big.mark = ",", scientific = FALSE)
   cli::cat_line("<spmv_plan> ", count(x$row_count), " x ", count(x$columns), ", ", count(length(x$column)), " entries")
   invisible(x)
+}
+
+# Rows and columns of a sparse matrix are within its sizes, unless somebody wrote into its slots.
+check_slots <- function(A, call = caller_env()) {
+  if (!isS4(A)) return(A)
+  wrong <- methods::validObject(A, test = TRUE)
+  if (isTRUE(wrong)) return(A)
+  stop_kernops("input", c("{.arg A} must be a valid sparse matrix.", x = "{wrong}"), call = call)
 }
 
 check_columns <- function(columns, call = caller_env()) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cuda_segments.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace cuda {
@@ -26,7 +27,6 @@ std::string reduction(const SegmentWork& work) {
   static const std::vector<std::string> structs = {
 #define SEGMENT_OP(name, reduction, kind, meaning) #reduction,
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   const std::string& name = structs[size_t(work.op)];
   if (name == "Mean") return "MeanOf<DirectSum>";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace cuda {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "op_table.h"
+
 namespace kernops {
 namespace cuda {
 namespace {

@@ -25,9 +25,13 @@ void subtract_product(Matrix c, Matrix a, bool transpose_a, Matrix b, bool trans
     C.noalias() -= A * B;
 }
 
+// In memory aligned as Eigen likes it: it rounds in another way where a matrix begins elsewhere.
 std::ptrdiff_t factor(Matrix a) {
   View A = view(a);
-  return Eigen::internal::llt_inplace<double, Eigen::Lower>::blocked(A);
+  Dynamic own = A;
+  const std::ptrdiff_t bad = Eigen::internal::llt_inplace<double, Eigen::Lower>::blocked(own);
+  A = own;
+  return bad;
 }
 
 void solve(Matrix l, Side side, Matrix b) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "build.h"
+
 namespace kernops {
 
 void Segments::set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of) {
@@ -43,7 +45,6 @@ const std::vector<SegmentOp>& segment_ops() {
   static const std::vector<SegmentOp> ops = {
 #define SEGMENT_OP(name, reduction, kind, meaning) {#name, meaning, SegmentOp::kind, reduction::outputs},
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   return ops;
 }
@@ -56,8 +57,9 @@ SegmentFormula segment_formula(const std::string& text) {
   if (graph[f].size != 1)
     throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
                        expr.position);
-  if (graph[f].axes & axis_i) throw FormulaError("the formula may not depend on positions", expr.position);
-  return {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  SegmentFormula formula = {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  if (formula.plan.counts_indices) throw FormulaError("the formula may not depend on positions", expr.position);
+  return formula;
 }
 
 }  // namespace kernops

@@ -77,6 +77,17 @@ test_that("covariances print", {
   })
 })
 
+test_that("a formula of one's own may have no parameters", {
+  withr::local_seed(9)
+  a <- points_of(5)
+  bare <- covariance("Exp(-SqDist(x, y))")
+  expected <- exp(-as.matrix(dist(a))^2)
+  expect_close(covariance_values(bare, a, a), expected)
+  expect_close(covariance_values(bare * exponential(2, 0.5) + constant(3), a, a),
+               2 * expected * exp(-as.matrix(dist(a)) / 0.5) + 3)
+  expect_no_match(format(bare), "one")
+})
+
 test_mistakes("kernops_input_error", alist(
   `nu that is not positive` = matern(0),
   `negative variance` = matern(variance = -1),
@@ -89,6 +100,7 @@ test_mistakes("kernops_input_error", alist(
   `difference of covariances` = matern() - nugget(),
   `sum with a word` = matern() + "nugget",
   `product with a nugget` = matern() * nugget(),
+  `parameter named like an operation` = covariance("Exp * Exp(-SqDist(x, y))", list(Exp = 1)),
   `own formula without names` = covariance("Exp(-SqDist(x, y))", list(1)),
   `own formula without values` = covariance("s * Exp(-SqDist(x, y))", list(s = NULL)),
   `negative start of a positive parameter` = covariance("s * Exp(-SqDist(x, y))", list(s = -1))

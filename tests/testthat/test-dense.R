@@ -33,6 +33,22 @@ test_that("factor, solves and inverse are those of base R", {
   })
 })
 
+test_that("a factor has the same bits wherever in memory it is", {
+  withr::local_seed(4)
+  A <- positive_definite(90)
+  kept <- list()
+  factor <- function(count, isa) {
+    kept[[count]] <<- numeric(17 * count)
+    L <- A + 0
+    kernops:::dense_factor(L, isa, 2L)
+    L
+  }
+  for (isa in c("", "baseline")) {
+    expected <- factor(1, isa)
+    for (count in 2:30) expect_identical(factor(count, isa), expected)
+  }
+})
+
 test_that("the first pivot that is not positive is named", {
   withr::local_seed(2)
   A <- positive_definite(200)

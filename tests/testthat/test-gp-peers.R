@@ -43,6 +43,8 @@ test_that("models of gstat become covariances", {
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
   }
   expect_error(as_gp(gstat::vgm(1, "Hol", 1)), class = "kernops_input_error")
+  in_space <- gstat::vgm(1, "Exp", 1, anis = c(10, 20, 0, 0.5, 0.2))
+  expect_error(as_gp(in_space), "three dimensions", class = "kernops_input_error")
 })
 
 test_that("predictions are those of fields, and the likelihood is at least as high", {
@@ -110,6 +112,10 @@ test_that("sf objects go in and out", {
   expect_named(sf::st_drop_geometry(simulate(fit, 2, 1, points[1:4, ])), c("sim1", "sim2"))
   expect_s3_class(generics::augment(fit, newdata = points[1:4, ]), "sf")
   expect_warning(gp(z ~ 1, sf::st_set_crs(points, 4326), covariance = covariance, estimate = "none"), "longitude")
+  dutch <- gp(z ~ w, sf::st_set_crs(points, 28992), covariance = covariance, estimate = "none")
+  expect_equal(predict(dutch, sf::st_set_crs(points, 28992)[1:4, ])$fit, ours$fit)
+  expect_equal(predict(dutch, points[1:4, ])$fit, ours$fit)
+  expect_error(predict(dutch, sf::st_set_crs(points, 3035)), "reference system", class = "kernops_input_error")
 })
 
 test_that("broom's verbs work", {
@@ -118,6 +124,7 @@ test_that("broom's verbs work", {
   fit <- gp(z ~ w, smooth_case(40), ~ a + b)
   expect_identical(generics::tidy(fit)$term, names(coef(fit, "both")))
   expect_false(anyNA(generics::tidy(fit, conf.int = TRUE)$conf.low))
+  expect_equal(generics::tidy(fit)$std.error, unname(sqrt(diag(vcov(fit, "both")))))
   expect_equal(generics::glance(fit)$AIC, AIC(fit))
   own <- generics::augment(fit)
   expect_named(own, c("z", "w", "a", "b", ".fitted", ".se.fit", ".resid"))

@@ -122,6 +122,20 @@ test_that("an offset and factors are those of the formula", {
   expect_equal(predict(fit), predict(fit, d))
 })
 
+test_that("the trend is that of lm(): levels that do not occur, bases that depend on the data, matrices", {
+  withr::local_seed(18)
+  d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20), levels = c("p", "q", "r")))
+  expect_named(coef(gp(z ~ g, d, ~ a + b, given(), estimate = "none")), c("(Intercept)", "gq"))
+  for (formula in list(z ~ poly(w, 3), scale(z) ~ splines::ns(w, df = 3) * g, z ~ scale(w))) {
+    fit <- gp(formula, d, ~ a + b, given(), estimate = "none")
+    expect_equal(predict(fit, d[3:5, ]), fitted(fit)[3:5])
+  }
+  d$g <- NULL
+  fit <- gp(z ~ w, d, ~ a + b, given(), estimate = "none")
+  expect_equal(gp(z ~ w, as.matrix(d), ~ a + b, given(), estimate = "none")$loglik, fit$loglik)
+  expect_equal(unname(predict(fit, as.matrix(d[1:3, ]))), unname(predict(fit, d[1:3, ])))
+})
+
 test_that("missing values are left out, or kept as NA", {
   withr::local_seed(8)
   d <- smooth_case(40)
@@ -147,6 +161,50 @@ test_that("coordinates come as formula, matrix or vector alike", {
   new <- matrix(runif(6), 3)
   expect_equal(unname(predict(by_matrix, new)), unname(predict(by_formula, data.frame(a = new[, 1], b = new[, 2]))))
   expect_equal(predict(by_matrix, coords = new), predict(by_matrix, new))
+  expect_equal(predict(by_matrix, new[2, ]), predict(by_matrix, new)[2])
+  expect_length(predict(by_matrix, new[0, ]), 0)
+})
+
+# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
+log_hessian <- function(theta, d, X) {
+  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
+  optimHess(log(theta), value)
+}
+
+# The average information wrt the same: y'P K_i P K_j P y / 2, with derivatives K_i by differences.
+average_of <- function(theta, d, X) {
+  k <- \(s) covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3]))
+  K <- k(log(theta))
+  KX <- solve(K, X)
+  P <- solve(K) - KX %*% solve(t(X) %*% KX, t(KX))
+  move <- function(n) replace(numeric(3), n, 1e-4)
+  slopes <- lapply(1:3, \(n) (k(log(theta) + move(n)) - k(log(theta) - move(n))) / 2e-4)
+  across <- do.call(cbind, lapply(slopes, \(slope) slope %*% P %*% d$z))
+  t(across) %*% P %*% across / 2
+}
+
+test_that("the search ends with the average information, which is near the observed one", {
+  withr::local_seed(18)
+  d <- smooth_case(300)
+  d$z <- d$w + as.vector(rnorm(300) %*% chol(covariance_of(d[c("a", "b")], 1, 0.1, 0.1)))
+  X <- model.matrix(~ w, d)
+  for (estimate in c("ML", "REML")) for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ w, d, ~ a + b, estimate = estimate, method = method,
+              control = gp_control(subset = 100, probes = 64, rank = 100))
+    theta <- unname(coef(fit, "covariance"))
+    v <- solve(fit$search$information / 2)
+    expect_equal(v, solve(average_of(theta, d, X)), tolerance = if (method == "exact") 1e-6 else 1e-2)
+    if (estimate == "ML") expect_equal(diag(v), diag(solve(log_hessian(theta, d, X))), tolerance = 0.2)
+    if (method == "iterative") expect_equal(unname(vcov(fit, "covariance")), v * tcrossprod(theta))
+  }
+})
+
+test_that("what was given has no standard error", {
+  withr::local_seed(19)
+  d <- smooth_case(60)
+  fit <- gp(z ~ 1, d, ~ a + b, matern(3/2, range = 0.4) + nugget())
+  expect_identical(is.na(unname(summary(fit)$errors)), fit$model$parameters$fixed)
+  expect_true(all(is.na(summary(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"))$errors)))
 })
 
 test_that("methods agree with one another", {
@@ -159,14 +217,59 @@ test_that("methods agree with one another", {
   K <- do.call(covariance_of, c(list(d[c("a", "b")]), unname(as.list(coef(fit, "covariance")))))
   X <- model.matrix(~ w, d)
   expect_equal(unname(vcov(fit)), unname(solve(t(X) %*% solve(K, X))), tolerance = 1e-8)
-  s <- log(unname(coef(fit, "covariance")))
-  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
-  expect_equal(unname(vcov(fit, "covariance")), solve(optimHess(s, value)), tolerance = 1e-2)
+  theta <- unname(coef(fit, "covariance"))
+  expect_equal(unname(vcov(fit, "covariance")), solve(log_hessian(theta, d, X)) * tcrossprod(theta), tolerance = 1e-2)
+  expect_equal(summary(fit)$errors, sqrt(diag(vcov(fit, "covariance"))))
   limits <- confint(fit, level = 0.9)
   expect_identical(rownames(limits), names(coef(fit, "both")))
   expect_true(all(limits[, 1] < coef(fit, "both") & coef(fit, "both") < limits[, 2]))
   expect_equal(formula(update(fit, . ~ 1)), z ~ 1)
   expect_lt(update(fit, . ~ 1)$loglik, fit$loglik + 1e-6)
+  expect_identical(dim(confint(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"))), c(0L, 2L))
+})
+
+test_that("an observation that the trend needs cannot be predicted from the others", {
+  withr::local_seed(20)
+  d <- transform(smooth_case(20), g = factor(c("r", rep(c("p", "q"), length.out = 19))))
+  fit <- gp(z ~ g, d, ~ a + b, given(), estimate = "none")
+  left_out <- gp_cv(fit)
+  expect_identical(left_out$fit[[1]], NA_real_)
+  expect_identical(left_out$se.fit[[1]], Inf)
+  expect_equal(left_out[-1, c("fit", "se.fit")], gp_cv(update(fit, data = d[-1, ]))[, c("fit", "se.fit")])
+  expect_identical(summary(left_out)$n, 19L)
+  expect_error(gp_cv(fit, folds = 5), "without fold", class = "kernops_input_error")
+})
+
+test_that("folds may label all rows of the data", {
+  withr::local_seed(21)
+  d <- smooth_case(20)
+  folds <- rep(1:4, 5)
+  whole <- gp_cv(gp(z ~ 1, d[-3, ], ~ a + b, given(), estimate = "none"), folds[-3])
+  d$z[3] <- NA
+  expect_equal(gp_cv(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"), folds), whole)
+})
+
+test_that("R's random numbers go on as if there had been no fit", {
+  d <- withr::with_seed(22, smooth_case(40))
+  withr::local_seed(23)
+  before <- .Random.seed
+  for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ 1, d, ~ a + b, method = method)
+    predict(fit, d[1:3, ], se.fit = TRUE)
+    gp_cv(fit)
+    gp_cv(fit, folds = 3)
+    simulate(fit, seed = 1)
+  }
+  expect_identical(.Random.seed, before)
+})
+
+test_that("settings may be a list", {
+  withr::local_seed(24)
+  d <- smooth_case(30)
+  by_list <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", method = "iterative", control = list(probes = 4))
+  by_function <- update(by_list, control = gp_control(probes = 4))
+  expect_identical(by_list$how, by_function$how)
+  expect_equal(predict(by_list, d, control = list(cg_tol = 1e-8)), predict(by_list, d))
 })
 
 test_that("a fit and its summary print", {
@@ -207,11 +310,14 @@ test_that("every picture can be drawn", {
   file <- withr::local_tempfile(fileext = ".pdf")
   grDevices::pdf(file)
   for (fit in list(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"), gp(z ~ w, d, ~ a + b, given(), estimate = "none"),
-                   gp(z ~ 1, d, ~ a, given(), estimate = "none"))) {
+                   gp(z ~ 1, d, ~ a, given(), estimate = "none"),
+                   gp(z ~ 1, d[1, ], ~ a + b, given(), estimate = "none"),
+                   gp(z ~ 1, transform(d, b = 1), ~ a + b, given(), estimate = "none"))) {
     expect_invisible(plot(fit, n = 30))
     expect_invisible(plot(fit, "field", n = 30, main = "a title of one's own", xlab = "east"))
   }
   plot(gp_variogram(d[c("a", "b")], d$z))
+  plot(gp_variogram(d[c("a", "b")], d$z, breaks = 8:9))
   grDevices::dev.off()
   expect_gt(file.size(file), 1000)
 })
@@ -225,12 +331,59 @@ test_that("equal parts of a sum start apart, and given values stay", {
   expect_true(all(starts[, 4] > 2 * starts[, 6]))
 })
 
+test_that("the slope of a line is found, whatever its units", {
+  withr::local_seed(19)
+  u <- 1:50
+  z <- 3 + u + rnorm(50, sd = 0.1)
+  value <- \(s) oracle_likelihood(exp(s[1]) * outer(u, u) + diag(exp(s[2]), 50), z, matrix(1, 50))$value / 2
+  best <- optim(log(c(1, 0.01)), value)
+  for (unit in c(1, 1e-6, 1e6)) {
+    at <- u * unit
+    fit <- gp(z ~ 1, coords = ~ at, covariance = linear() + nugget())
+    expect_lt(-best$value - fit$loglik, 1e-3)
+    expect_equal(fit$theta[["linear.variance"]] * unit^2, exp(best$par[1]), tolerance = 0.02)
+  }
+})
+
+test_that("smooth functions without noise are interpolated, as near to a singular matrix as they lead", {
+  at <- seq(0.05, 0.95, by = 0.01)
+  for (seed in 1:3) for (nu in c(5/2, 7/2)) {
+    u <- withr::with_seed(seed, runif(60))
+    fit <- gp(sin(5 * u) ~ 1, coords = ~ u, covariance = matern(nu))
+    expect_lt(max(abs(predict(fit, data.frame(u = at)) - sin(5 * at))), 0.01)
+  }
+})
+
 test_that("a period is found", {
   withr::local_seed(14)
   u <- seq(0, 10, length.out = 120)
   z <- sin(2 * pi * u / 1.7) + rnorm(120, sd = 0.1)
   fit <- gp(z ~ 1, coords = ~ u, covariance = periodic() + nugget())
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
+})
+
+test_that("the search does not creep along a period, which is known far better than the rest", {
+  withr::local_seed(1)
+  u <- seq(0, 12, length.out = 150)
+  z <- sin(2 * pi * u) * (1 + 0.1 * u) + 0.2 * u + rnorm(150, sd = 0.2)
+  fit <- gp(z ~ u, coords = ~ u, covariance = periodic() * squared_exponential(range = 10) + nugget())
+  expect_identical(fit$search$convergence, 0L)
+  expect_lt(fit$search$iterations, 50)
+})
+
+test_that("a wave that changes slowly is found, whichever factor comes first", {
+  withr::local_seed(25)
+  u <- sort(runif(120, 0, 10))
+  z <- sin(2 * u) + 0.3 * u + rnorm(120, sd = 0.2)
+  h <- abs(outer(u, u, "-"))
+  wave <- \(s) {
+    exp(s[1] - 2 * (sin(pi * h / exp(s[2])) / exp(s[3]))^2 - h^2 / (2 * exp(2 * s[4]))) + diag(exp(s[5]), 120)
+  }
+  value <- \(s) oracle_likelihood(wave(s), z, matrix(1, 120))$value / 2
+  best <- optim(log(c(1, pi, 1, 10, 0.04)), value)$value
+  for (covariance in list(periodic() * squared_exponential(), squared_exponential() * periodic())) {
+    expect_lt(-best - suppressWarnings(gp(z ~ 1, coords = ~ u, covariance = covariance + nugget()))$loglik, 0.5)
+  }
 })
 
 test_that("fit, prediction and leave-one-out take little more memory than one matrix of n x n", {

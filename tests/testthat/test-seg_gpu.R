@@ -1,6 +1,5 @@
 # What only a GPU does with segments: values and results that stay there, values larger than its memory.
 
-skip_without_gpu <- function() if (!is.null(cuda_refusal())) skip(cuda_refusal())
 lengths <- c(mixed_lengths, 12000)
 as_host <- function(there) {
   expect_s3_class(there, "gpu_matrix")

@@ -29,9 +29,14 @@ test_that("each does what R does", {
   })
 })
 
+test_that("products of more multiplications than an integer counts", {
+  a <- matrix(1, 2200, 1000)
+  expect_identical(kernops:::host_product(a, TRUE, a)[c(1, 1e6)], c(2200, 2200))
+})
+
 test_that("blocks of other shapes are refused", {
   expect_error(host_put(diag(3), 1L, diag(2)), class = "kernops_dim_error")
-  skip_if_not("cuda" %in% backends())
+  skip_without_gpu()
   there <- gpu_matrix
   expect_error(gpu_put(there(diag(3)), 1L, there(diag(2))), class = "kernops_dim_error")
   expect_error(gpu_inner(there(diag(3)), there(diag(2))), class = "kernops_dim_error")
