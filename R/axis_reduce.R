@@ -66,7 +66,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
       return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), device))
     }
     if (is_gpu_matrix(x)) x <- as.matrix(x)
-    axis_run(x, plan$runs, op, na.rm, alpha, threads(), isa())
+    axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
   }
   result <- run(x, op)
   if (stay) return(result)
@@ -121,9 +121,9 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# What has no result: NaN stands for too few values, and position 0 for none.
+# What has no result: NaN stands for too few values, position 0 (or NaN, on the GPU) for none.
 settled <- function(result, op, x, run) {
-  if (op %in% c("argmin", "argmax")) result[result == 0] <- NA
+  if (op %in% c("argmin", "argmax")) result[is.nan(result) | result == 0] <- NA
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
     few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA

@@ -1,4 +1,6 @@
 // Runs of equal keys on the device: segments of which the host knows the number alone, until it asks for more.
+#include <kernops/seg_job.h>
+
 #include "cuda_segments.h"
 
 namespace kernops {
@@ -81,6 +83,16 @@ const std::vector<Count>& KeyRuns::offsets() const {
     copy_out(&all[size_t(chunk.row)], plan.offsets->pointer(), size_t(plan.ended + 1) * sizeof(Count));
   });
   return offsets_ = std::move(all);
+}
+
+void KeyRuns::come_to_host() {
+  find();
+  large.clear();
+  for (Count s = 0; s < count; ++s) {
+    const Count length = offsets()[size_t(s) + 1] - offsets()[size_t(s)];
+    longest = std::max(longest, length);
+    if (length > segment_block) large.push_back(s);
+  }
 }
 
 void KeyRuns::describe(void* firsts, double* lengths) const {

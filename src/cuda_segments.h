@@ -83,6 +83,7 @@ class KeyRuns : public Segments {
   bool can_reduce(const SegmentWork& work) const;
   void find_and_reduce(const SegmentWork& work);
   const std::vector<Count>& offsets() const override;  // which then are on the host, too
+  void come_to_host() override;
   // To the device: of each run, its first key, as keys are, and how many there are of it.
   void describe(void* firsts, double* lengths) const;
   const void* const keys;

@@ -12,6 +12,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
              bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads,
              std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
+    segments->come_to_host();
     SegmentRequest request{*segments};
     request.op = op;
     if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();

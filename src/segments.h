@@ -34,6 +34,7 @@ class Segments {
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
   // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
   virtual const std::vector<Count>& offsets() const { return offsets_; }
+  virtual void come_to_host() {}  // where they are not: the CPU is to reduce them
   Count segments() const { return count - Count(empties.size()); }  // that are not empty
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
 

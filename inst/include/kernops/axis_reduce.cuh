@@ -75,18 +75,11 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   }
 }
 
-// A position is that of the first value if nothing beats infinity, NaN if there is none.
+// A position is NaN where there is none.
 template <class R> struct OfSlice : R {};
-template <int sign> struct OfSlice<ExtremeAt<sign, 1, 1>> : ExtremeAt<sign, 1, 1> {
-  using R = ExtremeAt<sign, 1, 1>;
-  template <class S> static __device__ void add(S& s, double x, long long position) {
-    if (s.j[0] < 0)
-      s.v[0] = x, s.j[0] = position;
-    else
-      R::add(s, x, position);
-  }
+template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
-    return s.j[0] < 0 ? not_a_number<double>() : R::finish(s, n);
+    return s.j[0] < 0 ? not_a_number<double>() : FirstExtreme<sign>::finish(s, n);
   }
 };
 
