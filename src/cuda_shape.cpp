@@ -77,7 +77,8 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
-// they are contracted, and so many lanes that what a thread has of their pairs stays in registers.
+// they are contracted, and so many lanes that what a thread has of their pairs stays in registers. Where totals
+// of long vectors do, too, there are half as many rows.
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
@@ -85,7 +86,8 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (!settings.single && plan.spread.size > 0) lanes = 16;
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
   const bool spread = plan.spread.size > 0;
-  return {spread ? Shape::spread : Shape::wide, spread && in_place(plan, settings) ? 2 : 4, 128, lanes};
+  const int rows_per_thread = spread && in_place(plan, settings) ? 2 : 4;
+  return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(lanes, 8)};
 }
 
 // All limits of choose_shape() are powers of two, of rows or of rows of a multiprocessor.
