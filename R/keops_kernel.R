@@ -8,9 +8,10 @@
 #' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, of one of the names listed below.
 #' `axis` is the index that is **summed over**: `1` or `j` sums over the columns j and gives one row per i; `0` or `i`
 #' sums over i and gives one row per j. Inside stand the operations of [keops_ops()], `+ - * / ^ |` (`|` is the dot
-#' product), comparisons, numbers and the declared variables, with R's precedences. `Grad(f, v, e)` is the gradient of
-#' `f` with respect to the variable `v`, applied to `e`; `f` may be a whole reduction. Positions inside a formula
-#' (`Elem`, `Extract`) count from 0, as in 'KeOps'; positions in results count from 1.
+#' product), comparisons, numbers (also `Inf`, `NaN` and `pi`) and the declared variables, with R's precedences.
+#' `Grad(f, v, e)` is the gradient of `f` with respect to the variable `v`, applied to `e`; `f` may be a whole
+#' reduction. Positions inside a formula (`Elem`, `Extract`) count from 0, as in 'KeOps'; positions in results count
+#' from 1.
 #'
 #' | reduction | result per row |
 #' |---|---|

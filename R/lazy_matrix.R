@@ -17,7 +17,8 @@ point_names <- function(x, axis) {
   Reduce(`%||%`, lapply(unname(points), function(v) rownames(v$data)), NULL)
 }
 
-entries <- function(x) if (is_complex(x)) x@size %/% 2L else x@size
+entries <- function(x) x@size %/% number_size(x)
+number_size <- function(x) if (is_complex(x)) 2L else 1L
 
 # One where no variable has this axis; unknown where they have no data.
 i_j_points <- function(x, axis) {

@@ -104,16 +104,19 @@ if_else <- function(f, a, b) combined("IfElse(%s, %s, %s)", list(f, a, b))
 mod <- function(x, n, offset = 0) combined("Mod(%s, %s, %s)", list(x, n, offset))
 #' @rdname lazy_op
 #' @export
-elem <- function(x, m) lazy_op("Elem", x, check_entry(m, x) - 1)
+elem <- function(x, m) {
+  check_entry(m, x)
+  if (is_complex(as_lazy(x))) extract(x, m, 1) else lazy_op("Elem", x, m - 1)
+}
 #' @rdname lazy_op
 #' @export
-elemT <- function(x, m, n) lazy_op("ElemT", x, n, m - 1)
+elemT <- function(x, m, n) if (is_complex(as_lazy(x))) extractT(x, m, n) else lazy_op("ElemT", x, n, m - 1)
 #' @rdname lazy_op
 #' @export
-extract <- function(x, m, d) lazy_op("Extract", x, check_entry(m, x) - 1, d)
+extract <- function(x, m, d) at_places("Extract", x, check_entry(m, x) - 1, d)
 #' @rdname lazy_op
 #' @export
-extractT <- function(x, m, n) lazy_op("ExtractT", x, m - 1, n)
+extractT <- function(x, m, n) at_places("ExtractT", x, m - 1, n)
 #' @rdname lazy_op
 #' @export
 concat <- function(x, ...) Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), is_complex(x)), list(...), x)
@@ -157,8 +160,15 @@ imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE
 #' @export
 exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE)
 
+# Complex entries are two numbers each.
+at_places <- function(op, x, from, count) {
+  x <- as_lazy(x)
+  places <- c(integers_text(from * number_size(x)), integers_text(count * number_size(x)))
+  combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
+}
+
 check_entry <- function(m, x, call = caller_env()) {
-  size <- as_lazy(x)@size
+  size <- entries(as_lazy(x))
   if (is.numeric(m) && length(m) == 1 && m %in% seq_len(size)) return(m)
   stop_kernops("input", "{.arg m} must be a place from 1 to {size}, not {.val {m}}.", call = call)
 }
@@ -170,8 +180,9 @@ check_entry <- function(m, x, call = caller_env()) {
 #'
 #' @param f a [LazyTensor].
 #' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats.
-#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made.
+#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made.
 #' @return A [LazyTensor] with as many entries as `var`.
+#' @section Errors: class `kernops_input_error` where `var` is no variable, or not one of `f`.
 #' @examples
 #' x <- Vi(matrix(rnorm(20), 10))
 #' y <- Vj(matrix(rnorm(14), 7))
@@ -181,6 +192,10 @@ grad <- function(f, gradin, var) {
   check_lazy(f)
   if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
     stop_kernops("input", "{.arg var} must be a variable, as {.fn Vi}, {.fn Vj} or {.fn Pm} make it.")
+  }
+  if (!var@formula %in% names(f@variables)) {
+    stop_kernops("input", c("{.arg var} is no variable of {.arg f}.",
+                            i = "Make it once, as in {.code x <- Vi(data)}, and use it for both."))
   }
   combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var))
 }

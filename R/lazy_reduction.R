@@ -30,6 +30,9 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   check_lazy(x)
   check_text(reduction, "reduction", one = TRUE)
   reduction <- sub("_Reduction$", "", reduction)
+  if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
+    stop_undefined(paste0(reduction, "_Reduction"), "ComplexLazyTensor")
+  }
   if (missing(index)) stop_index(NULL)
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
@@ -37,8 +40,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
-  complex <- reduction %in% c("Sum", "Mean") && is_complex(x)
-  compute(whole, complex, ranges, ...)
+  compute(whole, is_complex(x), ranges, ...)
 }
 
 compute <- function(whole, complex, ranges, ...) {
@@ -64,12 +66,14 @@ symbolic_operator <- function(whole, about, unknown, ...) {
   }
   text <- whole@formula
   for (token in about$tokens[number]) {
-    text <- gsub(token, sprintf("(%.17g)", variables[[token]]$data), text, fixed = TRUE)
+    text <- gsub(token, paste0("(", number_text(variables[[token]]$data), ")"), text, fixed = TRUE)
   }
   whole@formula <- text
   about <- named(whole)
   keops_kernel(about$formula, about$args, ...)
 }
+
+number_text <- function(x) if (is.na(x)) "NaN" else sprintf("%.17g", x) # "Inf" is a number of formulas, too
 
 as_complex_matrix <- function(x) {
   real <- seq(1, ncol(x), by = 2)
@@ -114,6 +118,7 @@ stop_undefined <- function(name, what = "LazyTensor") {
 
 entries_summary <- function(x, generic) {
   if (is_complex(x) && generic == "sum") return(combined("ComplexSum(%s)", list(x), complex = TRUE))
+  if (is_complex(x)) stop_undefined(generic, "ComplexLazyTensor")
   if (generic %in% c("sum", "min", "max")) return(combined(paste0(summaries[[generic]], "(%s)"), list(x)))
   stop_kernops("input", "{.fn {generic}} needs the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }

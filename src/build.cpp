@@ -39,6 +39,9 @@ class Builder {
   Tree named(const Expr& e) {
     const auto found = scope_.find(e.text);
     if (found != scope_.end()) return found->second;
+    static const std::map<std::string, double> numbers = {
+        {"Inf", HUGE_VAL}, {"NaN", std::nan("")}, {"pi", 3.14159265358979323846}};
+    if (const auto number = numbers.find(e.text); number != numbers.end()) return graph_.constant(number->second);
     if (find_op(e.text) >= 0)
       throw FormulaError("`" + e.text + "` is an operation: it needs arguments in parentheses", e.position);
     throw FormulaError("`" + e.text + "` is not declared" + declared(), e.position, e.text);

@@ -195,6 +195,15 @@ test_that("complex tensors take and give complex matrices", {
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })
 
+test_that("complex entries are taken and put as wholes", {
+  z <- X + 1i * X[, 3:1]
+  Z <- Vi(z)
+  expect_equal(sum(elem(Z, 2), "j"), z[, 2, drop = FALSE])
+  expect_equal(sum(extract(Z, 2, 2), "j"), z[, 2:3])
+  expect_equal(sum(elemT(elem(Z, 3), 2, 4), "j"), unname(cbind(0, z[, 3], 0, 0)))
+  expect_equal(sum(extractT(extract(Z, 1, 2), 2, 4), "j"), unname(cbind(0, z[, 1:2], 0)))
+})
+
 test_that("a tensor keeps the data it was made from", {
   x <- X + 0
   K <- sqdist(Vi(x), Vj(Y))
@@ -244,6 +253,15 @@ test_that("without data, a reduction is an operator that has gradients", {
   expect_close(keops_grad(op, "x")(list(X, Y, B, eta)), central_difference(value, X), "float64", 1e-6)
   scaled <- sum(exp(-Pm(size = 1, name = "s") * sqdist(Vi(3), Vj(3))), "j")
   expect_equal(scaled(list(s = 2, X, Y) |> unname()), matrix(rowSums(exp(-2 * D2))), tolerance = 1e-12)
+})
+
+test_that("numbers that are not finite have a place in operators for later data", {
+  D <- sqdist(Vi(3), Vj(3))
+  op <- min(if_else(-D, Inf, D), "j") # but for the point itself
+  S <- `diag<-`(dense_sqdist(X, X), Inf)
+  expect_equal(op(list(X, X)), matrix(apply(S, 1, min)), tolerance = 1e-12)
+  expect_equal(sum(NaN * D, "j")(list(X, Y)), matrix(NaN, 10))
+  expect_equal(max(-Inf + D, "j")(list(X, Y)), matrix(-Inf, 10))
 })
 
 test_that("grad() differentiates pair by pair", {
@@ -321,6 +339,10 @@ test_mistakes("kernops_error", alist(
   `rows that are not there` = sqdist(Vi(X), Vj(Y))[11, 1],
   `the inverse` = solve(sqdist(Vi(X), Vj(X))),
   `a derivative by an expression` = grad(Vi(X), 1, Vi(X) + 1),
+  `a derivative by a variable of something else` = grad(sqdist(Vi(X), Vj(Y)), 1, Vi(X + 1)),
+  `the largest of complex numbers` = max(Vi(X + 1i), "j"),
+  `a product of complex numbers` = prod(Vi(X + 1i), "j"),
+  `the largest entry of complex numbers` = max(Vi(X + 1i)),
   `a name with spaces` = Vi(X, "my x"),
   `an index of LazyTensor()` = LazyTensor(X, "k"),
   `vectors times a vector` = (Vi(X) - Vj(Y)) %*% 1:6

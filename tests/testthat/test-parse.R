@@ -12,6 +12,14 @@ test_that("numbers are exact decimals", {
   expect_identical(value_of("0.1", precision = "float32"), 13421773 / 2^27)
 })
 
+test_that("Inf, NaN and pi are numbers, unless a variable is called so", {
+  expect_identical(value_of("Inf"), Inf)
+  expect_identical(value_of("-Inf"), -Inf)
+  expect_identical(value_of("NaN"), NaN)
+  expect_identical(value_of("2 * pi"), 2 * pi)
+  expect_identical(value_of("pi", pi = 3), 3)
+})
+
 test_that("precedence and associativity are those of R", {
   formulas <- c(
     "-2^2", "-a^2", "2^3^2", "2^-1", "a^-b", "c^-2^-1", "c**2", "-c**2", "a^2 * b", "a * b^2", "-1e-1^2",
