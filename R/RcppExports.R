@@ -273,6 +273,10 @@ seg_run <- function(segments, x, columns, op, formula, softmax, empty, skip_miss
     .Call(`_kernops_seg_run`, segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile)
 }
 
+seg_as_integers <- function(results) {
+    .Call(`_kernops_seg_as_integers`, results)
+}
+
 seg_run_gpu <- function(segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay) {
     .Call(`_kernops_seg_run_gpu`, segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay)
 }

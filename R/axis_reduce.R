@@ -136,10 +136,7 @@ typed <- function(result, op, x) {
   kind <- with(seg_ops_table(), kind[name == op])
   if (kind == "truth" || is.logical(x) && op %in% c("first", "last")) return(as.logical(result))
   if (kind == "number" || kind == "same" && (is_gpu_matrix(x) || is.double(x))) return(result)
-  whole <- is.na(result) | abs(result) <= .Machine$integer.max
-  if (all(whole)) return(as.integer(result))
-  if (op == "sum") warn_overflow(which(!whole)[[1]])
-  result
+  as_integers(result, op)
 }
 
 # Each of the kept dimensions with its names, after `before`.

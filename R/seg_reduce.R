@@ -138,14 +138,19 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
   if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else replace(result, is.na(result), NA))
   if (kind == "position") {
     if (op != "count" && is.null(empty)) result[result == 0] <- NA
-    kind <- "same"
   } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
     return(result)
   }
-  whole <- is.na(result) | abs(result) <= .Machine$integer.max
-  if (all(whole) && all(is.na(result) | result == floor(result))) return(as.integer(result))
-  if (op == "sum") warn_overflow(which(!whole)[[1]])
-  result
+  as_integers(result, op)
+}
+
+# Integers where all results can be, else doubles, in which there is no NaN either.
+as_integers <- function(result, op) {
+  whole <- seg_as_integers(result)
+  if (!is.null(whole)) return(whole)
+  beyond <- which(abs(result) > .Machine$integer.max & is.finite(result))
+  if (op == "sum" && length(beyond)) warn_overflow(beyond[[1]])
+  replace(result, is.na(result), NA)
 }
 
 warn_overflow <- function(position) {

@@ -9,7 +9,7 @@ library(kernops)
 args <- commandArgs(TRUE)
 n <- if (length(args)) as.numeric(args[1]) else 1e7
 has <- \(package) requireNamespace(package, quietly = TRUE)
-options(kernops.threads = 1)
+options(kernops.threads = 1, width = 150)
 if (has("collapse")) collapse::set_collapse(nthreads = 1)
 if (has("data.table")) data.table::setDTthreads(1)
 
@@ -27,7 +27,7 @@ race <- function(..., seconds = 0.6) {
   calls <- Filter(Negate(is.null), list(...))
   for (call in calls) call()
   times <- NULL
-  while (NROW(times) < 5 || NROW(times) < 40 && sum(times) < 1e3 * seconds * length(calls)) {
+  while (NROW(times) < 3 || NROW(times) < 40 && sum(times) < 1e3 * seconds * length(calls)) {
     times <- rbind(times, vapply(calls, once, 0))
   }
   apply(times, 2, stats::quantile, 0.25)

@@ -852,6 +852,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_as_integers
+SEXP seg_as_integers(Rcpp::NumericVector results);
+RcppExport SEXP _kernops_seg_as_integers(SEXP resultsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type results(resultsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_as_integers(results));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_run_gpu
 SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmaxes, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device, double tile, bool stay);
 RcppExport SEXP _kernops_seg_run_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxesSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP deviceSEXP, SEXP tileSEXP, SEXP staySEXP) {
@@ -1101,6 +1112,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
+    {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
     {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},

@@ -3,6 +3,9 @@
 #include "segment_values.h"
 #include "watch.h"
 
+#include <climits>
+#include <cmath>
+
 using namespace kernops;
 
 // Results as doubles: segment by segment, column by column, output by output. Of a softmax, one for each
@@ -36,4 +39,16 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     mark_missing(request);
     return out;
   });
+}
+
+// Results as integers, NA for NaN; NULL where one of them is no integer of R.
+// [[Rcpp::export]]
+SEXP seg_as_integers(Rcpp::NumericVector results) {
+  Rcpp::IntegerVector whole = Rcpp::no_init(results.size());
+  for (R_xlen_t n = 0; n < results.size(); ++n) {
+    const double value = results[n];
+    if (std::abs(value) > INT_MAX || std::floor(value) < value) return R_NilValue;
+    whole[n] = ISNAN(value) ? NA_INTEGER : int(value);
+  }
+  return whole;
 }

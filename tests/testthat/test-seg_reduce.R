@@ -204,6 +204,10 @@ test_that("what is empty may be anything, and an array of one dimension is a vec
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
   expect_identical(seg_reduce(NaN, lengths = c(1, 0), op = "any", empty = -1), c(NA, -1))
+  expect_identical(seg_reduce(c(NA, 2L), lengths = c(1, 1, 0), op = "first", empty = Inf), c(NA, 2, Inf))
+  for (other in c(Inf, 0.5)) {
+    expect_identical(expect_silent(seg_reduce(1:2, lengths = c(2, 0), empty = other)), c(3, other))
+  }
   expect_identical(seg_reduce(as.table(c(1, 2, 3)), lengths = c(1, 2)), c(1, 5))
   expect_identical(seg_reduce(matrix(0, 4, 0), lengths = c(1, 3)), matrix(0, 2, 0))
 })

@@ -6,11 +6,19 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The position of the first smallest (sign = 1) or largest value, which may be infinite; values come in any order.
-template <int sign> struct FirstExtreme : ExtremeAt<sign, 1, 1> {
+template <int sign> struct FirstExtreme : Settled<1, 1> {
+  static constexpr long long nowhere = 1LL << 62;
+  template <class V> static KERNOPS_FN auto reaches(V x, V y) { return sign > 0 ? x <= y : x >= y; }
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign * infinity<double>(), s.j[0] = nowhere; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
-    S one;
-    one.v[0] = x, one.j[0] = j;
-    ExtremeAt<sign, 1, 1>::merge(s, one);
+    const auto beats = (!reaches(s.v[0], x)) & (s.v[0] == s.v[0]);  // NaN beats all but NaN
+    const auto better = beats | ((reaches(x, s.v[0]) | (x != x)) & (j < s.j[0]));
+    s.v[0] = select(better, x, s.v[0]);
+    s.j[0] = select(better, j, s.j[0]);
+  }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) { add(s, o.v[0], o.j[0]); }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    return s.j[0] == nowhere ? 0 : double(s.j[0]) + 1;
   }
 };
 using ArgSmallest = FirstExtreme<1>;
