@@ -189,42 +189,6 @@ is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
 }
 
-gpu_copy <- function(x, device) {
-    .Call(`_kernops_gpu_copy`, x, device)
-}
-
-gpu_axpby <- function(a, x, b, y) {
-    .Call(`_kernops_gpu_axpby`, a, x, b, y)
-}
-
-gpu_dots <- function(x, y) {
-    .Call(`_kernops_gpu_dots`, x, y)
-}
-
-gpu_new <- function(rows, columns, device) {
-    .Call(`_kernops_gpu_new`, rows, columns, device)
-}
-
-gpu_put <- function(x, columns, y) {
-    .Call(`_kernops_gpu_put`, x, columns, y)
-}
-
-host_put <- function(x, columns, y) {
-    .Call(`_kernops_host_put`, x, columns, y)
-}
-
-gpu_add_rows <- function(d, x, y) {
-    .Call(`_kernops_gpu_add_rows`, d, x, y)
-}
-
-gpu_inner <- function(x, y) {
-    .Call(`_kernops_gpu_inner`, x, y)
-}
-
-gpu_combine <- function(x, C) {
-    .Call(`_kernops_gpu_combine`, x, C)
-}
-
 lanczos_quadrature <- function(diagonal, below) {
     .Call(`_kernops_lanczos_quadrature`, diagonal, below)
 }
@@ -233,12 +197,12 @@ gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
     .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
 }
 
-gpu_whiten <- function(x, core) {
-    .Call(`_kernops_gpu_whiten`, x, core)
+gpu_whiten <- function(x, factor) {
+    .Call(`_kernops_gpu_whiten`, x, factor)
 }
 
-gpu_orthogonal <- function(columns) {
-    .Call(`_kernops_gpu_orthogonal`, columns)
+gpu_orthogonal <- function(columns, passes) {
+    .Call(`_kernops_gpu_orthogonal`, columns, passes)
 }
 
 ops_table <- function() {
@@ -253,8 +217,20 @@ seg_runs <- function(keys) {
     .Call(`_kernops_seg_runs`, keys)
 }
 
-seg_runs_gpu <- function(keys) {
-    .Call(`_kernops_seg_runs_gpu`, keys)
+seg_from_keys <- function(keys) {
+    .Call(`_kernops_seg_from_keys`, keys)
+}
+
+seg_count_runs <- function(segments) {
+    .Call(`_kernops_seg_count_runs`, segments)
+}
+
+seg_describe_runs <- function(segments) {
+    .Call(`_kernops_seg_describe_runs`, segments)
+}
+
+seg_offsets <- function(segments) {
+    .Call(`_kernops_seg_offsets`, segments)
 }
 
 seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {
@@ -311,5 +287,41 @@ spmv_upload <- function(columns, device) {
 
 spmv_run_gpu <- function(segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay) {
     .Call(`_kernops_spmv_run_gpu`, segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay)
+}
+
+gpu_copy <- function(x, device) {
+    .Call(`_kernops_gpu_copy`, x, device)
+}
+
+gpu_axpby <- function(a, x, b, y) {
+    .Call(`_kernops_gpu_axpby`, a, x, b, y)
+}
+
+gpu_dots <- function(x, y) {
+    .Call(`_kernops_gpu_dots`, x, y)
+}
+
+gpu_new <- function(rows, columns, device) {
+    .Call(`_kernops_gpu_new`, rows, columns, device)
+}
+
+gpu_put <- function(x, columns, y) {
+    .Call(`_kernops_gpu_put`, x, columns, y)
+}
+
+host_put <- function(x, columns, y) {
+    .Call(`_kernops_host_put`, x, columns, y)
+}
+
+gpu_add_rows <- function(d, x, y) {
+    .Call(`_kernops_gpu_add_rows`, d, x, y)
+}
+
+gpu_inner <- function(x, y) {
+    .Call(`_kernops_gpu_inner`, x, y)
+}
+
+gpu_combine <- function(x, C) {
+    .Call(`_kernops_gpu_combine`, x, C)
 }
 

@@ -23,10 +23,9 @@ axis_grad <- function(op) {
     check_array(x, caller_env())
     if (is_gpu_matrix(x)) x <- as.matrix(x)
     plan <- plan_for(x, dims, NULL, caller_env())
-    if (op == "softmax") {
-      check_eta(eta, length(x))
-      eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
-    }
+    check_eta(eta, if (op == "softmax") plan$dim else plan$dim[kept_dims(plan)])
+    eta <- as.vector(if (is_gpu_matrix(eta)) as.matrix(eta) else eta)
+    if (op == "softmax") eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
     gradient <- by_segment(slice_by_slice(x, plan), eta, plan = slices_of(plan))
     order <- c(plan$dims, kept_dims(plan))
     result <- aperm(array(gradient, plan$dim[order]), order(order))

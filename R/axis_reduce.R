@@ -14,7 +14,7 @@
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension
-#'   stays, with size 1 (2 for `"range"`).
+#'   stays, with size 1 (2 for `"range"`). Numbers there are doubles, `NaN` where there is no result.
 #'
 #' @return As from `apply()`: a vector if one dimension is kept, one number if none is, else an array, with the names of
 #'   the kept dimensions. `"range"` gives two numbers for each slice, as a first dimension; `"softmax"` an array like
@@ -66,7 +66,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
       return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), device))
     }
     if (is_gpu_matrix(x)) x <- as.matrix(x)
-    axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
+    axis_run(x, plan$runs, op, na.rm, alpha, threads(), isa())
   }
   result <- run(x, op)
   if (stay) return(result)
@@ -121,13 +121,9 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# What has no result: NaN stands for too few values, and position 0 for values that are all equally infinite, too.
+# What has no result: NaN stands for too few values, and position 0 for none.
 settled <- function(result, op, x, run) {
-  if (op %in% c("argmin", "argmax") && any(result == 0)) {
-    values <- if (is_gpu_matrix(x)) as.matrix(x) else x
-    first <- run(!is.na(values), "argmax")
-    result <- ifelse(result == 0, ifelse(run(x, "count") > 0, first, NA), result)
-  }
+  if (op %in% c("argmin", "argmax")) result[result == 0] <- NA
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
     few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result)] <- NA

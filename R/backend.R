@@ -12,9 +12,18 @@ threads <- function() {
   if (is.null(asked)) return(default_threads())
   n <- suppressWarnings(as.numeric(asked))
   if (length(n) != 1 || is.na(n) || n < 1 || n != floor(n)) {
-    stop_kernops("input", "The option {.code kernops.threads} must be a whole number from 1, not {.val {asked}}")
+    stop_kernops("input", "The option {.code kernops.threads} must be a whole number from 1, not {.val {asked}}.")
   }
   as.integer(min(n, 1024))
+}
+
+# The instruction set of the CPU, "" for the best one.
+isa <- function() {
+  asked <- kernops_option("isa", "")
+  if (identical(asked, "") || is.character(asked) && length(asked) == 1 && asked %in% cpu_isas()) return(asked)
+  stop_kernops("input", c(paste("The option {.code kernops.isa} must be an instruction set of this machine,",
+                                "not {.val {asked}}."),
+                          i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
 # All cores, but no more than two where R CMD check or OpenMP's limit says so.
@@ -70,67 +79,4 @@ check_precision <- function(precision, call = caller_env()) {
   choices <- c("float64", "float32")
   if (identical(precision, choices)) precision <- kernops_option("precision", "float64")
   check_choice(precision, "precision", choices, call)
-}
-
-.onLoad <- function(libname, pkgname) {
-  the$cache <- kernops_option("cache_dir", default_cache())
-  here <- file.path(libname, pkgname)
-  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
-                 as.character(utils::packageVersion("kernops", libname)))
-  register_broom()
-}
-
-#' What this installation can use
-#'
-#' Prints the versions, instruction sets and GPUs that kernops finds, where it keeps compiled kernels, and what to do
-#' about what is missing.
-#'
-#' @return Invisibly, a list of what is printed.
-#' @examples
-#' kernops_sitrep()
-#' @export
-kernops_sitrep <- function() {
-  problem <- cuda_problem(integer())
-  if (!nzchar(problem)) problem <- cuda_problem(check_device(NULL))
-  found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
-                driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
-                cache = kernops_cache_info(), problem = problem,
-                devices = if (nzchar(cuda_driver())) cuda_describe())
-  cli::cat_line("kernops ", found$version, ", ", R.version.string)
-  cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
-  cli::cat_line("GPU    ", if (is.null(found$devices)) "none: " else describe_devices(found$devices),
-                if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
-  if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
-  cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
-    "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
-  cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
-    "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
-  cli::cat_line(format(found$cache))
-  invisible(found)
-}
-
-# One line for each.
-describe_devices <- function(devices) {
-  gib <- \(bytes) round(bytes / 2^30)
-  memory <- ifelse(is.na(devices$free_bytes), paste(gib(devices$total_bytes), "GiB"),
-                   paste(gib(devices$free_bytes), "of", gib(devices$total_bytes), "GiB free"))
-  paste0(devices$device, ": ", devices$name, " (", devices$architecture, "), ", memory, collapse = "\n       ")
-}
-
-#' The CUDA text of an operator
-#'
-#' What is compiled for a GPU: names and order of the operations. What they mean stands in the headers under
-#' `system.file("include", package = "kernops")`.
-#'
-#' @param op an operator of [keops_kernel()] or [keops_grad()].
-#' @return A string, the text of the last reduction that `op` computes. No GPU is needed.
-#' @examples
-#' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
-#' cat(keops_source(op))
-#' @export
-keops_source <- function(op) {
-  check_operator(op)
-  from <- environment(op)
-  kernel <- if (is_null_pointer(from$kernel)) kernel_compile(from$formula, from$args) else from$kernel
-  cuda_source(kernel, from$precision == "float32", match(from$sum_scheme, sum_schemes) - 1L, from$wide)
 }

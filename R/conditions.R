@@ -26,6 +26,8 @@ check_flag <- function(x, name, call = caller_env()) {
 
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
 stop_formula <- function(message, position, unknown, text) {
+  message <- utf8(message)
+  text <- utf8(text)
   abort(c(message, if (position >= 0) caret(text, position), suggestion(unknown)),
         class = c("kernops_formula_error", "kernops_error"), call = NULL)
 }
@@ -39,13 +41,16 @@ caret <- function(text, position) {
   c(" " = shown, " " = paste0(strrep(" ", before - from), "^"))
 }
 
-substring_bytes <- function(text, n) rawToChar(charToRaw(text)[seq_len(n)])
+substring_bytes <- function(text, n) utf8(rawToChar(charToRaw(text)[seq_len(n)]))
 
-# The nearest known name, when it is near.
+# What C++ made from a formula.
+utf8 <- function(text) `Encoding<-`(text, "UTF-8")
+
+# The nearest known name, when it is near: the end that all reductions have in common tells nothing.
 suggestion <- function(unknown) {
   if (!nzchar(unknown)) return(NULL)
   known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad")
   distance <- utils::adist(unknown, known, ignore.case = TRUE)
-  if (min(distance) > max(1, nchar(unknown) %/% 3)) return(NULL)
+  if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)
   c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))
 }

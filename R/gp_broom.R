@@ -3,9 +3,9 @@
 tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), ...) {
   table <- do.call(rbind, lapply(effects, function(effect) {
     estimate <- coef.gp(x, effect)
-    se <- if (effect == "trend") sqrt(diag(vcov.gp(x))) else NA_real_
+    se <- if (effect == "trend") sqrt(diag(vcov.gp(x))) else covariance_errors(x)
     data.frame(effect = rep(effect, length(estimate)), term = names(estimate), estimate = unname(estimate),
-               std.error = rep_len(unname(se), length(estimate)))
+               std.error = unname(se))
   }))
   if (!conf.int) return(as_table(table))
   limits <- confint.gp(x, level = conf.level, type = if (length(effects) == 2) "both" else effects)

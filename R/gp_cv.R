@@ -96,7 +96,7 @@ inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
     factor <- factor_of(object)
-    if (!is_gpu_matrix(factor)) return(dense_inverse_diagonal(factor, kernops_option("isa", ""), threads()))
+    if (!is_gpu_matrix(factor)) return(dense_inverse_diagonal(factor, isa(), threads()))
     there <- gpu_doubles(factor, gpu_describe(factor)$device)
     return(gpu_factor_columns(gpu_factor_invert(there))$squares)
   }

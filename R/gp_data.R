@@ -10,13 +10,14 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
-  y <- stats::model.response(frame)
+  y <- frame[[attr(terms, "response")]]
   if (is.matrix(y)) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
   if (!is.numeric(y) && !is.logical(y)) {
     stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
   }
   storage.mode(y) <- "double"
-  x <- stats::model.matrix(terms, frame)
+  # names of many rows would take longer than all else here
+  x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
@@ -66,13 +67,20 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   tryCatch(
-    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = na.action, drop.unused.levels = TRUE),
-                                  extra), quote = TRUE),
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action),
+                                       drop.unused.levels = TRUE), extra), quote = TRUE),
     error = function(e) {
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
                               x = "{conditionMessage(e)}"), call = call)
     }
   )
+}
+
+# The usual actions copy complete data, too.
+if_incomplete <- function(na.action) {
+  if (is.null(na.action)) return(NULL)
+  act <- match.fun(na.action)
+  function(frame, ...) if (anyNA(frame, recursive = TRUE)) act(frame, ...) else frame
 }
 
 check_gp_values <- function(parts, call) {
@@ -148,5 +156,5 @@ coordinate_columns <- function(formula, data, call) {
     value
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
-  matrix(unlist(columns), ncol = length(names), dimnames = list(NULL, names))
+  do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
 }

@@ -2,8 +2,8 @@
 
 # evaluate(theta) gives, for the covariance at theta plus the noise,
 #   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
-#   gradient, information  functions without arguments, to be called in this order before the next evaluate(): the
-#   gradient of the value wrt theta, and its average information (gp_iterative.R)
+#   gradient, information  functions to be called in this order before the next evaluate(): the gradient of the value
+#   wrt theta, and its average information (gp_iterative.R), `profiled` as the value is or not
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
   factor <- covariance_factor(data, model, backend, call)
@@ -15,9 +15,9 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
-    state$information <- function() {
+    state$information <- function(profiled = profile) {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      average_information(slopes, state, factor$inverse_times, profile, if (reml) ncol(data$x) else 0)
+      average_information(slopes, state, factor$inverse_times, profiled, if (reml) ncol(data$x) else 0)
     }
     state
   })
@@ -44,12 +44,12 @@ host_factor <- function(data, model) {
     matrix = k,
     refill = function(theta) {
       if (!fill_covariance(k, product, data, model, theta)) return(1L)
-      dense_factor(k, kernops_option("isa", ""), threads())
+      dense_factor(k, isa(), threads())
     },
     diagonal = function() dense_diagonal(k),
     solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
     slope = function(theta, left, right) {
-      dense_inverse(k, kernops_option("isa", ""), threads())
+      dense_inverse(k, isa(), threads())
       weighted_slopes(k, left, right, data, theta, gradient_of)
     },
     inverse_diagonal = function() dense_diagonal(k),
@@ -85,7 +85,7 @@ noise_variance <- function(data, model, theta) {
 
 factor_solve <- function(factor, b, transposed = FALSE) {
   if (is_gpu_matrix(factor)) return(as.matrix(gpu_factor_solve(factor, transposed, gpu_beside(b, factor))))
-  dense_solve(factor, transposed, as.matrix(b), kernops_option("isa", ""), threads())
+  dense_solve(factor, transposed, as.matrix(b), isa(), threads())
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.

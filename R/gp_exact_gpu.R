@@ -3,8 +3,8 @@
 gpu_factor <- function(data, model, device, call = caller_env()) {
   n <- length(data$y)
   x <- gpu_matrix(data$u, "float64", device)
-  product <- covariance_product(model, block_width, backend = "cuda")
-  slopes <- covariance_weighted(model, block_width)
+  product <- covariance_product(model, gpu_width, backend = "cuda")
+  slopes <- covariance_weighted(model, gpu_width)
   k <- or_too_large(gpu_new(n, whole_blocks(n), device), n, call)
   there <- function(b) gpu_matrix(b, "float64", device)
   list(
@@ -25,9 +25,29 @@ gpu_factor <- function(data, model, device, call = caller_env()) {
   )
 }
 
+# What host_explained() has, of a factor on the GPU: nothing but the results leaves it.
+gpu_explained <- function(object, factor) {
+  there <- function(b) gpu_beside(b, factor)
+  product <- covariance_product(object$model, gpu_width, backend = "cuda")
+  x <- there(object$data$u)
+  weights <- object$state$z %*% object$state$root
+  if (ncol(weights)) weights <- there(weights)
+  function(u) {
+    points <- seq_len(nrow(u))
+    k <- gpu_new(nrow(x), whole_blocks(nrow(u)), gpu_describe(factor)$device)
+    gpu_covariance(live(product), unname(object$theta), x, there(u), FALSE, k)
+    trend <- if (ncol(weights)) gpu_inner(k, weights)[points, , drop = FALSE]
+    k <- gpu_factor_solve(factor, FALSE, k)
+    list(variance = gpu_dots(k, k)[points], trend = trend)
+  }
+}
+
 live <- function(op) environment(op)$live_kernel()
 
-whole_blocks <- function(columns) as.integer(ceiling(columns / block_width) * block_width)
+# Columns that the engine makes at a time on the GPU.
+gpu_width <- 32L
+
+whole_blocks <- function(columns) as.integer(ceiling(columns / gpu_width) * gpu_width)
 
 gpu_beside <- function(x, other) gpu_matrix(x, "float64", gpu_describe(other)$device)
 

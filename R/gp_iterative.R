@@ -20,8 +20,9 @@ iterative_likelihood <- function(data, model, how) {
     else if (control$probes > 0) probe_vectors(system, precond, control$probes, control$seed)
     b <- beside(system$space, cbind(data$y, unname(data$x)), probes$probes)
     fit <- tryCatch(
-      if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = FALSE)
-      else solve_system(system, b, precond, control$cg_tol), kernops_input_error = identity
+      if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = 0)
+      else solve_system(system, b, precond, control$cg_tol, check = rows_to_check(control$cg_tol, system$n)),
+      kernops_input_error = identity
     )
     if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
     solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
@@ -36,14 +37,17 @@ iterative_likelihood <- function(data, model, how) {
       iterative_gradient(state, solved, probes$probes, data, model, unname(theta), points, gradient_of, how$reml,
                          system$space)
     }
-    state$information <- function() {
+    state$information <- function(profiled = profile) {
       slopes <- noisy_slopes(slopes_of, state, data, model, theta)
       solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, control$cg_tol)$solution)
-      average_information(slopes, state, solve, profile, if (how$reml) p else 0)
+      average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
     }
     state
   })
 }
+
+# Where some per cent of a residual do not matter, a sample of the rows is enough.
+rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
 # The coordinates, for a whole fit: on the GPU, where that is where products with the covariance are taken.
 resident_points <- function(product, u) {
@@ -66,14 +70,16 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
 }
 
 iterative_preconditioner <- function(system, control) {
-  rank <- control$rank %||% default_rank(system)
+  rank <- control$rank %||% default_rank(system, control)
   if (rank > 0) system_preconditioner(system, "pivoted_cholesky", rank)
 }
 
-# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations.
-default_rank <- function(system) {
+# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
+# not there to be saved where no probes are solved for, and to a loose tolerance.
+default_rank <- function(system, control) {
   most <- if (system$space$output == "host" || has_solver()) 2000 else 200
-  max(100, min(most, round(2 * sqrt(system$n))))
+  few <- control$probes == 0 && control$cg_tol >= 1e-3
+  max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }
 
 # Generalised least squares from K^-1 (y, X).
@@ -89,7 +95,7 @@ iterative_state <- function(solved, data, logdet, reml, profile) {
     root <- chol((information + t(information)) / 2)
     beta <- as.vector(backsolve(root, backsolve(root, crossprod(inverse_x, data$y), transpose = TRUE)))
     alpha <- alpha - as.vector(inverse_x %*% beta)
-    z <- t(backsolve(root, t(inverse_x), transpose = TRUE))
+    z <- inverse_x %*% backsolve(root, diag(p))
   }
   quadratic <- sum(alpha * (data$y - if (p) as.vector(data$x %*% beta) else 0))
   likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)

@@ -6,9 +6,16 @@
 #' @param level of the intervals.
 #' @param formula.,evaluate,... as in [update()][stats::update].
 #'
-#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from the observed
-#'   information, differences of the exact gradient, on the scale of the search (logarithms, but for angles);
-#'   `confint()` transforms back. `residuals()` are the response minus the fitted field, trend included.
+#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from second
+#'   derivatives of the log-likelihood with respect to what was searched for (logarithms, but for angles), and by the
+#'   delta method from there. Of exact fits up to 2000 observations that is the observed information, by differences of
+#'   the gradient; beyond, and of iterative fits, the average information that the search ended with (Gilmour et al.
+#'   1995). The standard errors of `summary()` and `tidy()` are the roots of its diagonal. Intervals of `confint()` are
+#'   symmetric in the logarithms. `residuals()` are the response minus the fitted field, trend included.
+#'
+#' @references
+#' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
+#' parameter estimation in linear mixed models. *Biometrics* 51(4), 1440-1450.
 #'
 #' @return As the generics say. `summary()` gives a list of class `summary.gp` to print.
 #' @examples
@@ -77,6 +84,8 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
   own <- covariance_vcov(object)
+  at <- match(rownames(own), object$model$parameters$name)
+  own <- own * tcrossprod(search_slope(object$model$parameters, object$theta)[at])
   if (type == "covariance") return(own)
   p <- nrow(trend)
   both <- matrix(0, p + nrow(own), p + nrow(own), dimnames = rep(list(c(rownames(trend), rownames(own))), 2))
@@ -91,11 +100,29 @@ chol2inv_named <- function(root, names) {
   inverse
 }
 
-# The inverse of the observed information of what was estimated, on the scale of the search.
-covariance_vcov <- function(object, step = 1e-3) {
+# The inverse of the information on what was estimated, on the scale of the search.
+covariance_vcov <- function(object) {
   parameters <- object$model$parameters
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
+  average <- object$search$information
+  differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
+  information <- if (differences) observed_information(object, free) else average / 2
+  names <- parameters$name[free]
+  inverse <- tryCatch(chol2inv(chol(information)), error = function(e) {
+    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
+                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
+    matrix(NA_real_, length(free), length(free))
+  })
+  matrix(inverse, length(free), dimnames = list(names, names))
+}
+
+# Observations up to which that takes no more than seconds.
+differences_limit <- 2000
+
+# Differences of the gradient.
+observed_information <- function(object, free, step = 1e-3) {
+  parameters <- object$model$parameters
   likelihood <- likelihood_for(object$data, object$model, object$how)
   at <- to_search(parameters, object$theta)
   slope <- function(s) {
@@ -106,14 +133,13 @@ covariance_vcov <- function(object, step = 1e-3) {
     move <- replace(numeric(length(at)), n, step)
     (slope(at + move) - slope(at - move)) / (2 * step)
   }, numeric(length(free)))
-  hessian <- (hessian + t(hessian)) / 2
-  names <- parameters$name[free]
-  inverse <- tryCatch(chol2inv(chol(hessian)), error = function(e) {
-    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
-                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
-    matrix(NA_real_, length(free), length(free))
-  })
-  matrix(inverse, length(free), dimnames = list(names, names))
+  (hessian + t(hessian)) / 2
+}
+
+# Standard errors of all parameters of the covariance, NA of what was given.
+covariance_errors <- function(object) {
+  v <- vcov.gp(object, "covariance")
+  stats::setNames(sqrt(diag(v))[match(names(object$theta), rownames(v))], names(object$theta))
 }
 
 #' @rdname gp_methods
@@ -121,13 +147,13 @@ covariance_vcov <- function(object, step = 1e-3) {
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
   type <- check_choice(type[[1]], "type", c("both", "trend", "covariance"))
   check_level(level)
-  v <- vcov.gp(object, type)
-  all <- coef.gp(object, "both")[rownames(v)]
-  parameters <- object$model$parameters[match(rownames(v), object$model$parameters$name), ]
+  variance <- c(if (type != "covariance") diag(vcov.gp(object)), if (type != "trend") diag(covariance_vcov(object)))
+  all <- coef.gp(object, "both")[names(variance)]
+  parameters <- object$model$parameters[match(names(all), object$model$parameters$name), ]
   parameters$log <- parameters$log %in% TRUE
   parameters$kind[is.na(parameters$kind)] <- "beta"
   limits <- (1 + c(-1, 1) * level) / 2
-  half <- sqrt(diag(v))
+  half <- sqrt(variance)
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
@@ -150,8 +176,8 @@ summary.gp <- function(object, ...) {
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
   off <- residuals.gp(object)
-  structure(list(fit = object, coefficients = trend, residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)),
-            class = "summary.gp")
+  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object),
+                 residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)), class = "summary.gp")
 }
 
 #' @export
@@ -162,9 +188,10 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
-  print(data.frame(value = signif(fit$theta, digits),
-                   ` ` = ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", "")),
-                   row.names = p$name, check.names = FALSE))
+  table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)
+  if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
+  table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
+  print(table)
   cli::cat_line("\nTrend:")
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))

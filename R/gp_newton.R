@@ -1,29 +1,31 @@
 # What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
 # estimated gradient and no value, a step is good that makes the slope along it smaller. Stops once a step would gain
-# less than control$gain of log-likelihood.
+# less than control$gain of log-likelihood. The result has the `information` of all free parameters at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
-  free <- !parameters$fixed
+  free <- estimated <- !parameters$fixed
   if (profile) free[model$scale[[1]]] <- FALSE
   free <- which(free)
   some <- parameters[free, ]
   low <- to_search(some, some$lower)
   high <- to_search(some, some$upper)
   evaluations <- 0L
+  latest <- NULL
   visit <- function(s) {
     theta[free] <- from_search(some, s)
     state <- likelihood(theta)
     evaluations <<- evaluations + 1L
+    latest <<- s
     if (identical(state$value, Inf)) return(NULL)
     slope <- search_slope(parameters, theta)
     list(s = s, theta = theta, state = state, gradient = (state$gradient() * slope)[free],
-         information = function() (state$information() * tcrossprod(slope))[free, free, drop = FALSE])
+         information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
   }
   at <- visit(to_search(some, theta[free]))
   if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
                                iterations = 0L, evaluations = 1L))
   message <- "as many steps as allowed"
-  curvature <- at$information()
+  curvature <- at$information(profile, free)
   first_gain <- 2 * control$gain
   for (iteration in seq_len(min(control$maxit, 30))) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
@@ -52,10 +54,12 @@ information_search <- function(theta, likelihood, model, profile, control) {
     curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
     at <- found
   }
+  if (!identical(latest, at$s)) at <- visit(at$s)
   result <- at$theta
   if (profile) result[model$scale] <- result[model$scale] * at$state$scale
   list(theta = result, value = at$state$value, convergence = as.integer(message == "as many steps as allowed"),
-       message = message, iterations = iteration, evaluations = evaluations)
+       message = message, iterations = iteration, evaluations = evaluations,
+       information = at$information(FALSE, estimated))
 }
 
 # What a step `s` that changed the gradient by `y` says of the second derivatives.

@@ -96,7 +96,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   }
   offset <- stats::model.offset(frame) %||% rep(0, nrow(u))
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
-  list(u = sweep(unname_rows(u), 2, object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+  list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
 }
@@ -137,29 +137,38 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included, by solves in blocks of points. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early.
+# The variance of the field given the data, trend included, by solves in blocks of points.
 field_variance <- function(object, points) {
   m <- nrow(points$u)
-  exact <- object$method == "exact"
-  factor <- if (exact) factor_of(object)
-  solver <- if (!exact) solver_for(object, max(1e-5, object$how$control$cg_tol))
+  n <- nrow(object$data$u)
+  factor <- if (object$method == "exact") factor_of(object)
+  explained_at <- if (is_gpu_matrix(factor)) gpu_explained(object, factor) else host_explained(object, factor)
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  backend <- if (exact) "cpu" else object$how$backend
-  product <- covariance_product(object$model, block_width, backend = backend)
   with_bar("Predicting", for_blocks(m, function(first, last) {
     at <- first:last
     say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
-    k <- covariance_matrix(product, object$theta, object$data$u, points$u[at, , drop = FALSE])
-    explained <- if (exact) colSums(factor_solve(factor, k)^2) else colSums(k * solver(k))
-    prior[at] <<- prior[at] - explained
+    by_data <- explained_at(points$u[at, , drop = FALSE])
+    prior[at] <<- prior[at] - by_data$variance
     if (ncol(x)) {
-      gap <- x[at, , drop = FALSE] - crossprod(k, object$state$z %*% object$state$root)
+      gap <- x[at, , drop = FALSE] - by_data$trend
       prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
-  }, if (exact) 128L else solve_width(nrow(object$data$u)), nrow(object$data$u)))
+  }, if (is.null(factor)) solve_width(n) else 128L, n))
   pmax(prior, 0)
+}
+
+# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
+# quadratic in the residual, so that the iterative method may stop early.
+host_explained <- function(object, factor) {
+  product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
+  solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
+  weights <- object$state$z %*% object$state$root
+  function(u) {
+    k <- covariance_matrix(product, object$theta, object$data$u, u)
+    list(variance = if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2),
+         trend = crossprod(k, weights))
+  }
 }
 
 # Back to the rows and the class of newdata.

@@ -15,24 +15,31 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   data <- list(
     y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],
-    u = sweep(parts$u, 2, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
+    u = centred(parts$u, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
   )
   data$logdet_xx <- check_trend(data, estimate, call)
+  check_latitudes(model, parts$u, call)
+  check_duplicates(data, model, call)
+  problem <- list(data = data, model = model, center = center)
+  if (estimate == "none") problem else with_search(problem, parts$y, call)
+}
+
+# What an estimate takes besides: bounds, and the response without its trend, for starting values.
+with_search <- function(problem, y, call) {
+  data <- problem$data
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
-  if (estimate != "none" && sqrt(mean(residual^2)) <= 1e-12 * max(abs(parts$y), 1e-300)) {
+  if (sqrt(mean(residual^2)) <= 1e-12 * max(abs(y), 1e-300)) {
     what <- if (all(data$y == data$y[[1]])) "constant" else "exactly the trend"
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
   }
-  check_latitudes(model, parts$u, call)
-  check_duplicates(data, model, call)
-  if (estimate != "none" && all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
+  if (all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
                  call = call)
   }
-  model <- with_bounds(model, data$u, residual)
-  if (estimate != "none") check_extents(model$parameters, call)
-  list(data = data, model = model, residual = residual, center = center)
+  model <- with_bounds(problem$model, data$u, residual)
+  check_extents(model$parameters, call)
+  replace(problem, c("model", "residual"), list(model, residual))
 }
 
 check_extents <- function(parameters, call) {
@@ -43,10 +50,13 @@ check_extents <- function(parameters, call) {
                call = call)
 }
 
+centred <- function(u, center) u - rep(center, each = nrow(u))
+
 check_trend <- function(data, estimate, call) {
   p <- ncol(data$x)
   n <- nrow(data$x)
   if (p == 0) return(0)
+  if (p == 1 && n > 1 && any(data$x != 0)) return(log(sum(data$x^2)))
   q <- qr(data$x)
   if (q$rank < min(n, p)) {
     aliased <- colnames(data$x)[q$pivot[-seq_len(q$rank)]]

@@ -88,7 +88,7 @@ prior_draws <- function(object, u, nsim, features) {
   jitter <- 10 * n * .Machine$double.eps * max(diagonal)
   repeat {
     dense_add_diagonal(k, rep(jitter, n))
-    if (dense_factor(k, kernops_option("isa", ""), threads()) == 0) break
+    if (dense_factor(k, isa(), threads()) == 0) break
     jitter <- 10 * jitter
     for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
   }

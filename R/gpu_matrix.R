@@ -48,6 +48,9 @@ gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
     sizes <- dim(x)
     stop_kernops("input", "{.arg x} must be a matrix or vector, not an array of {length(sizes)} dimensions.")
   }
+  if (length(dim(x)) < 2 && length(x) > .Machine$integer.max) {
+    stop_kernops("dim", "{.arg x} must have fewer than 2^31 rows, as every matrix of R, not {length(x)}.")
+  }
   check_gpu(device)
   gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32", device)
 }
@@ -88,8 +91,8 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
 }
 
 # What an index chooses of n rows or columns.
-positions <- function(index, n, what, call = caller_env()) {
-  chosen <- tryCatch(seq_len(n)[index], error = function(e) NA)
+positions <- function(index, n, what, names = NULL, call = caller_env()) {
+  chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)
   stop_kernops("input", "There {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}: not all that are asked for exist.",
                call = call)

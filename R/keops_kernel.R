@@ -93,8 +93,8 @@
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
                          precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL,
                          accumulator = c("auto", "float64")) {
-  check_text(formula, "formula", one = TRUE)
-  check_text(args, "args", one = FALSE)
+  formula <- check_text(formula, "formula", one = TRUE)
+  args <- check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
   device <- check_device(device)
@@ -131,94 +131,12 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
-                         if (on_cpu) threads() else 1L, if (on_cpu) kernops_option("isa", "") else "", progress_bar())
+                         if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
     if (about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
-}
-
-inner_dim_is_row <- function(inner_dim) {
-  if (identical(inner_dim, "col")) return(FALSE)
-  if (identical(inner_dim, "row")) return(TRUE)
-  stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
-}
-
-output_stays <- function(output, backend, device, call = caller_env()) {
-  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
-  if (backend == "cpu") {
-    stop_kernops("input", call = call,
-                 "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")
-  }
-  check_gpu(device, call)
-  TRUE
-}
-
-# The values in the order of the variables; data frames as matrices.
-match_input <- function(input, names, backend) {
-  if (!is.list(input) || is.data.frame(input)) {
-    stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
-  }
-  given <- names(input)
-  if (!is.null(given)) {
-    place <- match(names, given)
-    if (anyNA(place) || length(given) != length(names) || anyDuplicated(given)) stop_names(given, names)
-    input <- input[place]
-  } else if (length(input) != length(names)) {
-    stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
-                            i = "The variables are {.code {names}}."))
-  }
-  if (!any(vapply(input, is.object, NA))) return(input)
-  for (n in which(vapply(input, is.object, NA))) input[[n]] <- plain_numbers(input[[n]], names[[n]])
-  there <- vapply(input, is_gpu_matrix, NA)
-  if (backend == "cpu" && any(there)) {
-    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
-                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."))
-  }
-  input
-}
-
-# What R knows as more than numbers: data frames become matrices, and what is no matter of numbers is refused by name.
-plain_numbers <- function(x, name, call = NULL) {
-  if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
-  if (inherits(x, "dist")) {
-    stop_kernops("input", c("{.arg {name}} must hold points, not their distances (a {.cls dist}).",
-                            i = "Formulas compute distances themselves, as in {.code SqDist(x, y)}."), call = call)
-  }
-  if (inherits(x, c("Matrix", "sparseMatrix"))) {
-    stop_kernops("input", c("{.arg {name}} must be an ordinary matrix, not a {.cls {class(x)[[1]]}}.",
-                            i = "{.code as.matrix()} makes one."), call = call)
-  }
-  if (is.factor(x)) {
-    stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
-                            i = "{.code model.matrix()} codes factors as numbers."), call = call)
-  }
-  x
-}
-
-check_numeric_columns <- function(x, name, call) {
-  odd <- names(x)[!vapply(x, function(column) (is.numeric(column) || is.logical(column)) && !is.factor(column), NA)]
-  if (length(odd) == 0) return(x)
-  stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
-                          i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),
-               call = call)
-}
-
-stop_names <- function(given, names) {
-  if (!all(nzchar(given))) {
-    stop_kernops("input", c("Some elements of {.arg input} have names, others do not.",
-                            i = "Name all of {.code {names}}, or none; then they come in this order."))
-  }
-  lacking <- setdiff(names, given)
-  unknown <- setdiff(given, names)
-  twice <- unique(given[duplicated(given)])
-  stop_kernops("input", c(
-    "The names of {.arg input} do not match the variables {.code {names}}.",
-    x = if (length(lacking)) "Missing: {.code {lacking}}.",
-    x = if (length(unknown)) "Unknown: {.code {unknown}}.",
-    x = if (length(twice)) "Given twice: {.code {twice}}."
-  ))
 }
 
 # The gradient of a variable that served all batches is the sum over them.
@@ -231,7 +149,7 @@ share_gradient <- function(result, shape) {
 # The result keeps the names of the first of its points that have any.
 keep_names <- function(result, points, rows) {
   for (x in points) {
-    names <- if (is.null(dim(x))) names(x) else dimnames(x)[[1L + rows]]
+    names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + rows]]
     if (is.null(names)) next
     dimnames(result) <- c(if (rows) list(NULL, names) else list(names, NULL), rep(list(NULL), length(dim(result)) - 2))
     break
@@ -239,20 +157,13 @@ keep_names <- function(result, points, rows) {
   result
 }
 
-check_text <- function(x, name, one, call = caller_env()) {
-  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(invisible())
-  what <- if (one) "one string" else "a character vector such as {.code c(\"x = Vi(3)\", \"y = Vj(3)\")}"
-  stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
-}
-
 #' @export
 print.keops_kernel <- function(x, ...) {
   kept <- environment(x)
   variables <- kept$about$variables
-  shape <- paste0(variables$name, " = ", variables$category, "(", variables$size, ")")
   rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
   cli::cat_line("<keops_kernel> ", kept$formula)
-  cli::cat_line("  variables  ", paste(shape, collapse = ", "))
+  cli::cat_line("  variables  ", if (nrow(variables)) toString(declarations(variables)) else "none")
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
   cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",

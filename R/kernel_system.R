@@ -3,6 +3,7 @@
 #   space, n, lambda          where the vectors live, how many entries they have, what is added to the diagonal
 #   precision                 that of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
+#   product_at(rows, a)       these rows of it, in float64; NULL where points know their numbers
 #   any_width                 whether it takes all
 #   column(j), columns(rows), diagonal()  of K, in float64
 #   subset(rows)              the system of these points alone, without lambda; NULL where points know their numbers
@@ -54,6 +55,12 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       result <- of_width(ncol(a), precision)(with_b(a), output = space$output)
       if (!identical(dim(result), dim(a))) stop_not_square(b_name, a, result, call)
       space$add_rows(shift, a, result)
+    },
+    product_at = if (movable) function(rows, a) {
+      of_result <- with(from$about$variables, name[category == from$about$axis])
+      chosen <- replace(with_b(a), of_result, lapply(input[of_result], chosen_point, rows))
+      result <- of_width(ncol(a), "float64")(chosen, output = space$output)
+      space$add_rows(if (length(lambda) == 1) shift else shift[rows, , drop = FALSE], a[rows, , drop = FALSE], result)
     },
     column = column,
     columns = function(rows) {

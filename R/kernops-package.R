@@ -27,3 +27,11 @@
 #' @useDynLib kernops, .registration = TRUE
 #' @importFrom Rcpp evalCpp
 "_PACKAGE"
+
+.onLoad <- function(libname, pkgname) {
+  the$cache <- kernops_option("cache_dir", default_cache())
+  here <- file.path(libname, pkgname)
+  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
+                 as.character(utils::packageVersion("kernops", libname)))
+  register_broom()
+}

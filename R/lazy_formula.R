@@ -5,7 +5,7 @@ token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
 # size it has, or why it makes no sense.
 combined <- function(formula, of, complex = FALSE, call = NULL) {
-  of <- lapply(of, as_lazy, call = call)
+  of <- told_apart(lapply(of, as_lazy, call = call))
   variables <- variables_of(of)
   text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)
@@ -13,6 +13,30 @@ combined <- function(formula, of, complex = FALSE, call = NULL) {
   common_points(variables, "i", call)
   common_points(variables, "j", call)
   made
+}
+
+# The address in the token of a tensor that was saved and read again may be that of other data by now: such a variable
+# gets another token.
+told_apart <- function(tensors) {
+  known <- list()
+  free_token <- function(token, variable) {
+    while (!is.null(known[[token]]) && !identical(known[[token]], variable)) token <- paste0(token, "0")
+    known[[token]] <<- variable
+    token
+  }
+  lapply(tensors, function(x) {
+    tokens <- mapply(free_token, names(x@variables), x@variables)
+    if (all(tokens == names(tokens))) return(x)
+    x@formula <- replace_words(x@formula, token, function(words) unname(tokens[words]))
+    names(x@variables) <- tokens
+    x
+  })
+}
+
+replace_words <- function(text, pattern, by) {
+  places <- gregexpr(pattern, text)
+  regmatches(text, places) <- list(by(regmatches(text, places)[[1]]))
+  text
 }
 
 variables_of <- function(tensors) {
@@ -49,12 +73,10 @@ size_of <- function(x) {
 
 # The formula with readable names, the declarations in the order of appearance, and the tokens in that order.
 named <- function(x) {
-  places <- gregexpr(token, x@formula)
-  tokens <- unique(regmatches(x@formula, places)[[1]])
+  tokens <- unique(regmatches(x@formula, gregexpr(token, x@formula))[[1]])
   labels <- vapply(tokens, function(t) x@variables[[t]]$label, "")
   names <- stats::setNames(make.unique(labels, sep = "_"), tokens)
-  formula <- x@formula
-  regmatches(formula, places) <- list(unname(names[regmatches(x@formula, places)[[1]]]))
+  formula <- replace_words(x@formula, token, function(words) unname(names[words]))
   declared <- vapply(tokens, function(t) {
     sprintf("%s = %s(%d)", names[[t]], c(i = "Vi", j = "Vj", p = "Pm")[[x@variables[[t]]$axis]], x@variables[[t]]$size)
   }, "")

@@ -6,6 +6,17 @@ setMethod("dim", "LazyTensor", function(x) {
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
+# Rows and columns are called as the points are that index them.
+setMethod("dimnames", "LazyTensor", function(x) {
+  names <- list(point_names(x, "i"), point_names(x, "j"), if (entries(x) > 1) NULL)[seq_along(dim(x))]
+  if (all(vapply(names, is.null, NA))) NULL else names
+})
+
+point_names <- function(x, axis) {
+  points <- Filter(function(v) v$axis == axis, x@variables)
+  Reduce(`%||%`, lapply(unname(points), function(v) rownames(v$data)), NULL)
+}
+
 entries <- function(x) if (is_complex(x)) x@size %/% 2L else x@size
 
 # One where no variable has this axis; unknown where they have no data.
@@ -23,25 +34,24 @@ t.LazyTensor <- function(x) {
   }
   x@variables <- Map(function(v) replace(v, "axis", swapped[[v$axis]]), x@variables)
   names(x@variables) <- renamed(names(x@variables))
-  places <- gregexpr(paste0(token, "|Index[IJ]"), x@formula)
-  words <- regmatches(x@formula, places)[[1]]
   index <- c(IndexI = "IndexJ", IndexJ = "IndexI")
-  regmatches(x@formula, places) <- list(ifelse(words %in% names(index), index[words], renamed(words)))
+  x@formula <- replace_words(x@formula, paste0(token, "|Index[IJ]"), function(words) {
+    ifelse(words %in% names(index), index[words], renamed(words))
+  })
   x
 }
 
-setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
+setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) `colnames<-`(x %*% right_hand_side(y), colnames(y)))
+setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
+  t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
+})
+setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} needs a matrix of scalars, not of vectors.", call = NULL)
-  if (is_lazy(y) && any(vapply(y@variables, function(v) v$axis == "i", NA))) {
+  if (any(vapply(y@variables, function(v) v$axis == "i", NA))) {
     stop_kernops("dim", c("The product of two symbolic matrices is not one: it would have to be stored.",
                           i = "{.code K %*% (L %*% b)} takes a matrix of numbers through both."), call = NULL)
   }
-  lazy_reduce(x * (if (is_lazy(y)) y else Vj(y, "b")), "Sum", "j")
-})
-setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
-  if (is_lazy(x)) return(callGeneric(x, y))
-  x <- if (is.matrix(x)) t(x) else x # a vector is a row, as in R
-  t(lazy_reduce(y * Vi(x, "b"), "Sum", "i"))
+  lazy_reduce(x * y, "Sum", "j")
 })
 
 # The values of single pairs: all variables run along i, with the points of each pair.
@@ -79,12 +89,14 @@ block <- function(x, rows, columns, at_a_time = 2^20) {
     array(value, c(length(rows), length(some), entries(x)))
   })
   whole <- array(if (is_complex(x)) 0i else 0, c(length(rows), length(columns), entries(x)))
+  names <- dimnames(x)
+  if (!is.null(names)) dimnames(whole) <- list(names[[1]][rows], names[[2]][columns], NULL)
   begin <- 0
   for (part in parts) {
     whole[, begin + seq_len(ncol(part)), ] <- part
     begin <- begin + ncol(part)
   }
-  if (entries(x) == 1) matrix(whole, length(rows)) else whole
+  if (entries(x) == 1) array(whole, dim(whole)[1:2], dimnames(whole)[1:2]) else whole
 }
 
 #' @export
@@ -100,8 +112,9 @@ setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
     stop_kernops("input", "A {.cls LazyTensor} is indexed by rows and columns, as in {.code K[i, j]}.", call = NULL)
   }
   check_has_data(x)
-  rows <- if (missing(i)) seq_len(dim(x)[[1]]) else positions(i, dim(x)[[1]], "row")
-  columns <- if (missing(j)) seq_len(dim(x)[[2]]) else positions(j, dim(x)[[2]], "column")
+  all <- dim(x)
+  rows <- if (missing(i)) seq_len(all[[1]]) else positions(i, all[[1]], "row", point_names(x, "i"))
+  columns <- if (missing(j)) seq_len(all[[2]]) else positions(j, all[[2]], "column", point_names(x, "j"))
   value <- block(x, rows, columns)
   if (drop) drop(value) else value
 })
@@ -116,7 +129,8 @@ setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
 setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {
   check_has_data(x)
   n <- seq_len(min(dim(x)[1:2]))
-  drop(pair_values(x, n, n))
+  alike <- if (names && identical(point_names(x, "i")[n], point_names(x, "j")[n])) point_names(x, "i")[n]
+  drop(`rownames<-`(pair_values(x, n, n), alike))
 })
 
 #' @export
@@ -125,7 +139,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, ...) {
     stop_kernops("input", "The inverse of a {.cls LazyTensor} is not computed: {.code solve(K, b)} needs {.arg b}.")
   }
   check_has_data(a)
-  whole <- a * Vj(b, "b")
+  whole <- a * right_hand_side(b)
   about <- named(whole)
   op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
   input <- lapply(whole@variables[about$tokens], function(v) v$data)

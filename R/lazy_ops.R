@@ -38,7 +38,7 @@ lazy_op <- function(name, ...) {
   }
   given <- list(...)
   slots <- trimws(strsplit(row$arguments, ",", fixed = TRUE)[[1]])
-  literal <- slots[seq_along(given)] %in% c("p", "q") | startsWith(slots[seq_along(given)], "[")
+  literal <- grepl("^([pq]$|\\[)", slots[seq_along(given)])
   texts <- rep("%s", length(given))
   texts[literal] <- vapply(given[literal], integers_text, "")
   combined(paste0(name, "(", paste(texts, collapse = ", "), ")"), given[!literal])
@@ -116,7 +116,7 @@ extract <- function(x, m, d) lazy_op("Extract", x, check_entry(m, x) - 1, d)
 extractT <- function(x, m, n) lazy_op("ExtractT", x, m - 1, n)
 #' @rdname lazy_op
 #' @export
-concat <- function(...) Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), is_complex(x)), list(...))
+concat <- function(x, ...) Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), is_complex(x)), list(...), x)
 #' @rdname lazy_op
 #' @export
 one_hot <- function(x, n) lazy_op("OneHot", as_lazy(x) - 1, n)

@@ -34,7 +34,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
-  of <- lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy)
+  of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
   complex <- reduction %in% c("Sum", "Mean") && is_complex(x)
@@ -79,14 +79,14 @@ as_complex_matrix <- function(x) {
 }
 
 check_index <- function(index) {
-  place <- match(as.character(index), c("i", "j", "0", "1"))
-  if (length(place) == 1 && !is.na(place)) return((place - 1) %% 2)
-  stop_index(index)
+  place <- if (is.atomic(index) && length(index) == 1) match(index, c("i", "j", "0", "1"))
+  if (is.null(place) || is.na(place)) stop_index(index)
+  (place - 1) %% 2
 }
 
 stop_index <- function(index) {
   stop_kernops("input", c("{.arg index} must be {.val i} or {.val j}, the axis to reduce over.",
-                          x = if (length(index)) "It is {.val {index}}.",
+                          x = if (is.atomic(index) && length(index)) "It is {.val {index}}.",
                           i = "{.code sum(K, \"j\")} has one row for each i, {.code sum(K, \"i\")} one for each j."))
 }
 

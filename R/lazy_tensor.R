@@ -11,13 +11,14 @@
 #' it as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` those that index columns, `Pm(p)`
 #' parameters.
 #'
-#' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& | !`, the functions of R's groups Math (`exp()`, `abs()`,
-#'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product.
+#' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, the functions of R's groups Math (`exp()`, `abs()`,
+#'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
+#'   `lazy_op("Or", x, y)` the logical one.
 #'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one.
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
-#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()].
+#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points.
 #'
 #' @section Data: A tensor keeps the values that its data had when it was made. Numbers, such as the 2 in `2 * K`, are
 #'   parameters: other numbers need no other kernel, and `2L` and `2` are the same. Exponents that are whole numbers
@@ -58,8 +59,9 @@
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
 #'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
-#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
-#'   dim,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
+#'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method %*%,LazyTensor,LazyTensor-method
+#'   [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
+#'   dim,LazyTensor-method dimnames,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
 #' @exportClass LazyTensor
 #' @exportClass ComplexLazyTensor
 NULL
@@ -90,6 +92,9 @@ Pm <- function(x, size = NULL, name = NULL) {
   check_number(size, "size", least = 1, whole = TRUE)
   symbol(size, "p", name)
 }
+
+# A right-hand side, of which one number is a point.
+right_hand_side <- function(b) Vj(if (is.null(dim(b)) && is.atomic(b)) as.matrix(b) else b, "b")
 
 points <- function(x, axis, name, call = caller_env()) {
   check_label(name, call)

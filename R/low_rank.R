@@ -13,7 +13,7 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 
 
 # The same with all points, and which ones were the pivots.
 pivots <- function(system, diagonal, rank, tol) {
-  if (!is.null(system$pivoted) && rank <= 2048) return(system$pivoted(diagonal, rank, tol))
+  if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
   columns <- space$new(system$n, rank)
   left <- diagonal
@@ -39,24 +39,25 @@ pivots <- function(system, diagonal, rank, tol) {
 nystrom <- function(system, diagonal, chosen) {
   space <- system$space
   columns <- system$columns(chosen)
-  core <- as.matrix(columns[chosen, , drop = FALSE])
-  jitter <- 4 * .Machine$double.eps * length(chosen) * sum(diag(core))
-  columns <- space$whiten(columns, (core + t(core)) / 2 + diag(jitter, nrow(core)))
+  jitter <- 4 * .Machine$double.eps * length(chosen) * sum(diagonal[chosen])
+  columns <- space$whiten(columns, columns[chosen, , drop = FALSE], jitter)
   list(columns = columns, left = max(sum(diagonal) - sum(space$dots(columns, columns)), 0))
 }
 
 # For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. They are
-# the Q (but for a scaling of rows) and R of the decomposition of (D^-1/2 C; I), whose second pass makes it accurate.
-woodbury_factor <- function(space, columns, shift) {
-  scaled <- \(x) space$add_rows(on_space(1 / sqrt(shift), space), x, zeros_like(space, x))
-  factor <- space$orthogonal(scaled(columns))
+# the Q (but for a scaling of rows) and R of the decomposition of (D^-1/2 C; I), whose second pass makes it accurate where
+# `trace`, of C C', is much larger than D. C is used up.
+woodbury_factor <- function(space, columns, shift, trace) {
+  scaled <- if (length(shift) == 1) \(x) space$axpby(0, x, 1 / sqrt(shift), x) else
+    \(x) space$add_rows(on_space(1 / sqrt(shift), space), x, zeros_like(space, x))
+  factor <- space$orthogonal(scaled(columns), passes = if (trace < 1e8 * min(shift)) 1 else 2)
   list(Q = scaled(factor$Q), R = factor$R)
 }
 
 # Q and R of the decomposition of (Q; I), for Q as it is before.
-orthogonal <- function(space, Q) {
+orthogonal <- function(space, Q, passes) {
   below <- R <- diag(ncol(Q))
-  for (pass in 1:2) {
+  for (pass in seq_len(passes)) {
     factor <- chol(space$inner(Q, Q) + crossprod(below))
     Q <- space$combine(Q, inverse_of_chol(factor))
     below <- below %*% inverse_of_chol(factor)

@@ -20,7 +20,7 @@
 #' Columns and diagonal of K come from the formula of `op` itself, in float64: one column is `op` on a single point.
 #' So the formula must take `b` of one column, as products with a kernel of size 1 do. \eqn{\sigma} is `lambda`, or,
 #' where that is 0, what the columns leave of the mean of the diagonal. The inverse of P is formed by Woodbury's
-#' identity, from an orthogonal factor (two passes of QR by Cholesky), which stays accurate for small \eqn{\sigma}.
+#' identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which stays accurate.
 #'
 #' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
 #'   `rank` and `logdet` are the number of columns and log det P.
@@ -72,7 +72,7 @@ system_preconditioner <- function(system, type, rank = 100, seed = 1, call = cal
   )
   remainder <- max(low$left / system$n, 1e-14 * sum(diagonal))
   shift <- ifelse(system$lambda > 0, system$lambda, remainder)
-  woodbury <- woodbury_factor(system$space, low$columns, shift)
+  woodbury <- woodbury_factor(system$space, low$columns, shift, sum(diagonal))
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 

@@ -5,14 +5,20 @@
 #'
 #' @inheritParams seg_reduce
 #' @param keys a vector or factor with a key for each value (row) of `x`, or a [gpu_matrix()] of one column, whose runs
-#'   are found on the GPU. `NA` is equal to `NA`; on the GPU also to `NaN`.
+#'   are found on the GPU. `NA` is equal to `NA`; on the GPU also to `NaN`. Whole numbers beyond 2^31 are doubles, which
+#'   are exact up to 2^53 (`float32` on the GPU: 2^24), or `bit64::integer64`.
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is not 0 where they
 #'   belong together, such as `"Abs(a - b) < 0.5"`.
 #' @param ... arguments of [seg_reduce()], such as `na.rm`, `w` and `empty`.
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many
-#'   values each run has.
+#'   values each run has. With `output = "gpu"` the values are a [gpu_matrix()], and so are keys and lengths where the
+#'   keys are on the GPU: then nothing but the number of runs comes to the host.
+#'
+#' @details
+#' Keys and values that are both `float32` and on the GPU are read once: one pass finds the runs and reduces them, if
+#' `x` has one column and `op` one result that is no position. Results have the same bits as by [seg_reduce()].
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as of [seg_reduce()].
 #'
@@ -23,29 +29,52 @@
 #' # by whole numbers
 #' reduce_by_key(c(1.1, 1.9, 2.5, 2.6), 1:4, op = "max", same = floor)
 #' @export
-reduce_by_key <- function(keys, x, op = "sum", same = NULL, ...) {
-  x <- check_values(x)
-  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || !is.null(dim(keys)) || is.null(keys))) {
+reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("auto", "cpu", "cuda"),
+                          output = c("host", "gpu")) {
+  backend <- check_backend(backend)
+  x <- check_values(x, backend)
+  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
   if (value_count(keys) != value_count(x)) {
     stop_kernops("dim", paste("{.arg keys} must have a key for each of the {value_count(x)} value{?s},",
                               "not {value_count(keys)}."))
   }
-  runs <- if (is_gpu_matrix(keys)) runs_on_gpu(keys, same) else runs_of(keys, same)
-  plan <- make_plan(runs$offsets, NULL, NULL, NULL, NULL, value_count(keys), TRUE, "`x`")
-  list(keys = runs$keys, values = seg_reduce(x, plan = plan, op = op, ...), lengths = diff(runs$offsets))
+  stay <- check_output(output, uses_gpu(x, backend))
+  reduce <- function(plan) seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
+  if (is_gpu_matrix(keys)) return(reduce_runs_on_gpu(keys, same, reduce, device_for(x, backend), stay))
+  runs <- runs_of(keys, same)
+  list(keys = runs$keys, values = reduce(runs$plan), lengths = runs$lengths)
 }
 
 runs_of <- function(keys, same) {
   starts <- run_starts(keys, same, caller_env())
-  list(offsets = c(starts, length(keys)), keys = keys[starts + 1])
+  offsets <- c(starts, length(keys))
+  first <- keys[starts + 1]
+  if (inherits(keys, "integer64")) oldClass(first) <- oldClass(keys) # also where 'bit64' is not loaded
+  list(plan = plan_of_runs(offsets), keys = first, lengths = diff(offsets))
 }
 
-runs_on_gpu <- function(keys, same, call = caller_env()) {
-  if (is.null(same) && ncol(keys) == 1) return(seg_runs_gpu(keys))
-  stop_kernops("input", c("{.arg keys} on the GPU must be one column, and {.arg same} be {.code NULL}.",
-                          x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
+plan_of_runs <- function(offsets) seg_plan(offsets = offsets, n = offsets[[length(offsets)]])
+
+# Values may be reduced in the pass that finds the runs, so they come first. Where another device reduces, it is told
+# the offsets.
+reduce_runs_on_gpu <- function(keys, same, reduce, device, stay, call = caller_env()) {
+  if (!is.null(same) || ncol(keys) != 1) {
+    stop_kernops("input", c("{.arg keys} on the GPU must be one column, and {.arg same} be {.code NULL}.",
+                            x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
+  }
+  plan <- new_plan("keys", list(at = keys))
+  runs <- segments(plan)$pointer
+  values <- reduce(if (identical(device, device_for(keys))) plan else plan_of_runs(seg_offsets(runs)))
+  found <- seg_describe_runs(runs)
+  if (!stay) found <- lapply(found, \(column) c(as.matrix(column)))
+  list(keys = found$keys, values = values, lengths = found$lengths)
+}
+
+# The GPU that reduces, if one does.
+device_for <- function(x, backend = "auto") {
+  if (is_gpu_matrix(x)) as.integer(gpu_describe(x)$device) else if (backend == "cuda") check_device(NULL)[[1]]
 }
 
 run_starts <- function(keys, same, call = caller_env()) {
@@ -67,6 +96,7 @@ run_starts <- function(keys, same, call = caller_env()) {
 }
 
 as_plain_keys <- function(keys) {
+  if (inherits(keys, "integer64")) return(keys)
   if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   match(keys, unique(keys))

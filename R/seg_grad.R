@@ -32,7 +32,7 @@ seg_grad <- function(op) {
     plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
     if (op == "softmax") refuse_sources(plan)
     columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-    check_eta(eta, if (op == "softmax") length(x) else segments(plan)$about$segments * columns)
+    check_eta(eta, if (op == "softmax") dim(x) %||% length(x) else c(segments(plan)$about$segments, dim(x)[2]))
     if (uses_gpu(x, backend)) return(gradient_on_gpu(x, eta, plan, op, columns, stay))
     if (is_gpu_matrix(eta)) eta <- as.matrix(eta)
     shape_like(by_value(as.numeric(x), as.numeric(eta), plan, value_count(x), op), x)
@@ -82,10 +82,18 @@ at_position <- function(position, g, lengths) {
   replace(0 * g, there, g[there])
 }
 
-check_eta <- function(eta, count, call = caller_env()) {
-  if ((is.numeric(eta) || is_gpu_matrix(eta)) && length(eta) == count) return(invisible())
-  stop_kernops("dim", "{.arg eta} must have the shape of the result, {count} number{?s}, not {length(eta)}.",
-               call = call)
+# `eta` has the dimensions of the result, apart from some of size 1, or is a vector.
+check_eta <- function(eta, size, call = caller_env()) {
+  if (!is.numeric(eta) && !is_gpu_matrix(eta)) {
+    stop_kernops("input", "{.arg eta} must be numbers, not {.obj_type_friendly {eta}}.", call = call)
+  }
+  given <- dim(eta) %||% length(eta)
+  wide <- \(size) as.numeric(size[size != 1])
+  flat <- length(wide(given)) <= 1
+  if (length(eta) == prod(size) && (flat || identical(wide(given), wide(size)))) return(invisible())
+  words <- \(size) paste(if (length(size)) size else 1, collapse = " x ")
+  stop_kernops("dim", c("{.arg eta} must have the size of the result, {words(size)}.",
+                        x = "Its size is {words(given)}."), call = call)
 }
 
 gradient_on_gpu <- function(x, eta, plan, op, columns, stay) {

@@ -7,14 +7,15 @@
 #'   last element is the end where it equals the number of values (as in `dgCMatrix@p`), and the last begin otherwise.
 #'   Numbers above 2^31 are given as doubles or as `bit64::integer64`.
 #' @param lengths how many values each segment has, one segment after another.
-#' @param g the group of each value: a factor, integers, numbers, strings or logicals in any order, or what
-#'   `collapse::GRP()` returns. There is a segment for each level of a factor, used or not, or for each different key in
-#'   ascending order; values whose key is `NA` are in none, as in [tapply()].
+#' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
+#'   order, or what `collapse::GRP()` returns, whose groups are taken as they are. There is a segment for each level of
+#'   a factor, used or not, or for each different key in ascending order; values whose key is `NA` are in none, as in
+#'   [tapply()].
 #' @param sources where each segment begins in the values, counted from 0: segment s has the values
 #'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any
 #'   order.
 #' @param n the number of values, where `offsets` or `sources` do not tell.
-#' @param sort `FALSE` puts groups in order of first appearance.
+#' @param sort `FALSE` puts groups in order of first appearance, without levels that are not used.
 #'
 #' @return An object of class `seg_plan`. It can be printed, and saved like any other.
 #'
@@ -79,7 +80,7 @@ segments <- function(plan) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$at, plan$sources, n),
                         lengths = seg_from_lengths(plan$at, plan$sources, n),
-                        g = seg_from_groups(plan$at, plan$count))
+                        g = seg_from_groups(plan$at, plan$count), keys = seg_from_keys(plan$at))
   }
   cell$made
 }
@@ -87,23 +88,37 @@ segments <- function(plan) {
 # Numbers from 1 of the groups in order, and their names.
 group_numbers <- function(g, sort, call) {
   if (inherits(g, "GRP")) {
-    names <- do.call(paste, c(unname(as.list(g$groups)), sep = "."))
+    keys <- lapply(as.list(g$groups), as.character)
+    names <- if (length(keys)) Reduce(\(a, b) paste(a, b, sep = "."), keys)
     return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
   }
-  if (!is.atomic(g) || is.raw(g) || !is.null(dim(g))) {
+  if (!is.atomic(g) || is.raw(g) || length(dim(g)) > 1) {
     stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
                             i = "{.fn interaction} makes one of several."), call = call)
   }
-  if (!sort) {
-    if (is.factor(g)) g <- as.character(g)
-    keys <- unique(g[!is.na(g) | is.double(g) & is.nan(g)])
-    return(list(at = match(g, keys), count = length(keys), names = as.character(keys)))
-  }
-  if (is.factor(g)) return(list(at = as.integer(g), count = nlevels(g), names = levels(g)))
-  near <- if (is.integer(g) && !is.object(g)) seg_number_groups(g)
+  if (length(dim(g)) == 1) g <- c(g)
+  if (is.factor(g)) return(level_numbers(g, sort))
+  near <- if (sort && is.integer(g) && !is.object(g)) seg_number_groups(g)
   if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
-  keys <- c(sort(unique(g)), if (is.double(g) && any(is.nan(g))) NaN) # as factor() has it
-  list(at = match(g, keys), count = length(keys), names = as.character(keys))
+  plain <- comparable(g)
+  keys <- unique(g)
+  not_a_number <- is.double(keys) & is.nan(keys) # is a group, as factor() has it
+  keys <- if (sort) c(sort(keys[!is.na(keys)]), keys[not_a_number]) else keys[!is.na(keys) | not_a_number]
+  list(at = match(plain, comparable(keys)), count = length(keys), names = as.character(keys))
+}
+
+level_numbers <- function(g, sort) {
+  at <- as.integer(g)
+  if (sort) return(list(at = at, count = nlevels(g), names = levels(g)))
+  seen <- unique(at[!is.na(at)])
+  list(at = match(at, seen), count = length(seen), names = levels(g)[seen])
+}
+
+# Keys that match() tells apart: as doubles, many an integer64 is NaN.
+comparable <- function(keys) {
+  if (!inherits(keys, "integer64")) return(keys)
+  rlang::check_installed("bit64", "to compare keys of class integer64.")
+  as.character(keys)
 }
 
 #' @export

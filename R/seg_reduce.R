@@ -20,7 +20,8 @@
 #' | a [seg_op()] | any associative formula of two values |
 #'
 #' The sum of integers is exact; it becomes a double, with a warning of class `kernops_overflow_warning`, where it is no
-#' integer of R any more. Other results of integers are integers where they are whole.
+#' integer of R any more. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations give integers for
+#' integers, too, unless a segment without values makes one of them infinite.
 #'
 #' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. `NaN` is the extreme of `argmin` and
 #' `argmax`, the first one.
@@ -56,7 +57,7 @@
 #' @examples
 #' seg_reduce(c(1, 2, 3, 4, 5), lengths = c(2, 0, 3))
 #' seg_reduce(c(1, 2, 3, 4, 5), offsets = c(0, 2, 2, 5), op = "max")
-#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean")
+#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean") # as tapply(chickwts$weight, chickwts$feed, mean)
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
 #' @export
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
@@ -87,7 +88,7 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   if (identical(op, "softmax")) return(shape_like(result, x))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
   if (!is.null(empty) && (na.rm || !is.null(w))) {
-    result[rep_len(run_plan(x, plan, "count", na.rm) == 0, length(result))] <- empty
+    result[rep_len(values_left(x, plan, na.rm, w) == 0, length(result))] <- empty
   }
   shape_by_segment(result, x, plan, op)
 }
@@ -106,8 +107,8 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
     result <- seg_run_gpu(at, x, columns, row, formula, softmax, empty, na.rm, w, device, tile, stay)
     if (stay) return(result)
   } else {
-    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), kernops_option("isa", ""),
-                      progress_bar(), tile)
+    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), isa(), progress_bar(),
+                      tile)
   }
   if (custom && na.rm) {
     none <- rep_len(run_plan(x, plan, "count", TRUE, backend = backend) == 0, length(result))
@@ -116,6 +117,14 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
   result
 }
 
+# How many values of each segment are neither left out nor of weight 0.
+values_left <- function(x, plan, na.rm, w) {
+  if (is.null(w)) return(run_plan(x, plan, "count", na.rm))
+  if (is_gpu_matrix(x)) x <- as.matrix(x)
+  run_plan(!(w %in% 0 | na.rm & is.na(x + w)), plan, "sum")
+}
+
+segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)
 value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
@@ -126,7 +135,7 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
     result[few & is.nan(result)] <- NA
   }
   truth <- kind == "truth" || is.logical(x) && op %in% c("first", "last")
-  if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else result)
+  if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else replace(result, is.na(result), NA))
   if (kind == "position") {
     if (op != "count" && is.null(empty)) result[result == 0] <- NA
     kind <- "same"
@@ -148,7 +157,7 @@ warn_overflow <- function(position) {
 shape_by_segment <- function(result, x, plan, op) {
   pair <- if (identical(op, "range")) c("min", "max")
   size <- c(length(result) / max(dim(x)[2], 1) / max(length(pair), 1), dim(x)[2], length(pair)[!is.null(pair)])
-  size[[1]] <- segments(plan)$about$segments
+  size[[1]] <- segment_count(plan)
   if (length(size) == 1) return(stats::setNames(result, plan$names))
   columns <- if (!is.null(dim(x)) && !is_gpu_matrix(x)) colnames(x)
   names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(pair)) list(pair))
@@ -164,14 +173,17 @@ shape_like <- function(result, x) {
 weighted <- function(x, plan, op, na.rm, w) {
   if (op %in% c("var", "sd") && !is.null(plan$sources)) return(weighted_anywhere(x, plan, op, na.rm, w))
   sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
+  if (na.rm) w[is.na(w)] <- 0
   x[!is.finite(x) & w %in% 0] <- 0 # counts 0 times, whatever it is
   if (op == "sum") return(sum_of(x, w))
   if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
-  mass <- sum_of(if (na.rm) replace(x * 0 + w, is.na(x), 0) else 0 * x + w)
-  mean <- sum_of(x, w) / mass
+  sums <- sum_of(x, w)
+  mass <- rep_len(sum_of(if (na.rm) w * !is.na(x) else w), length(sums))
+  mean <- sums / mass
   if (op == "mean") return(mean)
   deviation <- x - spread_out(mean, x, plan)
-  variance <- sum_of(deviation^2, w) / (mass - 1)
+  if (na.rm) deviation[is.na(x)] <- 0 # whereas that of an infinite value stays NaN
+  variance <- run_plan(deviation^2, plan, "sum", w = w) / (mass - 1)
   variance[which(mass <= 1)] <- NA
   if (op == "var") variance else sqrt(variance)
 }
@@ -206,8 +218,9 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   }
   plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
   if (!plain && !is_gpu_matrix(x)) {
-    stop_kernops("input", paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
-                                "not {.obj_type_friendly {x}}."), call = call)
+    stop_kernops("input", c(paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
+                                  "not {.obj_type_friendly {x}}."),
+                            i = if (is.data.frame(x)) "{.fn as.matrix} makes one of its columns."), call = call)
   }
   if (length(dim(x)) > 2) {
     stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",

@@ -27,7 +27,7 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
   old <- rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
-    {threads(); check_device(NULL); check_precision(c("float64", "float32")); check_backend(c("auto", "cpu", "cuda"))},
+    {threads(); isa(); check_device(NULL); check_precision(c("float64", "float32")); check_backend(c("auto", "cpu", "cuda"))},
     error = function(e) {options(old); rlang::cnd_signal(e)}
   )
   invisible(old)

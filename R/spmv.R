@@ -8,7 +8,8 @@
 #'   `values` (of each entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
 #' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
-#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`).
+#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`). A function is called by R, on the CPU: a `v`
+#'   on the GPU is copied back for it, which a formula saves.
 #' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] other than `"range"`,
 #'   such as `"min"`, `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`,
 #'   `Inf` for `"min"`.
@@ -47,7 +48,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   values <- entries_of(A, length(plan$column))
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
-                     threads(), kernops_option("isa", "")) # multiplied where they are added
+                     threads(), isa()) # multiplied where they are added
     if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R tells NA from NaN
   }
   reduce <- function(v) {
@@ -55,8 +56,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
     drop(reduce_plan(check_terms(terms, plan), plan$rows, add))
   }
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
-  result <- vapply(seq_len(ncol(v)), \(k) as.numeric(reduce(v[, k])), numeric(plan$row_count))
-  shape_product(result, v, plan)
+  shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))) %||% numeric(), v, plan)
 }
 
 shape_product <- function(result, v, plan) {
@@ -89,7 +89,7 @@ as_compressed <- function(A) {
 #' @rdname spmv
 #' @export
 spmv_plan <- function(A) {
-  A <- as_compressed(A)
+  A <- check_slots(as_compressed(A))
   if (inherits(A, "dgRMatrix")) {
     rows <- seg_plan(offsets = A@p, n = length(A@x))
     column <- A@j + 1L
@@ -116,6 +116,14 @@ print.spmv_plan <- function(x, ...) {
   count <- \(n) format(n, big.mark = ",", scientific = FALSE)
   cli::cat_line("<spmv_plan> ", count(x$row_count), " x ", count(x$columns), ", ", count(length(x$column)), " entries")
   invisible(x)
+}
+
+# Rows and columns of a sparse matrix are within its sizes, unless somebody wrote into its slots.
+check_slots <- function(A, call = caller_env()) {
+  if (!isS4(A)) return(A)
+  wrong <- methods::validObject(A, test = TRUE)
+  if (isTRUE(wrong)) return(A)
+  stop_kernops("input", c("{.arg A} must be a valid sparse matrix.", x = "{wrong}"), call = call)
 }
 
 check_columns <- function(columns, call = caller_env()) {

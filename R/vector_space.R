@@ -8,8 +8,10 @@
 #   dots(x, y)           the scalar products of their columns
 #   inner(x, y)          t(x) y, a small matrix of the host
 #   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
-#   whiten(x, core)      x R^-1, for R' R = core, a matrix of the host; x is used up
-#   orthogonal(x)        Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); x is used up
+#   whiten(x, core, more)  x R^-1, for R' R = core, a block of the space, with `more` added to its diagonal; both are
+#                        used up
+#   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1), which one pass gives
+#                        to rounding times the largest eigenvalue of I + x x', two to rounding; x is used up
 #   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
 #                        kernel of its own: compiled in no time for the CPU, for the GPU in half a second
 host_space <- function() {
@@ -24,8 +26,8 @@ host_space <- function() {
     dots = function(x, y) colSums(x * y),
     inner = function(x, y) host_product(x, TRUE, y),
     combine = function(x, C) host_product(x, FALSE, C),
-    whiten = function(x, core) host_product(x, FALSE, inverse_of_chol(chol(core))),
-    orthogonal = function(x) orthogonal(host_space(), x),
+    whiten = function(x, core, more) host_product(x, FALSE, inverse_of_chol(chol(core + diag(more, nrow(core))))),
+    orthogonal = function(x, passes) orthogonal(host_space(), x, passes),
     worth_leaving = function(active, width, n) active < width,
     finite = function(x) all(is.finite(x))
   )
@@ -42,11 +44,13 @@ gpu_space <- function(device) {
     dots = gpu_dots,
     inner = gpu_inner,
     combine = gpu_combine,
-    whiten = function(x, core) {
-      if (has_solver()) gpu_whiten(x, gpu_doubles(core, device)) else gpu_combine(x, inverse_of_chol(chol(core)))
+    whiten = function(x, core, more) {
+      if (!has_solver()) return(gpu_combine(x, inverse_of_chol(chol(as.matrix(core) + diag(more, nrow(core))))))
+      if (gpu_factorise(core, gpu_doubles(rep(more, nrow(core)), device)) == 0) return(gpu_whiten(x, core))
+      stop_kernops("input", "The columns of the preconditioner depend on one another.")
     },
-    orthogonal = function(x) {
-      if (has_solver()) list(R = gpu_orthogonal(x), Q = x) else orthogonal(gpu_space(device), x)
+    orthogonal = function(x, passes) {
+      if (has_solver()) list(R = gpu_orthogonal(x, passes), Q = x) else orthogonal(gpu_space(device), x, passes)
     },
     worth_leaving = function(active, width, n) 2 * active <= width && n >= 1e5,
     finite = function(x) all(is.finite(gpu_dots(x, x)))
@@ -56,7 +60,7 @@ gpu_space <- function(device) {
 # By our own threads, as many an R comes with a BLAS that is slow.
 host_product <- function(a, transposed, b) {
   work <- as.numeric(length(a)) * ncol(b)
-  dense_product(a, transposed, b, kernops_option("isa", ""), if (work > 1e6) threads() else 1L)
+  dense_product(a, transposed, b, isa(), if (work > 1e6) threads() else 1L)
 }
 
 has_solver <- function() !nzchar(gpu_solver_problem())

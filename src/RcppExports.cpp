@@ -598,111 +598,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_copy
-SEXP gpu_copy(SEXP x, int device);
-RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_copy(x, device));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_axpby
-SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
-RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_axpby(a, x, b, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_dots
-Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_new
-SEXP gpu_new(int rows, int columns, int device);
-RcppExport SEXP _kernops_gpu_new(SEXP rowsSEXP, SEXP columnsSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_new(rows, columns, device));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_put
-SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
-RcppExport SEXP _kernops_gpu_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_put(x, columns, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// host_put
-Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y);
-RcppExport SEXP _kernops_host_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(host_put(x, columns, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_add_rows
-SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_add_rows(d, x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_inner
-Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_inner(SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_inner(x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_combine
-SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C);
-RcppExport SEXP _kernops_gpu_combine(SEXP xSEXP, SEXP CSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_combine(x, C));
-    return rcpp_result_gen;
-END_RCPP
-}
 // lanczos_quadrature
 Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below);
 RcppExport SEXP _kernops_lanczos_quadrature(SEXP diagonalSEXP, SEXP belowSEXP) {
@@ -729,23 +624,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpu_whiten
-SEXP gpu_whiten(SEXP x, SEXP core);
-RcppExport SEXP _kernops_gpu_whiten(SEXP xSEXP, SEXP coreSEXP) {
+SEXP gpu_whiten(SEXP x, SEXP factor);
+RcppExport SEXP _kernops_gpu_whiten(SEXP xSEXP, SEXP factorSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type core(coreSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_whiten(x, core));
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_whiten(x, factor));
     return rcpp_result_gen;
 END_RCPP
 }
 // gpu_orthogonal
-Rcpp::NumericMatrix gpu_orthogonal(SEXP columns);
-RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP) {
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes);
+RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP, SEXP passesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type columns(columnsSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns));
+    Rcpp::traits::input_parameter< int >::type passes(passesSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns, passes));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -780,14 +676,47 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_runs_gpu
-Rcpp::List seg_runs_gpu(SEXP keys);
-RcppExport SEXP _kernops_seg_runs_gpu(SEXP keysSEXP) {
+// seg_from_keys
+Rcpp::List seg_from_keys(SEXP keys);
+RcppExport SEXP _kernops_seg_from_keys(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_runs_gpu(keys));
+    rcpp_result_gen = Rcpp::wrap(seg_from_keys(keys));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_count_runs
+double seg_count_runs(SEXP segments);
+RcppExport SEXP _kernops_seg_count_runs(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_count_runs(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_describe_runs
+Rcpp::List seg_describe_runs(SEXP segments);
+RcppExport SEXP _kernops_seg_describe_runs(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_describe_runs(segments));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_offsets
+Rcpp::NumericVector seg_offsets(SEXP segments);
+RcppExport SEXP _kernops_seg_offsets(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_offsets(segments));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -997,6 +926,111 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_copy
+SEXP gpu_copy(SEXP x, int device);
+RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_copy(x, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_axpby
+SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
+RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_axpby(a, x, b, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_dots
+Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_new
+SEXP gpu_new(int rows, int columns, int device);
+RcppExport SEXP _kernops_gpu_new(SEXP rowsSEXP, SEXP columnsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_new(rows, columns, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_put
+SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
+RcppExport SEXP _kernops_gpu_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// host_put
+Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y);
+RcppExport SEXP _kernops_host_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(host_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_add_rows
+SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_add_rows(d, x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_inner
+Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y);
+RcppExport SEXP _kernops_gpu_inner(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_inner(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_combine
+SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C);
+RcppExport SEXP _kernops_gpu_combine(SEXP xSEXP, SEXP CSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_combine(x, C));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
@@ -1046,23 +1080,17 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
-    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
-    {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
-    {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
-    {"_kernops_gpu_new", (DL_FUNC) &_kernops_gpu_new, 3},
-    {"_kernops_gpu_put", (DL_FUNC) &_kernops_gpu_put, 3},
-    {"_kernops_host_put", (DL_FUNC) &_kernops_host_put, 3},
-    {"_kernops_gpu_add_rows", (DL_FUNC) &_kernops_gpu_add_rows, 3},
-    {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
-    {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
     {"_kernops_gpu_whiten", (DL_FUNC) &_kernops_gpu_whiten, 2},
-    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 1},
+    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 2},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
-    {"_kernops_seg_runs_gpu", (DL_FUNC) &_kernops_seg_runs_gpu, 1},
+    {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
+    {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
+    {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
+    {"_kernops_seg_offsets", (DL_FUNC) &_kernops_seg_offsets, 1},
     {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
@@ -1077,6 +1105,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
     {"_kernops_spmv_run_gpu", (DL_FUNC) &_kernops_spmv_run_gpu, 13},
+    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
+    {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
+    {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
+    {"_kernops_gpu_new", (DL_FUNC) &_kernops_gpu_new, 3},
+    {"_kernops_gpu_put", (DL_FUNC) &_kernops_gpu_put, 3},
+    {"_kernops_host_put", (DL_FUNC) &_kernops_host_put, 3},
+    {"_kernops_gpu_add_rows", (DL_FUNC) &_kernops_gpu_add_rows, 3},
+    {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
+    {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {NULL, NULL, 0}
 };
 

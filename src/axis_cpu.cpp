@@ -20,8 +20,6 @@ const AxisEngine& axis_engine(const std::string& isa) {
   return axis_engine_baseline;
 }
 
-Count ceiling(Count n, Count by) { return (n + by - 1) / by; }
-
 // The longest run comes first, of several the one nearest in memory.
 void bring_longest_forward(Runs& runs) {
   const auto shorter = [](const Run& a, const Run& b) { return a.size < b.size; };
@@ -52,11 +50,11 @@ class Units {
                        : one_by_one ? 1
                                     : unit_values / std::max<Count>(job.slice, 1);
     width_ = std::max<Count>(1, std::min(row_, most));
-    width_ = ceiling(row_, ceiling(row_, width_));  // evenly
-    per_row_ = ceiling(row_, width_);
+    width_ = ceil_div(row_, ceil_div(row_, width_));  // evenly
+    per_row_ = ceil_div(row_, width_);
     groups_ = job.results / row_ * per_row_;
     const Count pieces = std::min<Count>(128 / groups_, job.slice * width_ / 16384);
-    job.chunk = ceiling(std::max<Count>(job.slice, 1), std::max<Count>(pieces, 1));
+    job.chunk = ceil_div(std::max<Count>(job.slice, 1), std::max<Count>(pieces, 1));
     chunks_ = job.chunks();
     grain_ = std::max<Count>(1, unit_values / std::max<Count>(1, width_ * job.chunk));
   }
@@ -69,7 +67,7 @@ class Units {
 
   // body(group, chunk, thread) for all of them.
   template <class F> void each(const Settings& settings, F body) const {
-    const Count units = groups_ * chunks_, stretches = ceiling(units, grain_);
+    const Count units = groups_ * chunks_, stretches = ceil_div(units, grain_);
     share_out(stretches, std::min<Count>(settings.threads, stretches), settings,
               [&](Count stretch, Count thread) {
                 const Count end = std::min(units, (stretch + 1) * grain_);
@@ -87,7 +85,7 @@ class Units {
 Count most_windows(const SliceJob& job, const AxisEngine& engine) {
   const Count run = job.reduced.count ? job.reduced.run[0].size : 1;
   const Count window = Count(engine.most_rows) * (job.along ? engine.lanes_along : 1);
-  return (job.chunk / run + 2) * (ceiling(std::min<Count>(run, job.chunk), window) + job.along);
+  return (job.chunk / run + 2) * (ceil_div(std::min<Count>(run, job.chunk), window) + job.along);
 }
 
 using Memory = std::vector<double>;

@@ -10,8 +10,6 @@ namespace {
 
 constexpr Count block = 256, warp = 32, enough_blocks = 1024, most_chunks = 1024;
 
-Count ceiling(Count n, Count by) { return (n + by - 1) / by; }
-
 // The lowest power of 2 from n on, at most `most`.
 Count power_of_2(Count n, Count most) {
   Count power = 1;
@@ -30,9 +28,9 @@ void lay_out(SliceJob& job) {
     const Count side_by_side = job.kept.count ? power_of_2(job.kept.run[0].size, warp) : 1;
     job.parts = int(power_of_2(first.size, block / side_by_side));
   }
-  const Count blocks = ceiling(job.results, block / job.parts);
+  const Count blocks = ceil_div(job.results, block / job.parts);
   const Count chunks = std::min({enough_blocks / blocks, Count(job.slice / (32 * job.parts)), most_chunks});
-  job.chunk = ceiling(std::max<Count>(job.slice, 1), std::max<Count>(chunks, 1));
+  job.chunk = ceil_div(std::max<Count>(job.slice, 1), std::max<Count>(chunks, 1));
 }
 
 size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
@@ -55,7 +53,7 @@ class Launcher {
                           : job.floats ? "float"
                                        : "int",
                           job.skip)),
-        blocks_(unsigned(ceiling(job.results, block / job.parts))) {}
+        blocks_(unsigned(ceil_div(job.results, block / job.parts))) {}
 
   void operator()(const char* name) const { run(name, blocks_, unsigned(job_.chunks())); }
   void once(const char* name) const { run(name, blocks_, 1); }

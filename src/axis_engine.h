@@ -18,7 +18,6 @@ const AxisEngine::Entry AxisTable<skip>::entries[] = {
   {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, \
    &SliceReducer<R, skip>::merge},
 #include <kernops/segments.def>
-#undef SEGMENT_OP
 };
 
 inline Count chunk_end(const SliceJob& job, Count chunk) {

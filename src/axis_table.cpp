@@ -10,7 +10,6 @@ const std::vector<Statistic>& statistics() {
   static const std::vector<Statistic> all = {
 #define SEGMENT_OP(name, R, kind, meaning) {#name, #R, R::outputs, sizeof(State<R, double, long long>)},
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   return all;
 }

@@ -6,9 +6,12 @@
 #include <functional>
 #include <memory>
 
-#include "formula.h"
+#include "plan.h"
+#include "program.h"
 
 namespace kernops {
+
+inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
 
 // Where an array lives; those of the host are doubles.
 enum class Home { host, device_double, device_float };
@@ -72,6 +75,11 @@ struct Data {
   std::vector<Column> variables, reduced;
   Count m, n;
   const Blocks* ranges[2] = {};
+  // What a load reads, or null for what comes from nowhere.
+  const Column* column(const Load& load) const {
+    if (load.kind == Load::variable) return &variables[load.id];
+    return load.kind == Load::reduced ? &reduced[load.id] : nullptr;
+  }
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
   Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }

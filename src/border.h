@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "cuda_driver.h"
 #include "large_pages.h"
+#include "parse.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
 struct InputError : std::runtime_error {

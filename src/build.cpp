@@ -1,28 +1,25 @@
-// Syntax -> nodes, with every size checked. The same code reads the user's formula and the gradient rows of
-// the tables.
+// Syntax -> nodes. The same code reads the user's formula and the gradient rows of the tables.
+#include "build.h"
+
 #include <cmath>
 
-#include "formula.h"
+#include "built.h"
+#include "formula_text.h"
+#include "gradient.h"
 
 namespace kernops {
 namespace {
 
-// The formula text of an expression, for messages.
-std::string text_of(const Expr& e) {
-  static const std::map<std::string, std::string> infix = {{"Add", " + "},  {"Subtract", " - "},
-                                                           {"Mult", " * "}, {"Divide", " / "},
-                                                           {"^", "^"},      {"Scalprod", " | "}};
-  if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
-  std::string text;
-  const auto sign = infix.find(e.text);
-  for (size_t n = 0; n < e.args.size(); ++n)
-    text += (n == 0 ? "" : sign != infix.end() ? sign->second : ", ") + text_of(e.args[n]);
-  if (text.size() > 40) text = "...";
-  return sign != infix.end() ? text : e.text + "(" + text + ")";
-}
-
-std::string count(size_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+// What the size column of the table says, in words.
+std::string rule_of(const std::string& size) {
+  const auto begins = [&](const char* with) { return size.rfind(with, 0) == 0; };
+  const auto has = [&](const char* part) { return size.find(part) != size.npos; };
+  if (has("p < A") || has("<= A")) return "a place within its argument (from 0)";
+  if (begins("same(")) return "arguments of equal size (or of size 1)";
+  if (begins("A == B")) return "vectors of the same size";
+  if (begins("A % 2 == 0")) return "real and imaginary parts by turns, of equal sizes";
+  if (begins("A == 1")) return "a scalar, and a place within the result";
+  return "sizes that fit (rule: " + size + ")";
 }
 
 class Builder {
@@ -47,6 +44,12 @@ class Builder {
     throw FormulaError("`" + e.text + "` is not declared" + declared(), e.position, e.text);
   }
 
+  Tree declared_variable(const Expr& e) {
+    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
+    if (found == scope_.end()) throw FormulaError("this variable is not declared" + declared(), e.position);
+    return found->second;
+  }
+
   std::string declared() const {
     std::string names;
     for (const auto& [name, node] : scope_)
@@ -57,7 +60,7 @@ class Builder {
   Tree call(const Expr& e) {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
-    if (e.text == "Var") return scope_.at(variable_key(e));
+    if (e.text == "Var") return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
       return reduction(e, e.text.substr(0, end));
@@ -77,8 +80,9 @@ class Builder {
     const OpRow& first = table[op];
     const size_t vectors = first.vectors.size(), arity = vectors + first.integers.size();
     if (e.args.size() != arity)
-      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " + count(arity, "argument") +
-                             ", not " + std::to_string(e.args.size()),
+      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " +
+                             counted(arity, "argument", "arguments") + ", not " +
+                             std::to_string(e.args.size()),
                          e.position);
     if (first.leaf) return graph_.index(e.text == "IndexI" ? axis_i : axis_j);
     std::vector<Tree> args;
@@ -89,25 +93,24 @@ class Builder {
       else
         ints.push_back(integer(e, n));
     }
-    for (; op < int(table.size()) && table[op].name == e.text; ++op) {
-      const int size = size_of(table[op], graph_, args, ints);
-      if (size > largest)
-        throw FormulaError("`" + text_of(e) + "` would have " + std::to_string(size) +
-                               " entries, more than " + std::to_string(largest),
-                           e.position);
-      if (size <= 0) continue;
-      if (!table[op].composite) return graph_.operation(op, args, ints);
-      const Scope scope = arguments_scope(table[op], graph_, args, ints);
-      return Builder(graph_, scope, over_).build(table[op].body);
-    }
-    throw FormulaError(misfit(e, first, args), e.position);
+    return at(e.position, [&] {
+      for (; op < int(table.size()) && table[op].name == e.text; ++op) {
+        if (size_of(table[op], graph_, args, ints) <= 0) continue;
+        if (!table[op].composite) return graph_.operation(op, args, ints);
+        const auto known = graph_.composites.find({op, args, ints});
+        if (known != graph_.composites.end()) return known->second;
+        const Scope scope = arguments_scope(table[op], graph_, args, ints);
+        return graph_.composites[{op, args, ints}] = Builder(graph_, scope, over_).build(table[op].body);
+      }
+      throw FormulaError(misfit(e, first, args), e.position);
+    });
   }
 
   Tree built(const Expr& e, const Built& kind) {
     const size_t given = e.args.size();
     if (given < kind.vectors + kind.least_lists || given > kind.vectors + kind.most_lists)
       throw FormulaError("`" + e.text + "(" + op_table()[find_op(e.text)].arguments + ")` does not take " +
-                             count(given, "argument"),
+                             counted(given, "argument", "arguments"),
                          e.position);
     std::vector<Tree> vectors;
     std::vector<std::vector<int>> lists;
@@ -117,12 +120,7 @@ class Builder {
       else
         lists.push_back(integers(e, n));
     }
-    try {
-      return kind.make(graph_, vectors, lists);
-    } catch (FormulaError& error) {
-      if (error.position < 0) error.position = e.position;
-      throw;
-    }
+    return at(e.position, [&] { return kind.make(graph_, vectors, lists); });
   }
 
   // A list, of which one number in parentheses looks like the number.
@@ -136,17 +134,10 @@ class Builder {
 
   // "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7"
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
-    std::string rule = "sizes that fit (rule: " + row.size + ")";
-    if (row.size.rfind("same(", 0) == 0) rule = "arguments of equal size (or of size 1)";
-    if (row.size.rfind("A == B", 0) == 0) rule = "vectors of the same size";
-    if (row.size.rfind("A % 2 == 0", 0) == 0) rule = "real and imaginary parts by turns, of equal sizes";
-    if (row.size.rfind("A == 1", 0) == 0) rule = "a scalar, and a place within the result";
-    if (row.size.find("p < A") != row.size.npos || row.size.find("<= A") != row.size.npos)
-      rule = "a place within its argument (from 0)";
-    std::string message = "`" + text_of(e) + "` needs " + rule;
+    std::string message = "`" + text_of(e) + "` needs " + rule_of(row.size);
     for (size_t n = 0; n < args.size(); ++n)
       message += (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " +
-                 (graph_[args[n]].size == 1 ? "1 entry" : std::to_string(graph_[args[n]].size) + " entries");
+                 counted(graph_[args[n]].size, "entry", "entries");
     return message;
   }
 
@@ -166,7 +157,7 @@ class Builder {
     const Tree base = build(e.args[0]), exponent = build(e.args[1]);
     const Node to = graph_[exponent];
     if (to.kind == Node::constant && to.value == std::floor(to.value) && std::fabs(to.value) <= 1e9)
-      return graph_.operation(find_op("Pow"), {base}, {int(to.value)});
+      return graph_.operation("Pow", {base}, {int(to.value)});
     const int op = find_op("Powf");
     if (size_of(op_table()[op], graph_, {base, exponent}, {}) <= 0)
       throw FormulaError(misfit(e, op_table()[op], {base, exponent}), e.position);
@@ -182,13 +173,12 @@ class Builder {
     const int size = graph_[f].size;
     if (graph_[v].kind != Node::variable)
       throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
-    if (graph_[g].size == 1 && size > 1) g = graph_.operation(find_op("SumT"), {g}, {size});
+    if (graph_[g].size == 1 && size > 1) g = graph_.operation("SumT", {g}, {size});
     if (graph_[g].size != size)
       throw FormulaError("the third argument of `Grad` must have the size of the first: it has " +
                              std::to_string(graph_[g].size) + " entries, not " + std::to_string(size),
                          e.args[2].position);
-    const Tree result = gradient(graph_, f, v, g);
-    return result >= 0 ? result : graph_.operation(find_op("Zero"), {}, {graph_[v].size});
+    return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
   // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs
@@ -199,11 +189,9 @@ class Builder {
     const bool counted = name.find("KM") != name.npos;
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);
-    return graph_.reduced(
-        {row, k, f, w, over_, reduction_table()[row].size_of(graph_[f].size, w < 0 ? 0 : graph_[w].size, k)});
+    return graph_.reduced({row, k, f, w, over_, size_of(reduction_table()[row], graph_, f, w, k)});
   }
 
-  static constexpr int largest = 1 << 20;  // entries of one value
   Graph& graph_;
   const Scope& scope_;
   unsigned over_;
@@ -211,62 +199,21 @@ class Builder {
 
 }  // namespace
 
-std::string variable_key(const Expr& e) { return "Var(" + text_of(e.args.at(0)) + ")"; }
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
+                      const std::vector<int>& ints) {
+  Scope scope;
+  for (size_t n = 0; n < args.size(); ++n) {
+    scope[std::string(1, row.vectors[n])] = args[n];
+    scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
+  }
+  for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
+  return scope;
+}
+
+std::string variable_key(int position) { return "Var(" + std::to_string(position) + ")"; }
 
 Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over) {
   return Builder(graph, scope, over).build(expr);
-}
-
-namespace {
-
-// A tree as text. What is used often is written often, so the text of a small graph can be endless: beyond a
-// number of letters only "..." is written.
-class Writer {
- public:
-  Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}
-
-  std::string text(Tree tree) {
-    const std::string whole = left_ > 0 ? written(graph_[tree]) : "...";
-    left_ -= int(whole.size());
-    return whole;
-  }
-
- private:
-  std::string written(const Node& node) {
-    if (node.kind == Node::variable) return variables_[node.id].name;
-    if (node.kind == Node::index) return node.id == axis_i ? "IndexI()" : "IndexJ()";
-    if (node.kind == Node::reduced)
-      return reduction_table()[graph_.reductions[node.id].row].name + "#" + std::to_string(node.id);
-    if (node.kind == Node::constant) {
-      char text[32];
-      snprintf(text, sizeof text, "%.15g", node.value);
-      return text;
-    }
-    return operation(node, op_table()[node.id]);
-  }
-
-  std::string operation(const Node& node, const OpRow& row) {
-    static const std::map<std::string, std::string> infix = {
-        {"Add", " + "}, {"Subtract", " - "}, {"Mult", " * "}, {"Divide", " / "}};
-    const auto sign = infix.find(row.name);
-    std::vector<std::string> parts;
-    for (size_t n = 0; n < row.vectors.size(); ++n) parts.push_back(text(node.args[n]));
-    if (sign != infix.end()) return "(" + parts[0] + sign->second + parts[1] + ")";
-    for (size_t n = 0; n < row.integers.size(); ++n) parts.push_back(std::to_string(node.ints[n]));
-    std::string arguments;
-    for (const std::string& part : parts) arguments += (arguments.empty() ? "" : ", ") + part;
-    return row.name + "(" + arguments + ")";
-  }
-
-  const Graph& graph_;
-  const std::vector<Variable>& variables_;
-  int left_ = 20000;  // letters
-};
-
-}  // namespace
-
-std::string to_string(const Graph& graph, Tree tree, const std::vector<Variable>& variables) {
-  return Writer(graph, variables).text(tree);
 }
 
 }  // namespace kernops

@@ -1,18 +1,16 @@
 // Operations that are made of others by a function, and what these functions share.
 #include "built.h"
 
+#include "parse.h"
+
 namespace kernops {
 namespace built {
 
 [[noreturn]] void fail(const std::string& message) { throw FormulaError(message, -1); }
 
-Tree op(Graph& graph, const char* name, const Trees& args, const Integers& ints) {
-  return graph.operation(find_op(name), args, ints);
-}
-
 Tree concat(Graph& graph, const Trees& parts) {
   Tree whole = parts[0];
-  for (size_t n = 1; n < parts.size(); ++n) whole = op(graph, "Concat", {whole, parts[n]});
+  for (size_t n = 1; n < parts.size(); ++n) whole = graph.operation("Concat", {whole, parts[n]});
   return whole;
 }
 

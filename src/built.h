@@ -1,8 +1,16 @@
 // The functions behind the BUILT rows of ops.def: operations made of others.
 #pragma once
-#include "formula.h"
+#include "graph.h"
 
 namespace kernops {
+
+// Operations made of others by a function: of vectors, and of lists of integers behind them.
+struct Built {
+  Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
+  size_t vectors, least_lists, most_lists;
+};
+const Built* find_built(const std::string& name);  // null where there is none
+
 namespace built {
 
 using Trees = std::vector<Tree>;
@@ -18,7 +26,6 @@ Tree divergence(Graph& graph, const Trees& args, const Lists& lists);
 Tree laplacian(Graph& graph, const Trees& args, const Lists& lists);
 
 [[noreturn]] void fail(const std::string& message);  // built.cpp
-Tree op(Graph& graph, const char* name, const Trees& args, const Integers& ints = {});
 Tree concat(Graph& graph, const Trees& parts);
 
 }  // namespace built

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "formula.h"
+#include "op_table.h"
+#include "tiled_plan.h"
 
 namespace kernops {
 namespace {

@@ -45,8 +45,7 @@ class SegmentRun {
   }
 
   Count threads(Count units) const {
-    const Count values = segments_.offsets.back() - segments_.offsets.front();
-    return values * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, units);
+    return segments_.covered * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, units);
   }
 
   // work(column, unit, scratch) for all units of all columns.

@@ -2,34 +2,35 @@
 // libraries are opened at run time, so the same build works where they are and where they are not.
 //
 // All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
-// is done in order. Kernels are loaded by the first thread alone; other threads launch what it has loaded.
+// is done in order; copies between cards have a stream of their own, in that order, too. Kernels are loaded by the
+// first thread alone; other threads launch what it has loaded.
 #pragma once
 #include <atomic>
 #include <functional>
 
 #include "backend.h"
 #include "cuda_driver.h"
+#include "tiled_plan.h"
 
 namespace kernops {
 namespace cuda {
 
 // ---- text and code (cuda_shape.cpp, cuda_source.cpp, cuda_cache.cpp)
-// -----------------------------------------------------------------------------------------------
 
-// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time.
+// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time. Unless
+// it is narrow, 4 threads share their rows.
 struct Shape {
-  enum Kind {
-    narrow,
-    wide,
-    spread
-  } kind;  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
+  enum Kind { narrow, wide, spread };  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
+  Kind kind;
   int rows_per_thread, threads, lanes;
   bool some = false;         // not all pairs, but those of ranges
   bool makes_lanes = false;  // as it needs them, instead of reading a filled place
 };
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
 TiledPlan tiled(const Plan& plan);
-int work(const TiledPlan& plan);  // about how many instructions a pair takes
+bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one lane at a time
+// Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
+bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
@@ -56,7 +57,6 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 
 // ---- devices (cuda_device.cpp)
-// -----------------------------------------------------------------------------------------------
 
 struct Device {
   int number = 0;
@@ -64,6 +64,7 @@ struct Device {
   int multiprocessors = 0;
   size_t bytes = 0;
   void* context = nullptr;
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
   int* arrivals = nullptr;  // of blocks that merge: so many zeros, which they leave as they were
   static constexpr Count most_arrivals = 1 << 16;
 };
@@ -80,7 +81,6 @@ void copy_out(void* to, DevicePointer from, size_t bytes);
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda_modules.cpp)
-// -----------------------------------------------------------------------------------------------
 
 struct Kernels {
   void *once, *fill, *pairs, *merge;
@@ -96,7 +96,6 @@ void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, 
 double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda_memory.cpp)
-// -----------------------------------------------------------------------------------------------
 
 // Memory of the device that is current when it is made. Freed memory is kept for the next one who asks.
 class Buffer {
@@ -125,7 +124,6 @@ Collector& garbage_collector();
 void collect_garbage();
 
 // ---- several devices (cuda_team.cpp)
-// -----------------------------------------------------------------------------------------------
 
 // Told the fraction done; false stops.
 using Watch = std::function<bool(double)>;

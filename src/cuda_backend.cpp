@@ -17,7 +17,7 @@ const TiledPlan& tiled_once(const Plan& plan) {
 
 // Part n of a range that is cut into so many of one size, the last one smaller.
 Range part(Range all, size_t n, size_t parts) {
-  const Count size = (all.count() + Count(parts) - 1) / Count(parts);
+  const Count size = ceil_div(all.count(), Count(parts));
   const Count begin = std::min(all.begin + Count(n) * size, all.end);
   return {begin, std::min(begin + size, all.end)};
 }
@@ -56,34 +56,45 @@ class CudaBackend : public Backend {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled);
-    const int multiprocessors = use_device(first().number()).multiprocessors;
-    const Blocks* ranges = data.pairs(plan.rows);
     const auto task_for = [&](Count rows_of_card) {
-      const Shape shape = choose_shape(plan, settings, rows_of_card, multiprocessors);
-      // where there are ranges, blocks know by themselves whether there are lanes
-      return Task{plan,
-                  data,
-                  settings,
-                  ranges ? fitted(shape, *ranges) : shape,
-                  out,
-                  row_begin,
-                  !ranges && lanes.count() > 0};
+      return make_task(plan, data, settings, rows_of_card, out, row_begin);
     };
-    if (cards_.size() == 1) {
-      const Task task = task_for(rows.count());
-      first().prepare(task);
-      wait_for_others(data, out);
-      first().reduce(task, rows, lanes, settings.keep_going);
-      return;
-    }
+    if (cards_.size() == 1) return reduce_alone(task_for(rows.count()), rows, lanes);
     const Task by_rows = task_for(part(rows, 0, cards_.size()).count());
-    // a block of rows more or less should matter little, else the lanes are shared out if there are enough
+    if (should_share_lanes(by_rows, rows, lanes))
+      reduce_together(task_for(rows.count()), rows, lanes, true);
+    else
+      reduce_together(by_rows, rows, lanes, false);
+  }
+
+ private:
+  Card& first() { return cards_.front(); }
+
+  Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_card,
+                 const Target& out, Count first_row) {
+    const Shape shape = choose_shape(plan, settings, rows_of_card, use_device(first().number()).multiprocessors);
+    const Blocks* ranges = data.pairs(plan.rows);
+    // where there are ranges, blocks know by themselves whether there are lanes
+    const bool any_lanes = !ranges && data.length(both & ~plan.rows) > 0;
+    return {plan, data, settings, ranges ? fitted(shape, *ranges) : shape, out, first_row, any_lanes};
+  }
+
+  void reduce_alone(const Task& task, Range rows, Range lanes) {
+    first().prepare(task);
+    const bool others = wait_for_others(task.data, task.out);
+    first().reduce(task, rows, lanes, task.settings.keep_going);
+    if (others) synchronize();  // nor do they know what this one has yet to copy
+  }
+
+  // A block of rows more or less should matter little, else the lanes are shared out if there are enough.
+  bool should_share_lanes(const Task& by_rows, Range rows, Range lanes) const {
     const Count parts = Count(cards_.size());
-    const bool few_rows = rows.count() < 16 * parts * by_rows.rows_of_block();
-    const bool share_lanes = few_rows && lanes.count() >= 2 * parts * by_rows.shape.lanes;
-    const Task task = share_lanes ? task_for(rows.count()) : by_rows;
+    return rows.count() < 16 * parts * by_rows.rows_of_block() && lanes.count() >= 2 * parts * by_rows.shape.lanes;
+  }
+
+  void reduce_together(const Task& task, Range rows, Range lanes, bool share_lanes) {
     for (Card& card : cards_) card.prepare(task);
-    wait_for_others(data, out);
+    wait_for_others(task.data, task.out);
     try {
       share_out(task, rows, lanes, share_lanes);
     } catch (const CudaError& error) {
@@ -92,9 +103,6 @@ class CudaBackend : public Backend {
       share_out(task, rows, lanes, share_lanes);
     }
   }
-
- private:
-  Card& first() { return cards_.front(); }
 
   void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
     const size_t count = cards_.size();
@@ -132,8 +140,9 @@ class CudaBackend : public Backend {
     synchronize();
   }
 
-  // Cards that work together, or hold data of one another, do not know what the others have yet to do.
-  void wait_for_others(const Data& data, const Target& out) {
+  // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
+  // are such.
+  bool wait_for_others(const Data& data, const Target& out) {
     std::set<int> involved;
     for (const Card& card : cards_) involved.insert(card.number());
     for (const auto* columns : {&data.variables, &data.reduced})
@@ -146,6 +155,7 @@ class CudaBackend : public Backend {
         synchronize();
       }
     use_device(first().number());
+    return involved.size() > 1;
   }
 
   std::vector<Card> cards_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 
 #include "cuda.h"
 #include "cuda_archive.h"

@@ -10,8 +10,6 @@
 namespace kernops {
 namespace cuda {
 
-inline Count ceil_div(Count a, Count b) { return (a + b - 1) / b; }
-
 inline int bytes_of_number(const Column& column) { return column.home == Home::device_float ? 4 : 8; }
 
 struct Range {
@@ -29,15 +27,12 @@ struct Task {
   Count first_row;  // which row of the plan's result stands first in `out`
   bool any_lanes;
 
-  // What a load reads, or null for what comes from nowhere.
-  const Column* column(const Load& load) const {
-    if (load.kind == Load::variable) return &data.variables[load.id];
-    return load.kind == Load::reduced ? &data.reduced[load.id] : nullptr;
-  }
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
   Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
-  Count rows_of_block() const { return Count(shape.threads) * shape.rows_per_thread; }
+  Count rows_of_block() const {
+    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread;
+  }
   // Pairs that take some tenths of a second, after which the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
@@ -100,17 +95,22 @@ class Card {
   // How much is taken at a time, and how the lanes of a slab are split.
   struct Slabs {
     Count rows, lanes, chunk;
-    int chunks, states;  // of a row, at a time
+    int states;  // of a row, at a time
   };
   struct Work;
 
   Count filled() const;  // blocks that run at a time
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
+  void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
+  Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;
+  Count bytes_of(const Task& task, Place place) const;
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
   std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
   void fill(const Task& task, const Places& places, Range rows, Range lanes);
   void reduce_pairs(Work& work, Range rows, Range lanes);
+  void read_places(const Work& work, Range lanes, PairJob& job);
+  PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
   Column here(const Column& column, int size, Range items);
   bool is_here(const Column& column) const;

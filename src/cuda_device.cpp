@@ -19,6 +19,8 @@ thread_local Slot* current = nullptr;
 // Attributes of CUdevice_attribute.
 constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76;
 
+constexpr unsigned non_blocking = 1, without_time = 2;  // CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
+
 void check_asking(int result) { driver().check(result, "asking the GPU about itself"); }
 
 int attribute(int handle, int which) {
@@ -77,8 +79,18 @@ void open(Device& device) {
   DevicePointer zeros = 0;
   d.check(d.cuMemAlloc_v2(&zeros, Device::most_arrivals * sizeof(int)), "opening the GPU");
   d.check(d.cuMemsetD32_v2(zeros, 0, Device::most_arrivals), "opening the GPU");
+  d.check(d.cuStreamCreate(&device.copying, non_blocking), "opening the GPU");
+  d.check(d.cuEventCreate(&device.turn, without_time), "opening the GPU");
   device.arrivals = reinterpret_cast<int*>(zeros);
   device.context = context;
+}
+
+// One stream waits for all that the other has been given so far.
+void wait_for(void* other, void* stream) {
+  const Driver& d = driver();
+  void* const turn = current->device.turn;
+  d.check(d.cuEventRecord(turn, other), "ordering copies");
+  d.check(d.cuStreamWaitEvent(stream, turn, 0), "ordering copies");
 }
 
 }  // namespace
@@ -125,6 +137,8 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyDtoH_v2(to, from, bytes), "copying from the GPU");
 }
 
+// In the default stream, a copy between cards would wait for the work of both, and all later work of both for it: a
+// card that begins late would begin when the others have ended. Hence a stream of its own, in the order of this card.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -136,8 +150,10 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   const Device& other = current->device.number == to_device ? source : target;
   // where the cards are not linked, this fails, and the driver takes the copy through the host
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
-  d.check(d.cuMemcpyPeerAsync(to, target.context, from, source.context, bytes, nullptr),
-          "copying from GPU to GPU");
+  void* const copying = current->device.copying;
+  wait_for(nullptr, copying);
+  d.check(d.cuMemcpyPeerAsync(to, target.context, from, source.context, bytes, copying), "copying from GPU to GPU");
+  wait_for(copying, nullptr);
 }
 
 }  // namespace cuda

@@ -18,40 +18,48 @@ struct CudaError : std::runtime_error {
 
 using DevicePointer = unsigned long long;
 
+// Name and arguments of each function used; all return a Result.
+// clang-format off
+#define KERNOPS_DRIVER(F) \
+  F(cuInit, unsigned) \
+  F(cuDriverGetVersion, int*) \
+  F(cuGetErrorString, Result, const char**) \
+  F(cuDeviceGetCount, int*) \
+  F(cuDeviceGet, int*, int) \
+  F(cuDeviceGetName, char*, int, int) \
+  F(cuDeviceGetAttribute, int*, int, int) \
+  F(cuDeviceTotalMem_v2, size_t*, int) \
+  F(cuDevicePrimaryCtxRetain, void**, int) \
+  F(cuCtxSetCurrent, void*) \
+  F(cuCtxSynchronize, void) \
+  F(cuCtxEnablePeerAccess, void*, unsigned) \
+  F(cuMemGetInfo_v2, size_t*, size_t*) \
+  F(cuMemAlloc_v2, DevicePointer*, size_t) \
+  F(cuMemFree_v2, DevicePointer) \
+  F(cuMemcpyHtoD_v2, DevicePointer, const void*, size_t) \
+  F(cuMemcpyDtoH_v2, void*, DevicePointer, size_t) \
+  F(cuMemcpyDtoD_v2, DevicePointer, DevicePointer, size_t) \
+  F(cuMemcpyPeerAsync, DevicePointer, void*, DevicePointer, void*, size_t, void*) \
+  F(cuMemsetD32_v2, DevicePointer, unsigned, size_t) \
+  F(cuModuleLoadData, void**, const void*) \
+  F(cuModuleGetFunction, void**, void*, const char*) \
+  F(cuModuleGetGlobal_v2, DevicePointer*, size_t*, void*, const char*) \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int, size_t) \
+  F(cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) \
+  F(cuEventCreate, void**, unsigned) \
+  F(cuEventRecord, void*, void*) \
+  F(cuEventSynchronize, void*) \
+  F(cuEventElapsedTime, float*, void*, void*) \
+  F(cuEventDestroy_v2, void*) \
+  F(cuStreamCreate, void**, unsigned) \
+  F(cuStreamWaitEvent, void*, void*, unsigned)
+// clang-format on
+
 struct Driver {
   using Result = int;
-  Result (*cuInit)(unsigned);
-  Result (*cuDriverGetVersion)(int*);
-  Result (*cuGetErrorString)(Result, const char**);
-  Result (*cuDeviceGetCount)(int*);
-  Result (*cuDeviceGet)(int*, int);
-  Result (*cuDeviceGetName)(char*, int, int);
-  Result (*cuDeviceGetAttribute)(int*, int, int);
-  Result (*cuDeviceTotalMem_v2)(size_t*, int);
-  Result (*cuDevicePrimaryCtxRetain)(void**, int);
-  Result (*cuCtxSetCurrent)(void*);
-  Result (*cuCtxSynchronize)();
-  Result (*cuCtxEnablePeerAccess)(void*, unsigned);
-  Result (*cuMemGetInfo_v2)(size_t*, size_t*);
-  Result (*cuMemAlloc_v2)(DevicePointer*, size_t);
-  Result (*cuMemFree_v2)(DevicePointer);
-  Result (*cuMemcpyHtoD_v2)(DevicePointer, const void*, size_t);
-  Result (*cuMemcpyDtoH_v2)(void*, DevicePointer, size_t);
-  Result (*cuMemcpyDtoD_v2)(DevicePointer, DevicePointer, size_t);
-  Result (*cuMemcpyPeerAsync)(DevicePointer, void*, DevicePointer, void*, size_t, void*);
-  Result (*cuMemsetD32_v2)(DevicePointer, unsigned, size_t);
-  Result (*cuModuleLoadData)(void**, const void*);
-  Result (*cuModuleUnload)(void*);
-  Result (*cuModuleGetFunction)(void**, void*, const char*);
-  Result (*cuModuleGetGlobal_v2)(DevicePointer*, size_t*, void*, const char*);
-  Result (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int*, void*, int, size_t);
-  Result (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                           void**, void**);
-  Result (*cuEventCreate)(void**, unsigned);
-  Result (*cuEventRecord)(void*, void*);
-  Result (*cuEventSynchronize)(void*);
-  Result (*cuEventElapsedTime)(float*, void*, void*);
-  Result (*cuEventDestroy_v2)(void*);
+#define DECLARE(name, ...) Result (*name)(__VA_ARGS__);
+  KERNOPS_DRIVER(DECLARE)
+#undef DECLARE
 
   void check(Result result, const char* what) const;  // throws CudaError
 };
@@ -59,6 +67,8 @@ struct Driver {
 // The driver, initialised; throws CudaError with the reason where there is none, or no device.
 const Driver& driver();
 int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
+
+// ---- NVRTC (cuda_compiler.cpp)
 
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
 std::vector<char> compile(const std::string& text, const std::string& architecture,

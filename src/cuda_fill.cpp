@@ -54,7 +54,7 @@ void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   if (slabs.rows < rows.count() || slabs.lanes < lanes.count()) return;
   const auto take = [&](Place place, Range items) {
     for (const Load& load : task.plan.loads[int(place)]) {
-      const Column* from = task.column(load);
+      const Column* from = task.data.column(load);
       if (from && from->home != Home::host) here(*from, task.plan.slots[load.slot].size, items);
     }
   };
@@ -74,7 +74,7 @@ std::vector<DeviceSource> Card::sources(const Task& task, Place place, Range ite
     const Slot& slot = task.plan.slots[load.slot];
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
     if (load.kind == Load::index) s.kind = DeviceSource::index;
-    if (const Column* from = task.column(load)) {
+    if (const Column* from = task.data.column(load)) {
       if (place == Place::once && from->home == Home::host && count + slot.size <= FillJob::most_given) {
         s.kind = DeviceSource::given, s.first = count;
         const double* values = static_cast<const double*>(from->data);

@@ -53,10 +53,10 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // Much more in use than after the last look for garbage.
+  // Much more in use than after the last look for garbage, which takes R some tens of milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return in_use_ > collect_at_;
+    return in_use_ > collect_at_ + current_device().bytes / 16;
   }
   void has_been_cleaned() {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -17,7 +17,6 @@ double fresh(int op, int output) {
     return reduction::finish(state, output);       \
   }
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   return 0;
 }
 

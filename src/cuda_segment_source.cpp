@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cuda_segments.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace cuda {
@@ -26,7 +27,6 @@ std::string reduction(const SegmentWork& work) {
   static const std::vector<std::string> structs = {
 #define SEGMENT_OP(name, reduction, kind, meaning) #reduction,
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   const std::string& name = structs[size_t(work.op)];
   if (name == "Mean") return "MeanOf<DirectSum>";
@@ -86,23 +86,31 @@ std::string preamble(const SegmentWork& work) {
 
 std::string values_of_lane() { return std::to_string(lane_values(false)); }
 
+std::string operator_of(const SegmentWork& work, int output) {
+  const std::string skip = work.skip_missing ? "true" : "false";
+  if (work.formula)
+    return join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
+  return "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + std::to_string(output) + ">;\n";
+}
+
 }  // namespace
 
 const SegmentValues& foremost(const SegmentWork& work) { return work.x.data ? work.x : work.weights; }
 
 std::string segment_text(const SegmentWork& work, int output, bool staged) {
-  const std::string skip = work.skip_missing ? "true" : "false";
-  const bool plain = !work.weights.data && work.map == "Itself" && (staged || (in_order(work) && work.x.row == 1));
+  const bool plain = plain_values(work) && (staged || in_order(work));
   std::string text = "#include <kernops/seg_reduce.cuh>\n";
   if (!plain) text += "#include <kernops/seg_terms.cuh>\n";
-  text += preamble(work);
-  if (work.formula)
-    text += join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
-  else
-    text += "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + std::to_string(output) + ">;\n";
+  text += preamble(work) + operator_of(work, output);
   text += plain ? "using Values = Contiguous<" + std::string(type_of(work.x)) + ">;\n"
                 : "using Values = Anywhere<" + term(work) + ", " + where(work, staged) + ">;\n";
   return text + "KERNOPS_SEGMENTS(Op, Values, double, " + std::to_string(lane_values(single(work))) + ")\n";
+}
+
+std::string by_key_text(const SegmentWork& work) {
+  return "#include <kernops/seg_by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
+         "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + std::to_string(lane_values(true)) +
+         ")\nKERNOPS_SPINE(Op, double)\n";
 }
 
 std::string gaps_text(const SegmentWork& work, bool staged) {
@@ -157,6 +165,12 @@ std::vector<std::string> all_segment_texts() {
     for (int output = 0; output < segment_ops()[op].outputs; ++output)
       texts.push_back(segment_text(work, output, false));
   }
+  work.x.type = SegmentValues::floats;
+  for (const char* op : {"sum", "mean", "var", "logsumexp", "any", "last"}) {
+    work.op = operation(op);
+    texts.push_back(by_key_text(work));
+  }
+  work.x.type = SegmentValues::doubles;
   const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
   work.formula = &formula;
   texts.push_back(segment_text(work, 0, false));

@@ -127,7 +127,7 @@ class Exponentials {
 
 void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere) {
   const Segments& segments = work.segments;
-  const Count covered = segments.offsets.back() - segments.offsets.front(), rows = in_place ? segments.values : covered;
+  const Count covered = segments.covered, rows = in_place ? segments.values : covered;
   if (covered < rows) fill_all(work, rows, elsewhere);
   if (covered == 0 || work.columns == 0) return;
   each_portion(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {

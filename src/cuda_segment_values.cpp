@@ -7,7 +7,6 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count usual_chunk = Count(1) << 28;
 constexpr size_t little = size_t(1) << 26;
 
 size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValues::doubles ? 8 : 4; }
@@ -30,7 +29,7 @@ size_t extent(const SegmentValues& values, Count rows, Count columns) {
 
 Portions choose_portions(const SegmentWork& work, bool spreads) {
   const Segments& segments = work.segments;
-  const Count values = std::max<Count>(1, segments.offsets.back() - segments.offsets.front()), tile = segment_tile;
+  const Count values = std::max<Count>(1, segments.covered), tile = segment_tile;
   Portions portions{usual_chunk, std::max<Count>(1, usual_chunk / std::min(values, usual_chunk)), false};
   portions.columns = std::min<Count>({portions.columns, work.columns, 65535});
   const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, spreads); };
@@ -106,14 +105,13 @@ SegmentJobs::SegmentJobs(const SegmentWork& work, DeviceSegments& device, Count 
 SegmentRun SegmentJobs::operator()(size_t n) {
   const SegmentChunk& chunk = device_.chunks[n];
   const ChunkPlan& plan = device_.plan(n);
-  const Count front = work_.segments.offsets.front();
   SegmentRun job{};
   job.plan = plan.plan, job.first = chunk.first;
-  job.phase = int((chunk.first - front) / segment_tile % tile_group);
+  job.phase = int((chunk.first - work_.segments.first) / segment_tile % tile_group);
   if (work_.segments.groups && !staged_) job.order = device_.order();
   if (plan.shifts && !staged_) job.shifts = at<long long>(*plan.shifts);
   if (plan.rows) job.rows = at<long long>(*plan.rows);
-  job.offsets = at<long long>(plan.offsets);
+  job.offsets = at<long long>(*plan.offsets);
   job.x = x_.address(chunk), job.x_row = x_.row(), job.x_column = x_.column(chunk);
   job.partner = weights_.address(chunk), job.partner_row = weights_.row();
   job.partner_column = work_.weights.column ? weights_.column(chunk) : 0;

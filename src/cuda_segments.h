@@ -37,6 +37,9 @@ inline bool in_order(const SegmentWork& work) {
   return !work.segments.groups && work.segments.sources.empty();
 }
 const SegmentValues& foremost(const SegmentWork& work);  // the values, or the weights alone
+inline bool plain_values(const SegmentWork& work) {  // side by side, reduced as they are
+  return !work.weights.data && work.map == "Itself" && work.x.row == 1;
+}
 inline bool single(const SegmentWork& work) {
   return foremost(work).type == SegmentValues::floats && !work.precise;
 }
@@ -45,6 +48,7 @@ constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 byte
 // The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
 // `staged` values have been put in order.
 std::string segment_text(const SegmentWork& work, int output, bool staged);
+std::string by_key_text(const SegmentWork& work);
 std::string gaps_text(const SegmentWork& work, bool staged);
 std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged);
 std::string results_text();
@@ -58,33 +62,68 @@ std::vector<std::string> all_segment_texts();
 // ---- plans (cuda_segment_plan.cpp)
 
 // Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
+constexpr Count usual_chunk = Count(1) << 28;
 struct SegmentChunk {
   Count first;                       // of all values
   int count, tiles;
   Count row, next_row;               // segments that end here
   bool open_before, open_after;      // whether one goes across the edge
   Count first_result, next_result;   // rows of the result, with those that are empty: each is in one chunk
+  Count begin;                       // of keys: where the first of its segments begins
+};
+
+SegmentChunk chunk_of(Count first, Count count);  // of nothing but values yet
+
+// Keys on a device, of which each run of equal adjacent ones is a segment.
+class KeyRuns : public Segments {
+ public:
+  KeyRuns(const void* keys, bool single, Count keys_count);
+  void find();  // unless that has been done: only now are they counted
+  // The same, reducing values in the same pass; the target has room for a result of each key.
+  bool can_reduce(const SegmentWork& work) const;
+  void find_and_reduce(const SegmentWork& work);
+  const std::vector<Count>& offsets() const override;  // which then are on the host, too
+  // To the device: of each run, its first key, as keys are, and how many there are of it.
+  void describe(void* firsts, double* lengths) const;
+  const void* const keys;
+  const bool single;  // floats, else doubles
+  const int device;
+
+ private:
+  template <class F> void each_chunk(F body) const;  // body(chunk, plan)
+  bool found_ = false;
+  std::unique_ptr<Buffer> firsts_;  // what the one pass found
+  mutable std::vector<Count> offsets_;
 };
 
 // The plan of a chunk, and what belongs to its segments.
 struct ChunkPlan {
   ChunkPlan(const Segments& segments, const SegmentChunk& chunk);
-  Buffer ends, limits, opens, offsets;
-  std::unique_ptr<Buffer> shifts, rows;
+  ChunkPlan(const KeyRuns& runs, const SegmentChunk& chunk);
+  explicit ChunkPlan(const SegmentChunk& chunk);                   // of nothing yet
+  void complete(const KeyRuns& runs, const SegmentChunk& chunk);  // its ends and limits being known
+  Buffer ends, limits, opens;
+  std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
+  int ended = 0;  // of keys: segments that end here
 };
 
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
 class DeviceSegments {
  public:
-  DeviceSegments(const Segments& segments, Count chunk_values);
+  // Of keys, the first chunk may be planned already.
+  DeviceSegments(const Segments& segments, Count chunk_values, std::unique_ptr<ChunkPlan> first = nullptr);
   const ChunkPlan& plan(size_t chunk);
   const unsigned* order();
   bool serves(Count chunk_values) const;
   std::vector<SegmentChunk> chunks;
 
  private:
+  void cut_by_offsets();
+  void cut_by_keys(std::unique_ptr<ChunkPlan> plan);
+  void keep(size_t chunk, std::unique_ptr<ChunkPlan> plan);
   const Segments& segments_;
+  const KeyRuns* const runs_;  // the segments, if keys say where they are
   const Count chunk_values_;
   const int device_;
   bool keep_;
@@ -92,13 +131,6 @@ class DeviceSegments {
   std::unique_ptr<Buffer> order_;
 };
 DeviceSegments& on_device(const Segments& segments, Count chunk_values);
-
-// Runs of equal adjacent keys: where they begin, and where the last one ends; the key of each.
-struct KeyRuns {
-  std::vector<Count> offsets;
-  std::vector<double> keys;
-};
-KeyRuns key_runs(const void* keys, bool single, Count count);
 
 // ---- values (cuda_segment_values.cpp)
 
@@ -120,12 +152,13 @@ template <class F> void each_portion(const SegmentWork& work, bool spreads, F bo
 
 // Position `first` on of the segments of a chunk, place by place.
 template <class F> void each_position(const Segments& segments, const SegmentChunk& chunk, F f) {
+  const std::vector<Count>& offsets = segments.offsets();
   Count s = chunk.row;
   for (Count m = chunk.first; m < chunk.first + chunk.count; ++m) {
-    while (m >= segments.offsets[size_t(s) + 1]) ++s;
+    while (m >= offsets[size_t(s) + 1]) ++s;
     f(m, segments.groups            ? Count(segments.order()[size_t(m)])
          : segments.sources.empty() ? m
-                                    : segments.sources[size_t(s)] + m - segments.offsets[size_t(s)]);
+                                    : segments.sources[size_t(s)] + m - offsets[size_t(s)]);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace cuda {
@@ -19,8 +20,18 @@ int words(const Plan& plan, int entries) {
          (grouped(plan) ? 16 + 3 * plan.w_size : 0);
 }
 
-// Pairs that take longer than loading their lanes gain nothing from more rows, and their code is long.
-constexpr int much_work = 128;
+// About how many instructions a pair takes.
+int work(const TiledPlan& plan) {
+  int entries = 0;
+  for (const Step& step : plan.steps[int(Place::pair)]) {
+    const OpRow& op = op_row(step.op);
+    int most = step.size;
+    for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
+    if (op.name == "MatMult") most = step.size * step.ints[0];  // each entry adds up as many products
+    entries += most * (op.group == "special functions" ? 32 : op.group == "elementwise" ? 4 : 1);
+  }
+  return entries;
+}
 
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
@@ -29,7 +40,7 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   int most = settings.single && needed <= (plan.expansion.exponent ? 12 : 22) ? 4
              : needed <= (settings.single ? 48 : 24)                          ? 2
                                                                               : 1;
-  if ((grouped(plan) && plan.expansion.exponent) || work(plan) > much_work) most = 1;
+  if ((grouped(plan) && plan.expansion.exponent) || much_work(plan)) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
   const bool few = rows <= few_rows;
@@ -54,15 +65,15 @@ TiledPlan tiled(const Plan& plan) {
   return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
-int work(const TiledPlan& plan) {
-  int entries = 0;
-  for (const Step& step : plan.steps[int(Place::pair)]) {
-    const OpRow& op = op_row(step.op);
-    int most = step.size;
-    for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
-    entries += most * (op.group == "special functions" ? 32 : op.group == "elementwise" ? 4 : 1);
-  }
-  return entries;
+// Pairs that take longer than loading their lanes gain nothing from more rows or from several lanes at a time, and
+// their code is long.
+bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
+
+// Formulas of little work on a few values of rows and lanes, which start at multiples of 16 bytes.
+bool in_place(const TiledPlan& plan, const Settings& settings) {
+  const int bytes = settings.single ? 4 : 8;
+  return padded(plan.entries[int(Place::lane)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
+         plan.kept[int(Place::row)] <= 8 && plan.kept[int(Place::lane)] <= 16;
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
@@ -73,7 +84,8 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
   if (!settings.single && plan.spread.size > 0) lanes = 16;
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
-  return {plan.spread.size > 0 ? Shape::spread : Shape::wide, 1, 128, lanes};
+  const bool spread = plan.spread.size > 0;
+  return {spread ? Shape::spread : Shape::wide, spread && in_place(plan, settings) ? 2 : 4, 128, lanes};
 }
 
 // All limits of choose_shape() are powers of two, of rows or of rows of a multiprocessor.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "op_table.h"
+
 namespace kernops {
 namespace cuda {
 namespace {
@@ -34,7 +36,8 @@ class Writer {
   std::string text() {
     const bool wide = shape_.kind != Shape::narrow;
     const char* headers[] = {"map_reduce", "map_reduce_wide", "spread"};
-    std::string out = std::string("#include <kernops/") + headers[shape_.kind] +
+    const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape_.rows_per_thread) + "\n";
+    std::string out = (wide ? rows : "") + "#include <kernops/" + headers[shape_.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + type_ + ";\n\n";
     if (wide) out += long_vectors();
     const bool expands = plan_.expansion.exponent > 0 && (!wide || plan_.tiled());
@@ -46,6 +49,8 @@ class Writer {
     out += "  static constexpr int once = " + number(plan_.entries[0]) +
            ", kept_once = " + number(plan_.kept[0]) +
            ", factor = " + number(plan_.factor ? plan_.slots[plan_.factor].offset : -1) + ";\n";
+    const std::string places = in_place(plan_, settings_) ? "true" : "false";
+    if (wide) out += "  static constexpr bool in_place = " + places + ";\n";
     if (wide && plan_.spread.size > 0) out += "  using Spread = ::Spread;\n";
     out += place("run_once(T* o)", Place::once, "o");
     out += place("run_row(const T* o, T* x)", Place::row, "x");
@@ -122,7 +127,8 @@ class Writer {
     const Slot& slot = plan_.slots[row ? e.row_vector : e.lane_vector];
     const Slot& norm = plan_.slots[row ? e.row_norm : e.lane_norm];
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
-           number(slot.size) + ">(" + target + ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
+           number(slot.size) + (settings_.single && !row && row_in_spread() ? ", true>(" : ", false>(") + target +
+           ", " + names_[row ? e.row : e.lane] + ", " + names_[e.factor] +
            (e.centre ? ", " + names_[e.centre] : "") + ");\n";
   }
 
@@ -135,7 +141,7 @@ class Writer {
     };
     std::string out =
         "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) +
-        ", work = " + number(work(plan_)) + ";\n";
+        ";\n  static constexpr bool much_work = " + (much_work(plan_) ? "true" : "false") + ";\n";
     if (wide) out += contractions(near);
     if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(spread ? 1 : plan_.slots[plan_.f].size) + ">;\n";
@@ -195,20 +201,26 @@ class Writer {
            ">;\n";
   }
 
-  // How the vector of a sum is made of those of row and lane, where it is a lane's, or the difference of the two that an
-  // exponent has, which are near each other where that is expanded.
+  // The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
+  // exponent has; else 0.
+  int row_in_spread() const {
+    const Expansion& e = plan_.expansion;
+    const Entries& made = plan_.spread;
+    if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
+    const int* in = made.steps[0].in;
+    return in[0] == e.row && in[1] == e.lane ? 1 : in[0] == e.lane && in[1] == e.row ? -1 : 0;
+  }
+
+  // How the vector of a sum is made of those of row and lane, where it is a lane's, or such a difference: then they are
+  // near each other where the exponent is expanded, and there seen from a centre and scaled.
   std::string parts_of_spread() const {
     const Expansion& e = plan_.expansion;
     const Entries& made = plan_.spread;
-    int of_row = 0, of_lane = 0;
-    if (made.steps.empty() && plan_.slots[made.slot].place == Place::lane) of_lane = 1;
-    if (made.steps.size() == 1 && op_row(made.steps[0].op).name == "Subtract" && e.exponent) {
-      const int* in = made.steps[0].in;
-      if (in[0] == e.row && in[1] == e.lane) of_row = 1, of_lane = -1;
-      if (in[0] == e.lane && in[1] == e.row) of_row = -1, of_lane = 1;
-    }
-    return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane) +
-           ", centre = " + number(of_row && e.centre ? plan_.slots[e.centre].offset : -1);
+    const int of_row = row_in_spread();
+    const bool of_lane = made.steps.empty() && plan_.slots[made.slot].place == Place::lane;
+    return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane ? 1 : -of_row) +
+           ", centre = " + number(of_row && e.centre ? plan_.slots[e.centre].offset : -1) +
+           ", factor = " + number(of_row ? plan_.slots[e.factor].offset : -1);
   }
 
   // One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is

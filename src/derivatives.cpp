@@ -1,22 +1,16 @@
 // Derivatives within formulas.
 #include "built.h"
+#include "gradient.h"
 
 namespace kernops {
 namespace built {
 namespace {
 
-Tree unit(Graph& graph, int size, int k) { return op(graph, "ElemT", {graph.constant(1)}, {size, k}); }
-
-Tree zeros(Graph& graph, int size) { return op(graph, "Zero", {}, {size}); }
+Tree unit(Graph& graph, int size, int k) { return graph.operation("ElemT", {graph.constant(1)}, {size, k}); }
 
 void check_variable(const Graph& graph, Tree v) {
   if (graph[v].kind != Node::variable)
     fail("derivatives are taken by a variable: the second argument must be one");
-}
-
-Tree gradient_or_zeros(Graph& graph, Tree f, Tree v, Tree g) {
-  const Tree found = gradient(graph, f, v, g);
-  return found < 0 ? zeros(graph, graph[v].size) : found;
 }
 
 // The gradient (df/dv)^T g is linear in g, so its own gradient by g along u is (df/dv) u.
@@ -25,7 +19,7 @@ Tree along(Graph& graph, Tree f, Tree v, Tree u) {
   const Tree g = graph.variable(-1 - graph.count(), size, none);
   const Tree back = gradient(graph, f, v, g);
   const Tree forth = back < 0 ? -1 : gradient(graph, back, g, u);
-  return forth < 0 ? zeros(graph, size) : forth;
+  return forth < 0 ? graph.operation("Zero", {}, {size}) : forth;
 }
 
 }  // namespace
@@ -54,8 +48,8 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
          std::to_string(graph[args[0]].size));
   Tree sum = -1;
   for (int k = 0; k < size; ++k) {
-    const Tree term = op(graph, "Elem", {along(graph, args[0], args[1], unit(graph, size, k))}, {k});
-    sum = sum < 0 ? term : op(graph, "Add", {sum, term});
+    const Tree term = graph.operation("Elem", {along(graph, args[0], args[1], unit(graph, size, k))}, {k});
+    sum = sum < 0 ? term : graph.operation("Add", {sum, term});
   }
   return sum;
 }

@@ -1,8 +1,10 @@
 // One reduction after another, each on a backend.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "backend.h"
+#include "regroup.h"
 
 namespace kernops {
 namespace {

@@ -4,7 +4,8 @@
 // the exponents this way while both norms are small (values.cuh).
 #include <algorithm>
 
-#include "formula.h"
+#include "op_table.h"
+#include "tiled_plan.h"
 
 namespace kernops {
 namespace {

@@ -4,7 +4,7 @@
 #include "gpu_matrix.h"
 #include "watch.h"
 
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 #include <algorithm>
 
@@ -14,14 +14,17 @@ using cuda::Matrix;
 namespace {
 
 constexpr int threads = 256;
-constexpr Count width = 32;         // columns that the engine takes at a time
-constexpr Count many = 16 * width;  // those that cuBLAS does
+constexpr Count many = 512;  // columns that cuBLAS takes at a time
 
-Count whole_blocks(Count columns) { return (columns + width - 1) / width * width; }
+// Columns that the engine takes at a time: the size of the last variable of a formula, which is 1 for one of
+// them.
+Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
+
+Count whole_blocks(Count columns, Count width) { return (columns + width - 1) / width * width; }
 
 void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
   static const std::string text = "#include <kernops/triangle.cuh>\nKERNOPS_TRIANGLE(" +
-                                  std::to_string(threads) + ", " + std::to_string(width) + ")\n";
+                                  std::to_string(threads) + ", " + std::to_string(many) + ")\n";
   cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)),
                threads, &job);
 }
@@ -37,7 +40,7 @@ Column from_row(const Matrix& x, Count first) {
 
 // The unit matrix of `width` columns.
 struct UnitMatrix {
-  UnitMatrix() : memory(size_t(width * width) * sizeof(double)) {
+  explicit UnitMatrix(Count width) : width(width), memory(size_t(width * width) * sizeof(double)) {
     std::vector<double> values(size_t(width * width), 0.0);
     for (Count n = 0; n < width; ++n) values[size_t(n * (width + 1))] = 1;
     cuda::copy_in(memory.pointer(), values.data(), values.size() * sizeof(double));
@@ -45,6 +48,7 @@ struct UnitMatrix {
   Column column() const {
     return {memory.address(), width, 1, Home::device_double, cuda::current_device().number};
   }
+  const Count width;
   const cuda::Buffer memory;
 };
 
@@ -66,17 +70,18 @@ struct PointSums {
 
 }  // namespace
 
-// k(x, y) is written into out; of `lower`, where y is x, only blocks on and below the diagonal. `kernel` is a
-// covariance_product() of `width` columns.
+// k(x, y) is written into out, whose columns are whole blocks; of `lower`, where y is x, only blocks on and
+// below the diagonal. `kernel` is a covariance_product().
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_covariance(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, bool lower,
                     SEXP out) {
   return guard([&]() -> SEXP {
     const Matrix &rows = gpu_matrix(x), &columns = gpu_matrix(y), &k = gpu_matrix(out);
-    if (k.rows != rows.rows || k.columns != whole_blocks(columns.rows))
+    const Count width = width_of(*kernel);
+    if (k.rows != rows.rows || k.columns != whole_blocks(columns.rows, width))
       throw InputError("dim", "a covariance matrix must have the size of its points");
     const PointSums product(*kernel, theta, k.device);
-    const UnitMatrix unit;
+    const UnitMatrix unit(width);
     for (Count j = 0; j < columns.rows; j += width) {
       const Count i = lower ? j : 0;
       product({from_row(rows, i), from_row(columns, j), unit.column()}, rows.rows - i,
@@ -157,7 +162,8 @@ Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
   return guard([&] {
     const Matrix &points = gpu_matrix(x), &m = gpu_matrix(inverse);
     const PointSums slopes(*kernel, theta, m.device);
-    const UnitMatrix unit;
+    const Count width = width_of(*kernel);
+    const UnitMatrix unit(width);
     const Count n = m.rows, size = theta.size(), per_block = size * (many / width);
     const cuda::Buffer columns(size_t(n * many) * sizeof(double)), block(size_t(n * many) * sizeof(double)),
         parts(size_t(n * per_block) * sizeof(double));
@@ -170,7 +176,7 @@ Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
     double* const part = static_cast<double*>(parts.address());
     for (Count round = 0; round < rounds; ++round) {
       const Count first = round * many, rows = n - first;
-      const Count some = std::min(many, whole_blocks(rows));
+      const Count some = std::min(many, whole_blocks(rows, width));
       job.first = first, job.columns = int(some);
       job.at = m.doubles(), job.block = static_cast<double*>(columns.address());
       run("kernops_take_columns", blocks_of_threads(rows), some, job);

@@ -24,8 +24,8 @@ struct Matrix {
 }  // namespace kernops
 
 bool is_gpu_matrix(SEXP x);
-kernops::cuda::Matrix& gpu_matrix(
-    SEXP x);  // its device becomes current; throws InputError where x has lost its memory
+// Its device becomes current; throws InputError where x has lost its memory.
+kernops::cuda::Matrix& gpu_matrix(SEXP x);
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 void read_memory_limit();  // the option kernops.gpu_memory

@@ -1,15 +1,13 @@
 // DiffT: reverse-mode differentiation of formulas and of whole reductions, by the gradient columns of the
 // tables.
-#include "formula.h"
+#include "gradient.h"
+
+#include "build.h"
 
 namespace kernops {
 namespace {
 
-Tree apply(Graph& graph, const char* op, std::vector<Tree> args, std::vector<int> ints = {}) {
-  return graph.operation(find_op(op), args, ints);
-}
-
-Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : apply(graph, "Add", {a, b}); }
+Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation("Add", {a, b}); }
 
 bool is_zero(const Expr& e) { return e.kind == Expr::number && e.value == 0; }
 
@@ -17,7 +15,7 @@ bool is_zero(const Expr& e) { return e.kind == Expr::number && e.value == 0; }
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
-  return size == 1 ? apply(graph, "Sum", {g}) : apply(graph, "SumT", {g}, {size});
+  return size == 1 ? graph.operation("Sum", {g}) : graph.operation("SumT", {g}, {size});
 }
 
 // For each node up to f, whether it depends on the node v.

@@ -1,9 +1,12 @@
 // Nodes, each kept once.
 #include <cstring>
 
-#include "formula.h"
+#include "op_table.h"
+#include "simplify.h"
 
 namespace kernops {
+
+constexpr int most_nodes = 1 << 20;  // derivatives of derivatives may double them each time
 
 Tree Graph::intern(const Node& node) {
   std::string key;
@@ -13,6 +16,8 @@ Tree Graph::intern(const Node& node) {
   append(node.kind), append(node.id), append(node.args), append(node.ints), append(node.value);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
+  if (count() == most_nodes)
+    throw FormulaError("with its derivatives, the formula has more than " + std::to_string(most_nodes) + " parts", -1);
   nodes_.push_back(node);
   return known_[key] = count() - 1;
 }
@@ -60,6 +65,10 @@ Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<i
     return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
   const Tree simpler = rewrite(*this, op, args, ints, size);
   return simpler >= 0 ? simpler : intern(node);
+}
+
+Tree Graph::operation(const char* name, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  return operation(find_op(name), args, ints);
 }
 
 }  // namespace kernops

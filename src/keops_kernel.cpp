@@ -1,7 +1,9 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
 #include <chrono>
 
+#include "formula_text.h"
 #include "kernel_call.h"
+#include "op_table.h"
 #include "watch.h"
 
 using namespace kernops;
@@ -42,8 +44,8 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   Rcpp::CharacterVector names, kinds;
   Rcpp::IntegerVector sizes;
   for (const Variable& v : program.variables)
-    names.push_back(v.name), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
-  const auto text = [&](Tree t) { return to_string(program.graph, t, program.variables); };
+    names.push_back(Rcpp::String(v.name, CE_UTF8)), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
+  const auto text = [&](Tree t) { return text_of(program.graph, t, program.variables); };
   Rcpp::CharacterVector stages;
   for (const Plan& plan : kernel->plans) {
     const Reduction& r = plan.reduction;

@@ -1,19 +1,17 @@
 // R's data, checked against the variables of a formula.
 #include "kernel_call.h"
 
+#include "formula_text.h"
+
 namespace kernops {
 
 const char* category(unsigned axes) { return axes == axis_i ? "Vi" : axes == axis_j ? "Vj" : "Pm"; }
 
 namespace {
 
-std::string count(Count n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
-
 [[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
   throw InputError("dim", "`" + v.name + "` must have " +
-                              (rows ? count(v.size, "row", "rows") : count(v.size, "column", "columns")) +
+                              (rows ? counted(v.size, "row", "rows") : counted(v.size, "column", "columns")) +
                               " (points are " + (rows ? "columns" : "rows") + "), not " +
                               std::to_string(got));
 }
@@ -23,7 +21,7 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
   if (v.axes == none) {
     if (nrow * ncol != v.size)
       throw InputError("dim", "the parameter `" + v.name + "` must have " +
-                                  count(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
+                                  counted(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
     input.column.entry = 1;
     return input;
   }
@@ -51,7 +49,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
                          (Rf_isFunction(x) ? "a function" : Rf_type2char(TYPEOF(x))));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
   const int dims = Rf_length(dim);
-  if (dims != 0 && dims != 2 && dims != 3)
+  if (dims > 3)
     throw InputError("dim", "`" + v.name +
                                 "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
                                 "not of " +
@@ -59,8 +57,9 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
   input.column.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const Count nrow = dims ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
-  const Count ncol = dims ? INTEGER(dim)[1] : points_are_columns ? length : 1;
+  const bool vector = dims < 2;  // or an array of one dimension, as table() makes it
+  const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
+  const Count ncol = !vector ? INTEGER(dim)[1] : points_are_columns ? length : 1;
   if (dims == 3) {
     input.batched = true;
     input.batches = INTEGER(dim)[2];

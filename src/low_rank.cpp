@@ -1,6 +1,6 @@
 // What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal
 // factor.
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 #include <algorithm>
 #include <memory>
@@ -42,7 +42,7 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     const Matrix left(start, start.device);
     PivotJob job{};
     job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
-    job.parts = int(std::min((n + threads - 1) / threads, most_parts));
+    job.parts = int(std::min(ceil_div(n, threads), most_parts));
     const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
     job.partials = static_cast<Pivot*>(partials.address()),
     job.pivots = static_cast<Pivot*>(pivots.address());
@@ -80,22 +80,19 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
   });
 }
 
-// x becomes x R^-1, where R' R is the symmetric `core`, and is returned.
+// x becomes x L^-T for a factor L, and is returned.
 // [[Rcpp::export(rng = false)]]
-SEXP gpu_whiten(SEXP x, SEXP core) {
+SEXP gpu_whiten(SEXP x, SEXP factor) {
   return guard([&]() -> SEXP {
-    const Matrix &columns = gpu_matrix(x), &square = gpu_matrix(core);
-    const cuda::Triangle l{square.doubles(), square.rows, square.rows};
-    if (cuda::factor(l) != 0)
-      throw InputError("input", "the columns of the preconditioner depend on one another");
-    cuda::solve_right(l, columns.doubles(), columns.rows);
+    const Matrix &columns = gpu_matrix(x), &l = gpu_matrix(factor);
+    cuda::solve_right({l.doubles(), l.rows, l.rows}, columns.doubles(), columns.rows);
     return x;
   });
 }
 
-// R of the decomposition of (Q; I), with Q n x k, and Q becomes what belongs to it: two passes of Cholesky.
+// R of the decomposition of (Q; I), with Q n x k, and Q becomes what belongs to it: so many passes of Cholesky.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix gpu_orthogonal(SEXP columns) {
+Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes) {
   return guard([&] {
     const Matrix& q = gpu_matrix(columns);
     const Count k = q.columns;
@@ -106,7 +103,7 @@ Rcpp::NumericMatrix gpu_orthogonal(SEXP columns) {
     double* const b = static_cast<double*>(below.address());
     const cuda::Triangle l{static_cast<double*>(inner.address()), k, k};
     cuda::copy_in(below.pointer(), unit.data(), bytes);
-    for (int pass = 0; pass < 2; ++pass) {
+    for (int pass = 0; pass < passes; ++pass) {
       cuda::product(true, k, k, q.rows, q.doubles(), q.doubles(), 0, l.at);
       cuda::product(true, k, k, k, b, b, 1, l.at);
       if (cuda::factor(l) != 0) throw InputError("input", "the columns of the preconditioner are not finite");

@@ -1,9 +1,9 @@
 // ops.def and reductions.def as tables for the parser, the gradient and R.
+#include "op_table.h"
+
 #include <kernops/ops.h>
 
 #include <algorithm>
-
-#include "formula.h"
 
 namespace kernops {
 namespace {
@@ -37,6 +37,10 @@ double value(const double* a, const double* b, const double* c, int A, int B, in
   return Op::template entry<double>(0, a, b, c, A, B, C, p, q);
 }
 
+// The size of a result in which arguments of size 1 repeat; 0 where they do not fit.
+Count same(Count A, Count B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
+Count same(Count A, Count B, Count C) { return same(same(A, B), C); }
+
 OpRow row(const char* group, const char* name, const char* arguments, const char* size, const char* meaning) {
   OpRow row;
   row.name = name, row.group = group, row.size = size, row.meaning = meaning;
@@ -53,20 +57,21 @@ std::vector<OpRow> make_op_table() {
   const char* group = "";
   int id = 0;
 #define GROUP(name_) group = name_;
+#define SIZE(expression)                                             \
+  [](Count A, Count B, Count C, Count p, Count q) -> Count {         \
+    return (void)A, (void)B, (void)C, (void)p, (void)q, expression; \
+  }
 #define OP(name_, arguments_, size_, entry_, meaning_, ...)           \
   table.push_back(row(group, #name_, #arguments_, #size_, meaning_)); \
   table.back().id = id++;                                             \
-  table.back().size_of = ops::name_::size;                            \
+  table.back().size_of = SIZE((size_));                               \
   table.back().value = value<ops::name_>;                             \
   table.back().gradient = #__VA_ARGS__;                               \
   table.back().gradients = parse_all(#__VA_ARGS__);
 #define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
   table.push_back(row(group, #name_, #arguments_, #condition_, meaning_)); \
   table.back().composite = true;                                           \
-  table.back().size_of = [](int A, int B, int C, int p, int q) -> int {    \
-    (void)A, (void)B, (void)C, (void)p, (void)q;                           \
-    return condition_;                                                     \
-  };                                                                       \
+  table.back().size_of = SIZE((condition_));                               \
   table.back().formula = #formula_;                                        \
   table.back().body = parse(#formula_);
 #define LEAF(name_, meaning_)                               \
@@ -74,14 +79,9 @@ std::vector<OpRow> make_op_table() {
   table.back().leaf = true;
 #define BUILT(name_, arguments_, meaning_)                        \
   table.push_back(row(group, #name_, #arguments_, "", meaning_)); \
-  table.back().vectors.clear(), table.back().integers.clear(); \
-  table.back().built = true;
+  table.back().vectors.clear(), table.back().integers.clear();
 #include <kernops/ops.def>
-#undef GROUP
-#undef OP
-#undef FORMULA
-#undef LEAF
-#undef BUILT
+#undef SIZE
   return table;
 }
 
@@ -93,11 +93,10 @@ std::vector<ReductionRow> make_reduction_table() {
     table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_, \
                      #__VA_ARGS__, arguments.find('w') != arguments.npos,                           \
                      arguments.find('p') != arguments.npos,                                         \
-                     [](int F, int W, int p) -> int { return (void)F, (void)W, (void)p, size_; },   \
+                     [](Count F, Count W, Count p) -> Count { return (void)F, (void)W, (void)p, size_; }, \
                      parse_all(#__VA_ARGS__)});                                                     \
   }
 #include <kernops/reductions.def>
-#undef REDUCTION
   return table;
 }
 
@@ -128,23 +127,27 @@ const OpRow& op_row(int id) {
   return *rows[id];
 }
 
+namespace {
+
+int checked_size(const std::string& name, Count size) {
+  if (size <= most_entries) return int(size);
+  throw FormulaError("`" + name + "` would have " + std::to_string(size) + " entries, more than " +
+                         std::to_string(most_entries),
+                     -1);
+}
+
+}  // namespace
+
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);
-  return row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]);
+  return checked_size(row.name, row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]));
 }
 
-Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
-                      const std::vector<int>& ints) {
-  Scope scope;
-  for (size_t n = 0; n < args.size(); ++n) {
-    scope[std::string(1, row.vectors[n])] = args[n];
-    scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
-  }
-  for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
-  return scope;
+int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k) {
+  return checked_size(row.name + "_Reduction", row.size_of(graph[f].size, w < 0 ? 0 : graph[w].size, k));
 }
 
 const std::vector<ReductionRow>& reduction_table() {

@@ -3,12 +3,11 @@
 //   sum:  term (('+' | '-') term)*       term:     sign (('*' | '/') sign)*
 //   sign: ('-' | '+') sign | power       power:    atom [('^' | '**') sign]
 //   atom: number | name | name '(' list ')' | '(' dot ')' | '(' dot ',' list ')' | '[' list ']'
-#include <cctype>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
+#include "parse.h"
 
-#include "formula.h"
+#include <algorithm>
+
+#include "scanner.h"
 
 namespace kernops {
 namespace {
@@ -20,42 +19,42 @@ class Parser {
   explicit Parser(const std::string& text) : text_(text) {}
 
   Expr formula() {
-    skip_space();
-    if (at_end()) throw FormulaError("the formula is empty", 0);
+    if (text_.at_end()) throw FormulaError("the formula is empty", 0);
     Expr whole = dot();
-    if (at_end()) return whole;
-    if (text_[at_] == ')' || text_[at_] == ']')
-      throw FormulaError(std::string("unmatched '") + text_[at_] + "'", at_);
-    if (text_[at_] == ',') throw FormulaError("all brackets are closed before this ',': one too early", at_);
-    throw FormulaError("expected an operator here" + instead(), at_);
+    if (text_.at_end()) return whole;
+    const char c = char(text_.next());
+    if (c == ')' || c == ']') fail(std::string("unmatched '") + c + "'");
+    if (c == ',') fail("all brackets are closed before this ',': one too early");
+    fail("expected an operator here" + text_.instead());
   }
 
  private:
   Expr dot() {
     Nesting nesting(*this);
     Expr left = compare();
-    for (int at = at_; take("|"); at = at_) left = call("Scalprod", at, {left, compare()});
+    for (int at = text_.at(); text_.take("|"); at = text_.at())
+      left = call("Scalprod", at, {left, compare()});
     return left;
   }
 
   Expr compare() {
     Expr left = sum();
-    const int at = at_;
-    if (take("<=")) return call("LessOrEqual", at, {left, sum()});
-    if (take(">=")) return call("LessOrEqual", at, {sum(), left});
-    if (take("==")) return call("Equal", at, {left, sum()});
-    if (take("!=")) return call("NotEqual", at, {left, sum()});
-    if (take("<")) return call("LessThan", at, {left, sum()});
-    if (take(">")) return call("LessThan", at, {sum(), left});
+    const int at = text_.at();
+    if (text_.take("<=")) return call("LessOrEqual", at, {left, sum()});
+    if (text_.take(">=")) return call("LessOrEqual", at, {sum(), left});
+    if (text_.take("==")) return call("Equal", at, {left, sum()});
+    if (text_.take("!=")) return call("NotEqual", at, {left, sum()});
+    if (text_.take("<")) return call("LessThan", at, {left, sum()});
+    if (text_.take(">")) return call("LessThan", at, {sum(), left});
     return left;
   }
 
   Expr sum() {
     Expr left = term();
-    for (int at = at_;; at = at_) {
-      if (take("+"))
+    for (int at = text_.at();; at = text_.at()) {
+      if (text_.take("+"))
         left = call("Add", at, {left, term()});
-      else if (take("-"))
+      else if (text_.take("-"))
         left = call("Subtract", at, {left, term()});
       else
         return left;
@@ -64,11 +63,10 @@ class Parser {
 
   Expr term() {
     Expr left = sign();
-    for (int at = at_;; at = at_) {
-      if (next_is("**")) return left;  // unreachable after a power, kept apart from '*'
-      if (take("*"))
+    for (int at = text_.at();; at = text_.at()) {
+      if (text_.take("*"))
         left = call("Mult", at, {left, sign()});
-      else if (take("/"))
+      else if (text_.take("/"))
         left = call("Divide", at, {left, sign()});
       else
         return left;
@@ -77,78 +75,56 @@ class Parser {
 
   Expr sign() {
     Nesting nesting(*this);
-    const int at = at_;
-    if (take("-")) return call("Minus", at, {sign()});
-    if (take("+")) return sign();
+    const int at = text_.at();
+    if (text_.take("-")) return call("Minus", at, {sign()});
+    if (text_.take("+")) return sign();
     return power();
   }
 
   Expr power() {
     Expr base = atom();
-    const int at = at_;
-    if (take("**") || take("^")) return call("^", at, {base, sign()});
+    const int at = text_.at();
+    if (text_.take("**") || text_.take("^")) return call("^", at, {base, sign()});
     return base;
   }
 
   Expr atom() {
-    if (at_end()) throw FormulaError("the formula ends too early", int(text_.size()));
-    const unsigned char c = text_[at_];
-    if (std::isdigit(c) || (c == '.' && std::isdigit(next_char()))) return number();
-    if (std::isalpha(c) || c == '.' || c >= 0x80) return name_or_call();
-    const int at = at_;
-    if (take("[")) return list(at, "]");
-    if (take("(")) {
-      Expr first = dot();
-      if (take(")")) return first;
-      if (!take(",")) fail_unclosed(at);
-      Expr rest = list(at, ")");
-      rest.args.insert(rest.args.begin(), first);
-      return rest;
-    }
-    const bool quote = c == '"' || c == '\'';
-    throw FormulaError(std::string("expected a value here, not '") + char(c) + "'" +
-                           (quote ? ": names stand without quotes" : instead()),
-                       at_);
-  }
-
-  Expr number() {
-    const char* begin = text_.c_str() + at_;
-    size_t length = std::strspn(begin, "0123456789.");
-    if (begin[length] == 'e' || begin[length] == 'E') {
-      const size_t sign = begin[length + 1] == '-' || begin[length + 1] == '+';
-      const size_t digits = std::strspn(begin + length + 1 + sign, "0123456789");
-      if (digits) length += 1 + sign + digits;
-    }
-    const std::string digits(begin, length);
-    char* end;
-    Expr e{Expr::number, digits, std::strtod(digits.c_str(), &end), {}, at_};
-    if (*end) throw FormulaError("'" + digits + "' is not a number", at_);
-    if (!std::isfinite(e.value))
-      throw FormulaError("the number " + digits + " is too large for double precision", at_);
-    at_ += int(length);
-    if (!text_.compare(at_, 1, "L")) ++at_;  // 2L, as in R
-    skip_space();
-    return e;
+    if (text_.at_end()) fail("the formula ends too early");
+    if (text_.number_is_next()) return text_.number();
+    if (text_.name_is_next()) return name_or_call();
+    const int at = text_.at();
+    const std::string c = text_.character();
+    if (text_.take("[")) return list(at, "]");
+    if (text_.take("(")) return in_parentheses(at);
+    const bool quote = c == "\"" || c == "'";
+    fail("expected a value here, not '" + c + "'" +
+         (quote ? ": names stand without quotes" : text_.instead()));
   }
 
   Expr name_or_call() {
-    Expr e{Expr::name, "", 0, {}, at_};
-    while (at_ < int(text_.size()) && is_name_char(text_[at_])) e.text += text_[at_++];
-    skip_space();
-    const int open = at_;
-    if (!take("(")) return e;
-    Expr args = list(open, ")");
-    return call(e.text, e.position, std::move(args.args));
+    Expr e = text_.name();
+    const int open = text_.at();
+    return text_.take("(") ? call(e.text, e.position, list(open, ")").args) : e;
+  }
+
+  // A value, or a list of several.
+  Expr in_parentheses(int open) {
+    Expr first = dot();
+    if (text_.take(")")) return first;
+    if (!text_.take(",")) fail_unclosed(open);
+    Expr rest = list(open, ")");
+    rest.args.insert(rest.args.begin(), first);
+    return rest;
   }
 
   // The rest of a comma-separated list whose opening bracket stood at `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
     Expr e{Expr::list, "", 0, {}, open};
-    if (take(close)) return e;
+    if (text_.take(close)) return e;
     do e.args.push_back(dot());
-    while (take(","));
-    if (!take(close)) fail_unclosed(open);
+    while (text_.take(","));
+    if (!text_.take(close)) fail_unclosed(open);
     e.depth = call("", open, e.args).depth;
     return e;
   }
@@ -160,45 +136,22 @@ class Parser {
     return e;
   }
 
+  [[noreturn]] void fail(const std::string& message) const { throw FormulaError(message, text_.at()); }
   [[noreturn]] void fail_unclosed(int open) const {
-    if (at_end()) throw FormulaError(std::string("'") + text_[open] + "' is never closed", open);
-    throw FormulaError("expected an operator, ',' or a closing bracket here" + instead(), at_);
-  }
-
-  // What to write for an operator of R that has another name here.
-  std::string instead() const {
-    const std::pair<const char*, const char*> others[] = {
-        {"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"}, {"%/%", "Floor(a / b)"}, {"%%", "Mod(a, b, 0)"},
-        {"&", "And(a, b)"}, {"!", "Not(a)"}, {"=", "a == b"}};
-    for (const auto& [token, spelling] : others)
-      if (next_is(token)) return std::string(": instead of `") + token + "` write `" + spelling + "`";
-    return "";
+    if (text_.at_end()) throw FormulaError(std::string("'") + text_[open] + "' is never closed", open);
+    fail("expected an operator, ',' or a closing bracket here" + text_.instead());
   }
 
   struct Nesting {
     explicit Nesting(Parser& p) : depth(p.depth_) {
-      if (++depth > deepest) throw FormulaError("the formula is nested too deeply", p.at_);
+      if (++depth > deepest) p.fail("the formula is nested too deeply");
     }
     ~Nesting() { --depth; }
     int& depth;
   };
 
-  static bool is_name_char(unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; }
-  bool at_end() const { return at_ >= int(text_.size()); }
-  unsigned char next_char() const { return at_ + 1 < int(text_.size()) ? text_[at_ + 1] : 0; }
-  bool next_is(const char* token) const { return text_.compare(at_, std::strlen(token), token) == 0; }
-  bool take(const char* token) {
-    if (!next_is(token)) return false;
-    at_ += int(std::strlen(token));
-    skip_space();
-    return true;
-  }
-  void skip_space() {
-    while (!at_end() && std::isspace((unsigned char)(text_[at_]))) ++at_;
-  }
-
-  const std::string& text_;
-  int at_ = 0, depth_ = 0;
+  Scanner text_;
+  int depth_ = 0;
 };
 
 }  // namespace

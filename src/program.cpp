@@ -1,28 +1,13 @@
 // A formula and its declarations -> a Program: the reduction asked for, and those it needs first.
-#include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <set>
+#include "program.h"
 
-#include "formula.h"
+#include "build.h"
+#include "declare.h"
+#include "formula_text.h"
+#include "gradient.h"
 
 namespace kernops {
 namespace {
-
-bool is_name(const std::string& text) {
-  if (text.empty() || std::isdigit((unsigned char)text[0]) || text[0] == '_') return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; });
-}
-
-int whole_number(const Expr& e, const char* what, int least) {
-  constexpr int most = 1 << 20;
-  if (e.kind != Expr::number || e.value != std::floor(e.value) || e.value < least || e.value > most)
-    throw FormulaError(std::string(what) + " must be a whole number from " + std::to_string(least) +
-                           (e.value > most ? " to " + std::to_string(most) : ""),
-                       e.position);
-  return int(e.value);
-}
 
 // `Sum` and `sum_reduction` mean Sum_Reduction; what is no reduction at all means none.
 std::string reduction_meant(const std::string& name) {
@@ -30,109 +15,13 @@ std::string reduction_meant(const std::string& name) {
   return name.find("_reduction") != name.npos ? name : "";
 }
 
-// "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
-Variable declared(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals == text.npos) throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", 0);
-  std::string name = text.substr(0, equals), value = text.substr(equals + 1);
-  name.erase(0, name.find_first_not_of(" \t\n"));
-  name.erase(name.find_last_not_of(" \t\n") + 1);
-  if (!is_name(name)) throw FormulaError("`" + name + "` is not a valid variable name", 0);
-  const int shift = int(equals) + 1;
-  try {
-    const Expr e = parse(value);
-    static const std::map<std::string, Axes> kinds = {{"Vi", axis_i}, {"Vj", axis_j}, {"Pm", none}};
-    const auto kind = kinds.find(e.text);
-    if (e.kind != Expr::call || kind == kinds.end() || e.args.empty() || e.args.size() > 2)
-      throw FormulaError("expected `Vi(size)`, `Vj(size)` or `Pm(size)`", e.position);
-    const int position = e.args.size() == 2 ? whole_number(e.args[0], "the position", 0) : -1;
-    return {name, position, whole_number(e.args.back(), "the size", 1), kind->second};
-  } catch (FormulaError& error) {
-    error.position += shift;
-    throw;
-  }
-}
-
 class Compiler {
  public:
-  Compiler(Program& program, const std::string& formula) : program_(program), formula_(parse(formula)) {}
-
-  void compile(const std::vector<std::string>& declarations) {
-    declare(declarations);
-    collect_inline(formula_);
-    check_positions();
-    for (size_t n = 0; n < program_.variables.size(); ++n) {
-      const Variable& v = program_.variables[n];
-      const Tree node = program_.graph.variable(int(n), v.size, v.axes);
-      scope_[v.name] = node;
-      scope_["Var(" + std::to_string(n) + ")"] = node;
+  explicit Compiler(Program& program) : program_(program) {
+    for (const Variable& v : program.variables) {
+      const Tree node = program.graph.variable(v.position, v.size, v.axes);
+      scope_[v.name] = scope_[variable_key(v.position)] = node;
     }
-    const Reduction last = reduction(formula_);
-    check_used();
-    const Tree node = program_.graph.reduced(last);
-    program_.result = program_.graph[node].id;
-  }
-
- private:
-  void declare(const std::vector<std::string>& declarations) {
-    std::set<std::string> names;
-    for (const std::string& text : declarations) {
-      try {
-        program_.variables.push_back(declared(text));
-        if (!names.insert(program_.variables.back().name).second)
-          throw FormulaError("the variable `" + program_.variables.back().name + "` is declared twice", 0);
-      } catch (FormulaError& error) {
-        error.text = text;
-        throw;
-      }
-    }
-    const auto positioned = std::count_if(program_.variables.begin(), program_.variables.end(),
-                                          [](const Variable& v) { return v.position >= 0; });
-    if (positioned == 0)
-      for (size_t n = 0; n < program_.variables.size(); ++n) program_.variables[n].position = int(n);
-    else if (size_t(positioned) < program_.variables.size())
-      throw FormulaError("either all declarations give a position, as in `Vi(0, 3)`, or none", -1);
-  }
-
-  // Var(position, size, category) inside the formula: category 0 is i, 1 is j, 2 a parameter.
-  void collect_inline(const Expr& e) {
-    for (const Expr& arg : e.args) collect_inline(arg);
-    if (e.kind == Expr::name) used_.insert(e.text);
-    if (e.kind != Expr::call || e.text != "Var") return;
-    if (e.args.size() != 3)
-      throw FormulaError("`Var(position, size, category)` takes 3 arguments", e.position);
-    const int position = whole_number(e.args[0], "the position", 0),
-              size = whole_number(e.args[1], "the size", 1);
-    const int category = whole_number(e.args[2], "the category", 0);
-    if (category > 2) throw FormulaError("the category is 0 (Vi), 1 (Vj) or 2 (Pm)", e.args[2].position);
-    const Axes axes = category == 0 ? axis_i : category == 1 ? axis_j : none;
-    for (const Variable& known : program_.variables) {
-      if (known.position != position) continue;
-      if (known.size != size || known.axes != axes)
-        throw FormulaError("position " + std::to_string(position) + " is already `" + known.name +
-                               "`, of another size or category",
-                           e.position);
-      used_.insert(known.name);
-      return;
-    }
-    program_.variables.push_back({"var" + std::to_string(position), position, size, axes});
-    used_.insert(program_.variables.back().name);
-  }
-
-  void check_positions() {
-    auto& variables = program_.variables;
-    std::stable_sort(variables.begin(), variables.end(),
-                     [](const Variable& a, const Variable& b) { return a.position < b.position; });
-    for (size_t n = 0; n < variables.size(); ++n)
-      if (variables[n].position != int(n))
-        throw FormulaError("the positions of the variables must be 0, 1, 2, ... without gap or repetition",
-                           -1);
-  }
-
-  void check_used() const {
-    for (const Variable& v : program_.variables)
-      if (!used_.count(v.name))
-        throw FormulaError("the variable `" + v.name + "` is declared but not used", -1);
   }
 
   Reduction reduction(const Expr& e) {
@@ -152,16 +41,17 @@ class Compiler {
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
     if (kind.counted) r.k = whole_number(args[1], "K", 1);
     if (kind.weighted) r.w = expression(args[1]);
-    const int F = program_.graph[r.f].size, W = r.w < 0 ? 0 : program_.graph[r.w].size;
-    r.size = kind.size_of(F, W, r.k);
+    r.size = at(e.position, [&] { return size_of(kind, program_.graph, r.f, r.w, r.k); });
     if (r.size <= 0)
-      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " + std::to_string(F) + " entries",
+      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " +
+                             std::to_string(program_.graph[r.f].size) + " entries",
                          e.position);
     if (r.over == both && name != "Sum")
       throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
     return r;
   }
 
+ private:
   int find_row(const Expr& e, const std::string& name, const std::vector<Expr>& args) const {
     for (const bool weighted : {false, true}) {
       const int row = find_reduction(name, weighted);
@@ -171,14 +61,13 @@ class Compiler {
     }
     const bool weighted = find_reduction(name, false) < 0,
                either = !weighted && find_reduction(name, true) >= 0;
-    const bool counted = reduction_table()[find_reduction(name, weighted)].counted;
+    const bool takes_k = reduction_table()[find_reduction(name, weighted)].counted;
     throw FormulaError("`" + e.text + "(f, " +
-                           (counted    ? "K, "
+                           (takes_k    ? "K, "
                             : weighted ? "w, "
                             : either   ? "[w,] "
                                        : "") +
-                           "axis)` does not take " + std::to_string(args.size()) +
-                           (args.size() == 1 ? " argument" : " arguments"),
+                           "axis)` does not take " + counted(args.size(), "argument", "arguments"),
                        e.position);
   }
 
@@ -195,12 +84,12 @@ class Compiler {
     if (graph[g].size != inner.size || (graph[g].axes & inner.over))
       throw FormulaError(
           "the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
-              (inner.axes() == axis_i   ? " entries for each i"
-               : inner.axes() == axis_j ? " entries for each j"
-                                        : " entries"),
+              (inner.size == 1 ? " entry" : " entries") +
+              (inner.axes() == axis_i   ? " for each i"
+               : inner.axes() == axis_j ? " for each j"
+                                        : ""),
           e.args[2].position);
-    Tree f = kernops::gradient(graph, inner, v, g);
-    if (f < 0) f = graph.operation(find_op("Zero"), {}, {graph[v].size});
+    const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
   }
 
@@ -218,16 +107,18 @@ class Compiler {
   }
 
   Program& program_;
-  const Expr formula_;
   Scope scope_;
-  std::set<std::string> used_;
 };
 
 }  // namespace
 
 Program compile(const std::string& formula, const std::vector<std::string>& declarations) {
+  const Expr expr = parse(formula);
   Program program;
-  Compiler(program, formula).compile(declarations);
+  program.variables = declare(declarations, expr);
+  const Reduction result = Compiler(program).reduction(expr);
+  check_used(program.variables, expr);
+  program.result = program.graph[program.graph.reduced(result)].id;
   return program;
 }
 

@@ -1,10 +1,12 @@
 // reduce_by_key() seen from R: where runs of equal keys begin.
+#include <cstdint>
+
 #include "cuda_segments.h"
 #include "gpu_matrix.h"
 
 using namespace kernops;
 
-// Where runs of equal adjacent keys begin, from 0; NA is equal to NA.
+// Where runs of equal adjacent keys begin, from 0; NA is equal to NA. Keys of class integer64 are their bits.
 // [[Rcpp::export]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
   std::vector<double> starts;
@@ -16,8 +18,11 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
   const auto equal = [](auto a, auto b) { return a == b; };
   switch (TYPEOF(keys)) {
     case REALSXP:
-      find(REAL(keys),
-           [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
+      if (Rf_inherits(keys, "integer64"))
+        find(reinterpret_cast<const std::int64_t*>(REAL(keys)), equal);
+      else
+        find(REAL(keys),
+             [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
       break;
     case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
     default: find(INTEGER(keys), equal);
@@ -25,13 +30,62 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
   return Rcpp::wrap(starts);
 }
 
-// The same for keys on the GPU, with the end and the key of each run.
+namespace {
+
+// The keys are kept: a plan of other chunks is made from them.
+struct RunsOfMatrix : cuda::KeyRuns {
+  RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
+      : KeyRuns(matrix.memory.address(), matrix.single, matrix.rows), from(keys) {}
+  Rcpp::RObject from;
+};
+
+}  // namespace
+
+// The runs of keys on the GPU, which are found there when they are first asked for.
 // [[Rcpp::export]]
-Rcpp::List seg_runs_gpu(SEXP keys) {
+Rcpp::List seg_from_keys(SEXP keys) {
   return guard([&] {
-    const cuda::Matrix& matrix = gpu_matrix(keys);
-    const cuda::KeyRuns runs = cuda::key_runs(matrix.memory.address(), matrix.single, matrix.rows);
-    return Rcpp::List::create(Rcpp::_["offsets"] = std::vector<double>(runs.offsets.begin(), runs.offsets.end()),
-                              Rcpp::_["keys"] = runs.keys);
+    auto runs = std::make_unique<RunsOfMatrix>(keys, gpu_matrix(keys));
+    const auto about = Rcpp::List::create(Rcpp::_["values"] = double(runs->values));
+    return Rcpp::List::create(Rcpp::_["pointer"] = Rcpp::XPtr<Segments>(runs.release()), Rcpp::_["about"] = about);
+  });
+}
+
+namespace {
+
+cuda::KeyRuns& found(SEXP segments) {
+  auto& runs = dynamic_cast<cuda::KeyRuns&>(*Rcpp::XPtr<Segments>(segments));
+  read_memory_limit();
+  runs.find();
+  return runs;
+}
+
+}  // namespace
+
+// How many runs there are.
+// [[Rcpp::export]]
+double seg_count_runs(SEXP segments) {
+  return guard([&] { return double(found(segments).count); });
+}
+
+// The first key of each run and how many it has, on the GPU.
+// [[Rcpp::export]]
+Rcpp::List seg_describe_runs(SEXP segments) {
+  return guard([&] {
+    const cuda::KeyRuns& runs = found(segments);
+    auto firsts = std::make_unique<cuda::Matrix>(runs.count, 1, runs.single, runs.device),
+         lengths = std::make_unique<cuda::Matrix>(runs.count, 1, false, runs.device);
+    runs.describe(firsts->memory.address(), lengths->doubles());
+    return Rcpp::List::create(Rcpp::_["keys"] = wrap_gpu_matrix(std::move(firsts)),
+                              Rcpp::_["lengths"] = wrap_gpu_matrix(std::move(lengths)));
+  });
+}
+
+// Where runs begin, and the end of the last one.
+// [[Rcpp::export]]
+Rcpp::NumericVector seg_offsets(SEXP segments) {
+  return guard([&] {
+    const std::vector<Count>& offsets = found(segments).offsets();
+    return Rcpp::NumericVector(offsets.begin(), offsets.end());
   });
 }

@@ -1,11 +1,15 @@
 // Products of scalars, reordered by what their factors depend on: in 2 * (-s * (Exp(..) * (b * e))) the pair
 // loop then multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
+#include "regroup.h"
+
 #include <algorithm>
 
-#include "formula.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace {
+
+constexpr double log2_e = 1.4426950408889634;
 
 class Regrouper {
  public:
@@ -48,7 +52,7 @@ class Regrouper {
     };
     take(node.args[0]);
     if (node.id == mult_) take(node.args[1]);
-    if (node.id == divide_) factors.push_back(graph_.operation(find_op("Inv"), {now_[node.args[1]]}, {}));
+    if (node.id == divide_) factors.push_back(graph_.operation("Inv", {now_[node.args[1]]}));
     if (node.id == minus_) factors.push_back(graph_.constant(-1));
   }
 
@@ -72,8 +76,8 @@ class Regrouper {
   // exp(a) as 2^(log2(e) a): the constant joins the factors of a that change rarely.
   Tree power_of_2(Tree a) {
     std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
-    factors.push_back(graph_.constant(1.4426950408889634));
-    return graph_.operation(find_op("Exp2"), {product(factors)}, {});
+    factors.push_back(graph_.constant(log2_e));
+    return graph_.operation("Exp2", {product(factors)});
   }
 
   // Constants and parameters first, then one axis, then the other, then what changes with each pair.
@@ -107,7 +111,7 @@ class Regrouper {
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
   // reductions that exponentiate take their argument in base 2 as well
   if (base_2 && reduction_table()[reduction.row].exponentiates())
-    reduction.f = graph.operation(find_op("Mult"), {graph.constant(1.4426950408889634), reduction.f}, {});
+    reduction.f = graph.operation("Mult", {graph.constant(log2_e), reduction.f});
   const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
   reduction.f = regrouped(reduction.f);
   reduction.w = regrouped(reduction.w);

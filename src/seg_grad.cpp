@@ -15,8 +15,7 @@ SEXP seg_gradient_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, 
     const bool by_value = op == "softmax";
     cuda::SegmentWork work{request_of(*segments, x, columns, values.device, tile)};
     if (by_value) work.weights = read_values(eta, segments->values, work.columns);
-    const Count covered = segments->offsets.back() - segments->offsets.front();
-    auto out = like(&values, in_place ? segments->values : covered, work.columns);
+    auto out = like(&values, in_place ? segments->values : segments->covered, work.columns);
     work.out = target_of(*out);
     cuda::seg_gradient(work, op, by_value ? nullptr : incoming.doubles(), in_place);
     return hand_over(std::move(out), true);

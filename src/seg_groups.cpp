@@ -46,7 +46,7 @@ Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count) {
       grouped->burst = std::max(grouped->burst, ++within[number]);
     }
     grouped->values = n;
-    set_lengths(*grouped, lengths, 0, {});
+    grouped->set_lengths(lengths, 0, {});
     if (!few) grouped->burst = grouped->longest;
     if (sorted)
       std::vector<int>().swap(numbers);

@@ -20,11 +20,12 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
       if (segments.groups[n] >= 0) body(segments.groups[n], n);
     return;
   }
+  const std::vector<Count>& offsets = segments.offsets();
   for (Count s = 0; s < segments.segments(); ++s) {
-    const Count row = segments.row(s), begin = segments.offsets[s];
+    const Count row = segments.row(s), begin = offsets[s];
     if (!wanted(row)) continue;
     const Count from = segments.sources.empty() ? begin : segments.sources[s];
-    for (Count k = 0; k < segments.offsets[s + 1] - begin; ++k) body(row, from + k);
+    for (Count k = 0; k < offsets[s + 1] - begin; ++k) body(row, from + k);
   }
 }
 

@@ -10,12 +10,12 @@ namespace kernops {
 Rcpp::List described(std::unique_ptr<Segments> segments) {
   Count least = segments->empties.empty() && segments->count > 0 ? segments->longest : 0;
   for (Count s = 0; s < segments->segments(); ++s)
-    if (segments->empties.empty()) least = std::min(least, segments->offsets[s + 1] - segments->offsets[s]);
+    if (segments->empties.empty()) least = std::min(least, segments->offsets()[s + 1] - segments->offsets()[s]);
   const auto about = Rcpp::List::create(
       Rcpp::_["values"] = double(segments->values), Rcpp::_["segments"] = double(segments->count),
       Rcpp::_["empty"] = double(segments->empties.size()), Rcpp::_["shortest"] = double(least),
       Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
-      Rcpp::_["covered"] = double(segments->offsets.back() - segments->offsets.front()));
+      Rcpp::_["covered"] = double(segments->covered));
   return Rcpp::List::create(Rcpp::_["pointer"] = Rcpp::XPtr<Segments>(segments.release()),
                             Rcpp::_["about"] = about);
 }
@@ -47,7 +47,7 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
     begins = whole_numbers(sources, "sources");
     check_sources(begins, lengths, values);
   }
-  set_lengths(*segments, lengths, first, begins);
+  segments->set_lengths(lengths, first, begins);
   return described(std::move(segments));
 }
 
@@ -106,8 +106,9 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
 // [[Rcpp::export]]
 Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
   Rcpp::IntegerVector owners(R_xlen_t(segments->values), NA_INTEGER);
+  const std::vector<Count>& offsets = segments->offsets();
   for (Count s = 0; s < segments->segments(); ++s)
-    std::fill(owners.begin() + segments->offsets[s], owners.begin() + segments->offsets[s + 1],
+    std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1],
               int(segments->row(s)) + 1);
   return owners;
 }
@@ -116,13 +117,13 @@ Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
 // [[Rcpp::export]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
   const Segments& from = *segments;
-  const Count begin = from.offsets.front();
-  Rcpp::NumericVector row(R_xlen_t(from.offsets.back() - begin)), lengths(R_xlen_t(from.count));
+  const std::vector<Count>& offsets = from.offsets();
+  Rcpp::NumericVector row(R_xlen_t(from.covered)), lengths(R_xlen_t(from.count));
   for (Count s = 0; s < from.segments(); ++s) {
-    const Count first = from.offsets[s], length = from.offsets[s + 1] - first;
+    const Count first = offsets[s], length = offsets[s + 1] - first;
     lengths[from.row(s)] = double(length);
     for (Count k = 0; k < length; ++k)
-      row[first - begin + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
+      row[first - from.first + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
                                           : from.sources.empty() ? first + k
                                                                  : from.sources[s] + k);
   }

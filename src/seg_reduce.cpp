@@ -28,7 +28,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
     Rcpp::NumericVector out = fresh_numbers(R_xlen_t(rows) * R_xlen_t(columns) * outputs);
-    const bool covered = segments->offsets.back() - segments->offsets.front() == segments->values;
+    const bool covered = segments->covered == segments->values;
     if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
     cpu::seg_reduce(request);

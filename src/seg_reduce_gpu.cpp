@@ -66,6 +66,22 @@ SEXP softmax(SegmentWork& work, SEXP x, bool stay) {
   return out;
 }
 
+// One pass over keys and values finds the runs, and gives one result each.
+SEXP reduce_runs(SegmentWork& work, cuda::KeyRuns& runs, bool stay) {
+  auto out = like(nullptr, runs.covered, 1);
+  work.out = target_of(*out);
+  runs.find_and_reduce(work);
+  out->rows = runs.count;
+  if (2 * runs.count < runs.covered) {  // much would be kept for little
+    auto exact = like(nullptr, runs.count, 1);
+    cuda::copy_across(exact->memory.pointer(), exact->device, out->memory.pointer(), out->device, out->bytes());
+    out = std::move(exact);
+  }
+  work.out = target_of(*out);
+  cuda::settle(work);
+  return hand_over(std::move(out), stay);
+}
+
 }  // namespace
 
 // As seg_run(); what stays is a gpu_matrix.
@@ -81,6 +97,10 @@ SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns,
     if (empty.isNotNull()) work.empty = &value;
     if (!Rf_isNull(weights))
       work.weights = read_values(weights, segments->values, 1), work.weights.column = 0;
+    if (auto* runs = dynamic_cast<cuda::KeyRuns*>(segments.get())) {
+      if (!softmaxes && runs->can_reduce(work)) return reduce_runs(work, *runs, stay);
+      runs->find();
+    }
     if (softmaxes) return softmax(work, x, stay);
     const int outputs = cuda::outputs_of(work);
     if (stay || is_gpu_matrix(x)) {

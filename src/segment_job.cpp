@@ -26,7 +26,7 @@ SegmentJob segment_job(const SegmentRequest& request) {
   const Segments& segments = request.segments;
   const SegmentValues &x = request.x, &w = request.weights;
   SegmentJob job{};
-  job.offsets = segments.offsets.data();
+  job.offsets = segments.offsets().data();
   job.rows = data(segments.rows), job.sources = data(segments.sources);
   job.groups = segments.groups, job.count = segments.count;
   job.scatter = segments.longest <= 200  ? Scatter::plain

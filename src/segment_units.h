@@ -18,14 +18,14 @@ class SegmentUnits {
     for (const Count s : segments.large) before_.push_back(before_.back() + ceiling(length(s), segment_block));
   }
 
-  Count tiles() const { return ceiling(segments_.offsets.back() - segments_.offsets.front(), tile_); }
+  Count tiles() const { return ceiling(segments_.covered, tile_); }
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
   // reduce(first, last) for the segments of a tile, long ones left out.
   template <class F> void each_stretch(Count tile, F reduce) const {
     const std::vector<Count>& large = segments_.large;
-    const Count begin = segments_.offsets.front() + tile * tile_, last = first_from(begin + tile_);
+    const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
     for (Count s = first_from(begin); s < last; ++s) {
       const auto next = std::lower_bound(large.begin(), large.end(), s);
       const Count end = next == large.end() ? last : std::min(*next, last);
@@ -44,9 +44,9 @@ class SegmentUnits {
 
  private:
   static Count ceiling(Count n, Count by) { return (n + by - 1) / by; }
-  Count length(Count s) const { return segments_.offsets[s + 1] - segments_.offsets[s]; }
+  Count length(Count s) const { return segments_.offsets()[s + 1] - segments_.offsets()[s]; }
   Count first_from(Count position) const {
-    const std::vector<Count>& offsets = segments_.offsets;
+    const std::vector<Count>& offsets = segments_.offsets();
     return std::lower_bound(offsets.begin(), offsets.end() - 1, position) - offsets.begin();
   }
 

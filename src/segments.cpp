@@ -6,33 +6,35 @@
 
 #include <algorithm>
 
+#include "build.h"
+
 namespace kernops {
 
-void set_lengths(Segments& segments, const std::vector<Count>& lengths, Count first,
-                 const std::vector<Count>& sources) {
-  segments.count = Count(lengths.size());
+void Segments::set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of) {
+  count = Count(lengths.size()), first = begin;
   const Count empty = std::count(lengths.begin(), lengths.end(), Count(0));
-  segments.offsets.reserve(lengths.size() - empty + 1);
-  if (empty > 0) segments.rows.reserve(lengths.size() - empty), segments.empties.reserve(empty);
-  segments.offsets.push_back(first);
-  for (Count s = 0; s < segments.count; ++s) {
+  offsets_.reserve(lengths.size() - empty + 1);
+  if (empty > 0) rows.reserve(lengths.size() - empty), empties.reserve(empty);
+  offsets_[0] = begin;
+  for (Count s = 0; s < count; ++s) {
     if (lengths[s] == 0) {
-      segments.empties.push_back(s);
+      empties.push_back(s);
       continue;
     }
-    if (empty > 0) segments.rows.push_back(s);
-    if (!sources.empty()) segments.sources.push_back(sources[s]);
-    if (lengths[s] > segment_block) segments.large.push_back(segments.segments());
-    segments.offsets.push_back(segments.offsets.back() + lengths[s]);
-    segments.longest = std::max(segments.longest, lengths[s]);
+    if (lengths[s] > segment_block) large.push_back(Count(offsets_.size()) - 1);
+    if (empty > 0) rows.push_back(s);
+    if (!sources_of.empty()) sources.push_back(sources_of[s]);
+    offsets_.push_back(offsets_.back() + lengths[s]);
+    longest = std::max(longest, lengths[s]);
   }
+  covered = offsets_.back() - begin;
 }
 
 const std::vector<std::uint32_t>& Segments::order() const {
   std::call_once(sorted_, [this] {
     std::vector<Count> next(count, 0);
-    for (Count s = 0; s < segments(); ++s) next[row(s)] = offsets[s];
-    order_.resize(size_t(offsets.back() - offsets.front()));
+    for (Count s = 0; s < segments(); ++s) next[row(s)] = offsets_[s];
+    order_.resize(size_t(covered));
     for (Count n = 0; n < values; ++n)
       if (groups[n] >= 0) order_[next[groups[n]]++] = std::uint32_t(n);
   });
@@ -43,7 +45,6 @@ const std::vector<SegmentOp>& segment_ops() {
   static const std::vector<SegmentOp> ops = {
 #define SEGMENT_OP(name, reduction, kind, meaning) {#name, meaning, SegmentOp::kind, reduction::outputs},
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   return ops;
 }
@@ -56,8 +57,9 @@ SegmentFormula segment_formula(const std::string& text) {
   if (graph[f].size != 1)
     throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
                        expr.position);
-  if (graph[f].axes & axis_i) throw FormulaError("the formula may not depend on positions", expr.position);
-  return {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  SegmentFormula formula = {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
+  if (formula.plan.counts_indices) throw FormulaError("the formula may not depend on positions", expr.position);
+  return formula;
 }
 
 }  // namespace kernops

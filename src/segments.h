@@ -21,7 +21,7 @@ class Segments {
 
   Count values = 0;            // rows of x that it is made for
   Count count = 0;             // segments, empty ones too: rows of the result
-  std::vector<Count> offsets;  // segment s has the positions offsets[s] .. offsets[s + 1] - 1
+  Count first = 0, covered = 0;  // the position of the first value that is in a segment, and how many are
   std::vector<Count> rows;     // of the result, in ascending order; without elements: segment s gives row s
   std::vector<Count> empties;  // rows of the result that have nothing to reduce
   std::vector<Count> sources;  // segment s begins at row sources[s] of x; without elements: at row offsets[s]
@@ -30,7 +30,11 @@ class Segments {
   Count burst = 0;           // of groups: the most values of one in a scatter_window() of seg_job.h
   std::vector<Count> large;  // segments of more values than segment_block of seg_job.h
 
-  Count segments() const { return Count(offsets.size()) - 1; }  // that are not empty
+  // From lengths in order, of which some may be 0; `begin` is the position of the first value.
+  void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
+  // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
+  virtual const std::vector<Count>& offsets() const { return offsets_; }
+  Count segments() const { return count - Count(empties.size()); }  // that are not empty
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
 
   // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first asked for.
@@ -40,13 +44,10 @@ class Segments {
   mutable std::shared_ptr<void> kept;
 
  private:
+  std::vector<Count> offsets_{0};
   mutable std::once_flag sorted_;
   mutable std::vector<std::uint32_t> order_;
 };
-
-// Segments of which some may be empty, from their lengths in order; `first` is the position of the first one.
-void set_lengths(Segments& segments, const std::vector<Count>& lengths, Count first,
-                 const std::vector<Count>& sources);
 
 struct SegmentOp {
   std::string name, meaning;

@@ -2,9 +2,11 @@
 //
 // a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only
 // where the result keeps its size.
+#include "simplify.h"
+
 #include <unordered_map>
 
-#include "formula.h"
+#include "build.h"
 
 namespace kernops {
 namespace {

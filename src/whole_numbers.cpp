@@ -12,6 +12,7 @@ void refuse(const std::string& argument, const std::string& rule, Count position
 
 std::string in_words(double value) {
   if (ISNAN(value)) return "missing";
+  if (!R_FINITE(value)) return value > 0 ? "Inf" : "-Inf";
   char text[32];
   snprintf(text, sizeof text, "%.15g", value);
   return text;

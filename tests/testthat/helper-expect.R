@@ -17,6 +17,8 @@ backends <- local({
   }
 })
 
+skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", sub("\n.*", "", cuda_refusal())))
+
 # body(kernel, precision), with kernel(formula, args, ...) the keops_kernel() of that backend and precision.
 for_each_backend <- function(body) {
   for (backend in backends()) for (precision in c("float64", "float32")) {

@@ -84,6 +84,12 @@ oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   unname(vapply(positions, one, 0))
 }
 
+# Numbers low + 2^32 high of class integer64, from their halves.
+integer64 <- function(low, high) {
+  halves <- if (.Platform$endian == "little") rbind(low, high) else rbind(high, low)
+  structure(readBin(writeBin(as.integer(halves), raw()), "double", length(low)), class = "integer64")
+}
+
 with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)
 with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 

@@ -41,5 +41,7 @@ test_that("vectors and empty arrays have gradients", {
 test_mistakes("kernops_error", alist(
   `no gradient` = axis_grad("argmax"),
   `eta of another shape` = axis_grad("sum")(matrix(0, 2, 3), 1:2, 1),
+  `eta the other way round` = axis_grad("sum")(array(0, 2:4), matrix(0, 4, 2), 2),
+  `eta of a sum of all` = axis_grad("sum")(matrix(0, 2, 3), 1:2),
   `a dimension that is not there` = axis_grad("sum")(matrix(0, 2, 3), 1, 3)
 ))

@@ -133,7 +133,7 @@ test_that("the number of threads changes no bit", {
 })
 
 test_that("a GPU gives the same bits on every run", {
-  skip_if_not("cuda" %in% backends(), cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(5)
   x <- array(rnorm(4e6), c(200, 100, 200))
   for (dims in subsets(3)[-1]) {
@@ -207,6 +207,20 @@ test_that("NA and NaN are those of base R", {
   expect_identical(axis_reduce(c(5L, NA), 1, "bit_and", na.rm = TRUE), 5L)
 })
 
+test_that("of equal extremes the first one counts, in whatever order the dimensions are walked", {
+  withr::local_seed(8)
+  for (size in list(c(4, 7, 40), c(4, 2, 7, 5), c(3, 2, 5000), c(2, 3, 2, 100), c(2, 9, 300))) {
+    for (values in list(c(-1, 1), c(-Inf, Inf, 0), c(Inf, NA), -Inf, c(NaN, Inf, -Inf))) {
+      x <- array(sample(c(values, values), prod(size), TRUE), size)
+      for (dims in subsets(length(size))) for (op in c("argmin", "argmax")) {
+        expect_reduced(x, dims, op)
+        skipping <- c(argmin = which.min, argmax = which.max)[[op]]
+        expect_equal(axis_reduce(x, dims, op, na.rm = TRUE), oracle_axis(x, dims, \(x) skipping(x)[1]))
+      }
+    }
+  }
+})
+
 test_that("an empty slice gives the identity", {
   x <- array(0, c(0, 3))
   for (op in names(of_slice)) for (dims in list(1, 1:2, integer())) expect_reduced(x, dims, op)
@@ -260,7 +274,7 @@ test_that("slices are those of the worked examples", {
 })
 
 test_that("a gpu_matrix is reduced where it is", {
-  skip_if_not("cuda" %in% backends(), cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(8)
   x <- matrix(rnorm(300 * 77), 300)
   for (precision in c("float64", "float32")) {
@@ -280,6 +294,16 @@ test_that("a gpu_matrix is reduced where it is", {
     }
   }
   expect_equal(dim(axis_reduce(gpu_matrix(x), 1, "range", output = "gpu")), c(2, 77))
+  infinite <- cbind(Inf, c(NA, Inf, Inf), c(Inf, NA, -Inf), NA)[rep(1:3, c(1, 999, 1)), ]
+  for (sign in c(1, -1)) for (na.rm in c(FALSE, TRUE)) {
+    op <- if (sign > 0) "argmin" else "argmax"
+    place <- \(x) if (na.rm) c(which.min(x), NA)[[1]] else c(which(is.na(x)), which.min(x))[[1]]
+    there <- axis_reduce(gpu_matrix(sign * infinite), 1, op, na.rm = na.rm, output = "gpu")
+    expect_identical(c(replace(as.matrix(there), is.na(as.matrix(there)), NA)), as.numeric(apply(infinite, 2, place)))
+    for (backend in backends()) {
+      expect_identical(axis_reduce(sign * infinite, 1, op, na.rm = na.rm, backend = backend), apply(infinite, 2, place))
+    }
+  }
 })
 
 test_that("the CUDA texts of all operations compile", {

@@ -76,7 +76,7 @@ test_that("every backend: softmax, range, weights, formulas, integers", {
 })
 
 test_that("values on the GPU, in both precisions", {
-  if (!is.null(cuda_refusal())) skip(cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(13)
   x <- matrix(runif(2 * sum(mixed_lengths)), ncol = 2)
   for (precision in c("float64", "float32")) for (op in c("sum", "mean", "max", "argmin", "logsumexp", "sd")) {
@@ -87,7 +87,7 @@ test_that("values on the GPU, in both precisions", {
 })
 
 test_that("keys on the GPU", {
-  if (!is.null(cuda_refusal())) skip(cuda_refusal())
+  skip_without_gpu()
   withr::local_seed(14)
   for (mean in c(1, 3, 50, 5000, 1e5)) for (precision in c("float64", "float32")) {
     keys <- rep(c(rep(1:3, 300), NA, 7), sample(2 * mean, 902, replace = TRUE))

@@ -1,6 +1,5 @@
 # Several GPUs, and data larger than their memory: the results of one GPU that holds everything.
 
-skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", cuda_refusal()))
 skip_without_two_gpus <- function() {
   skip_without_gpu()
   skip_if(nrow(cuda_describe()) < 2, "needs two GPUs")

@@ -9,7 +9,7 @@ kriged <- \(n, ..., data = data_of(n), covariance = given) {
   gp(z ~ w, data, ~ a + b, covariance, method = "exact", estimate = "none", ...)
 }
 skip_unless_exact <- function() {
-  skip_if_not("cuda" %in% backends())
+  skip_without_gpu()
   skip_if(nzchar(kernops:::gpu_solver_problem()))
 }
 
@@ -68,7 +68,7 @@ test_that("a matrix that is not positive definite, or too large, is explained", 
 })
 
 test_that("the gradient and the information of the iterative method are those of the CPU", {
-  skip_if_not("cuda" %in% backends())
+  skip_without_gpu()
   for (reml in c(FALSE, TRUE)) for (weights in list(NULL, 1 + (1:300) / 300)) {
     fit <- kriged(300, backend = "cpu", weights = weights)
     both <- lapply(c("cpu", "cuda"), function(backend) {

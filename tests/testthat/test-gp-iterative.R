@@ -154,3 +154,31 @@ test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within m
   expect_lt(result$kilobytes * 1024, 1e9)
   expect_length(result$afterwards, 3)
 })
+
+test_that("a sample of the rows tells the residual", {
+  withr::local_seed(21)
+  d <- smooth_case(400)
+  fit <- fitted_by("iterative", data = d)
+  for (noise in list(0.1, 0.1 + (1:400) / 400)) {
+    system <- kernops:::kernel_system(kernops:::covariance_product(fit$model), "b",
+                                      list(theta = fit$theta, x = fit$data$u, y = fit$data$u), noise)
+    b <- matrix(rnorm(800), 400)
+    off <- matrix(rnorm(800), 400)
+    sampled <- kernops:::sampled_residual(system, off, b, 200)
+    expect_equal(sampled, sqrt(colSums((b - system$product(off))^2)), tolerance = 0.25)
+    expect_equal(system$product_at(c(3, 5), off), system$product(off)[c(3, 5), ])
+    for (tol in c(1e-2, 1e-9)) {
+      solved <- kernops:::solve_system(system, b, NULL, tol, check = 50)
+      expect_true(all(solved$converged))
+      left <- b - system$product(solved$solution)
+      expect_equal(solved$residual, sqrt(colSums(left^2) / colSums(b^2)), tolerance = 0.5)
+    }
+  }
+  # what rounding has left is found and corrected
+  wrong <- replace(system, "product", list(function(a, precision = "float32") {
+    system$product(a) * if (precision == "float64") 1 else 1.001
+  }))
+  solved <- kernops:::solve_system(wrong, b, NULL, 1e-6, check = 50)
+  expect_true(all(solved$converged))
+  expect_lt(max(abs(system$product(solved$solution) - b)), 1e-4)
+})

@@ -124,6 +124,7 @@ test_that("broom's verbs work", {
   fit <- gp(z ~ w, smooth_case(40), ~ a + b)
   expect_identical(generics::tidy(fit)$term, names(coef(fit, "both")))
   expect_false(anyNA(generics::tidy(fit, conf.int = TRUE)$conf.low))
+  expect_equal(generics::tidy(fit)$std.error, unname(sqrt(diag(vcov(fit, "both")))))
   expect_equal(generics::glance(fit)$AIC, AIC(fit))
   own <- generics::augment(fit)
   expect_named(own, c("z", "w", "a", "b", ".fitted", ".se.fit", ".resid"))

@@ -165,6 +165,48 @@ test_that("coordinates come as formula, matrix or vector alike", {
   expect_length(predict(by_matrix, new[0, ]), 0)
 })
 
+# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
+log_hessian <- function(theta, d, X) {
+  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
+  optimHess(log(theta), value)
+}
+
+# The average information wrt the same: y'P K_i P K_j P y / 2, with derivatives K_i by differences.
+average_of <- function(theta, d, X) {
+  k <- \(s) covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3]))
+  K <- k(log(theta))
+  KX <- solve(K, X)
+  P <- solve(K) - KX %*% solve(t(X) %*% KX, t(KX))
+  move <- function(n) replace(numeric(3), n, 1e-4)
+  slopes <- lapply(1:3, \(n) (k(log(theta) + move(n)) - k(log(theta) - move(n))) / 2e-4)
+  across <- do.call(cbind, lapply(slopes, \(slope) slope %*% P %*% d$z))
+  t(across) %*% P %*% across / 2
+}
+
+test_that("the search ends with the average information, which is near the observed one", {
+  withr::local_seed(18)
+  d <- smooth_case(300)
+  d$z <- d$w + as.vector(rnorm(300) %*% chol(covariance_of(d[c("a", "b")], 1, 0.1, 0.1)))
+  X <- model.matrix(~ w, d)
+  for (estimate in c("ML", "REML")) for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ w, d, ~ a + b, estimate = estimate, method = method,
+              control = gp_control(subset = 100, probes = 64, rank = 100))
+    theta <- unname(coef(fit, "covariance"))
+    v <- solve(fit$search$information / 2)
+    expect_equal(v, solve(average_of(theta, d, X)), tolerance = if (method == "exact") 1e-6 else 1e-2)
+    if (estimate == "ML") expect_equal(diag(v), diag(solve(log_hessian(theta, d, X))), tolerance = 0.2)
+    if (method == "iterative") expect_equal(unname(vcov(fit, "covariance")), v * tcrossprod(theta))
+  }
+})
+
+test_that("what was given has no standard error", {
+  withr::local_seed(19)
+  d <- smooth_case(60)
+  fit <- gp(z ~ 1, d, ~ a + b, matern(3/2, range = 0.4) + nugget())
+  expect_identical(is.na(unname(summary(fit)$errors)), fit$model$parameters$fixed)
+  expect_true(all(is.na(summary(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"))$errors)))
+})
+
 test_that("methods agree with one another", {
   withr::local_seed(10)
   d <- smooth_case(60)
@@ -175,9 +217,9 @@ test_that("methods agree with one another", {
   K <- do.call(covariance_of, c(list(d[c("a", "b")]), unname(as.list(coef(fit, "covariance")))))
   X <- model.matrix(~ w, d)
   expect_equal(unname(vcov(fit)), unname(solve(t(X) %*% solve(K, X))), tolerance = 1e-8)
-  s <- log(unname(coef(fit, "covariance")))
-  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
-  expect_equal(unname(vcov(fit, "covariance")), solve(optimHess(s, value)), tolerance = 1e-2)
+  theta <- unname(coef(fit, "covariance"))
+  expect_equal(unname(vcov(fit, "covariance")), solve(log_hessian(theta, d, X)) * tcrossprod(theta), tolerance = 1e-2)
+  expect_equal(summary(fit)$errors, sqrt(diag(vcov(fit, "covariance"))))
   expect_equal(coef(summary(fit))[, "Std. Error"], sqrt(diag(vcov(fit))))
   limits <- confint(fit, level = 0.9)
   expect_identical(rownames(limits), names(coef(fit, "both")))

@@ -1,6 +1,5 @@
 # Data that stay on the GPU: what is computed there is what is computed from the same data of the host.
 
-skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", cuda_refusal()))
 bytes_in_use <- function() {
   gc()
   sum(cuda_describe()$used_bytes)

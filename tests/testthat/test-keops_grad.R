@@ -142,6 +142,7 @@ test_mistakes("kernops_input_error", alist(
   `negative position` = keops_grad(square_distances(), -1),
   `position between two` = keops_grad(square_distances(), 0.5),
   `two variables` = keops_grad(square_distances(), c("x", "y")),
+  `no variable` = keops_grad(square_distances(), NULL),
   `missing value for a variable` = keops_grad(square_distances(), NA),
   `no operator` = keops_grad(sum, "x"),
   `no eta` = keops_grad(square_distances(), "x")(input)

@@ -95,6 +95,7 @@ test_that("an operator prints itself and tells what it is made of", {
   expect_s3_class(op, "keops_kernel")
   expect_snapshot(print(op))
   expect_snapshot(print(keops_grad(op, "x")))
+  expect_output(print(keops_kernel("Sum_Reduction(1, 1)", character())), "variables  none")
   expect_identical(op()$formula, "Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 1)")
   expect_identical(op()$args, args)
   expect_identical(op()$sum_scheme, "kahan_scheme")

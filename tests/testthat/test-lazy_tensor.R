@@ -100,6 +100,55 @@ test_that("a symbolic matrix is a matrix", {
   expect_equal(solution, solve(as.matrix(G) + diag(0.1, 10), X), tolerance = 1e-8)
 })
 
+test_that("rows and columns are called as their points", {
+  x <- `rownames<-`(X, letters[1:10])
+  y <- `rownames<-`(Y, LETTERS[1:6])
+  K <- exp(-sqdist(Vi(x), Vj(y)) / 2)
+  dense <- matrix(exp(-D2 / 2), 10, dimnames = list(letters[1:10], LETTERS[1:6]))
+  expect_identical(dimnames(K), dimnames(dense))
+  expect_null(dimnames(exp(-sqdist(Vi(X), Vj(Y)))))
+  expect_equal(as.matrix(K), dense)
+  expect_equal(as.matrix(t(K)), t(dense))
+  for (pick in alist(K["c", ], K[, "B"], K[c("a", "j"), c("F", "A")], K[-1, 2:3], K[3, 4], K[2, 2:3, drop = FALSE])) {
+    expect_equal(eval(pick), eval(pick, list(K = dense)), info = deparse(pick))
+  }
+  named <- matrix(1:12, 6, dimnames = list(LETTERS[1:6], c("u", "v")))
+  expect_equal(K %*% named, dense %*% named)
+  expect_equal(t(K) %*% dense, t(dense) %*% dense)
+  expect_equal(t(named) %*% t(K), t(named) %*% t(dense))
+  expect_equal(diag(K), diag(dense))
+  expect_equal(diag(sqdist(Vi(x), Vj(x))), diag(`dimnames<-`(matrix(0, 10, 10), list(letters[1:10], letters[1:10]))))
+  expect_error(K["z", 1], class = "kernops_input_error")
+})
+
+test_that("blocks without rows or columns keep their shape", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  dense <- exp(-D2)
+  for (pick in alist(K[0, ], K[, 0], K[0, 0], K[integer(), 2], K[0, 1:2, drop = FALSE])) {
+    expect_equal(dim(eval(pick)), dim(eval(pick, list(K = dense))), info = deparse(pick))
+  }
+})
+
+test_that("a product says nothing of its methods, and one number is a right-hand side of one point", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  expect_no_message(product <- K %*% Vj(B))
+  expect_equal(product, exp(-D2) %*% B)
+  one <- exp(-sqdist(Vi(X), Vj(Y[1, , drop = FALSE])))
+  expect_equal(one %*% 5, 5 * exp(-D2[, 1, drop = FALSE]))
+  expect_equal(5 %*% t(one), t(5 * exp(-D2[, 1, drop = FALSE])))
+})
+
+test_that("the address of a tensor that was read from a file is not that of new data", {
+  new <- Vi(X, "x")
+  old <- new
+  old@variables[[1]]$data <- 10 * X # what was at this address in another session
+  expect_equal(sum(new + old, "j"), 11 * X)
+  expect_equal(sum(old + new * old, "j"), 10 * X + 10 * X^2)
+  expect_equal(sum((new + old) + old, "j"), 21 * X)
+  expect_length(attr(keops_formula((new + old) + old), "args"), 2)
+  expect_equal(logsumexp(elem(old, 1), "j", weight = new^2), log(X^2) + 10 * X[, 1])
+})
+
 test_that("every reduction has its function", {
   S <- sqdist(Vi(X), Vj(Y))
   expect_equal(sum(S, "j"), matrix(rowSums(D2)), tolerance = 1e-12)
@@ -264,6 +313,9 @@ test_mistakes("kernops_error", alist(
   `a factor` = Vi(iris$Species),
   `nothing` = Vi(NULL),
   `one number that is no size` = Vi(2.5),
+  `too many arguments` = lazy_op("Exp", Vi(X), Vj(Y)),
+  `a tensor for an index` = sumsoftmaxweight(sqdist(Vi(X), Vj(Y)), "j", Vj(Y)),
+  `no reduction of this name` = lazy_reduce(Vi(X), "Foo", "j"),
   `no index` = argmin(sqdist(Vi(X), Vj(Y))),
   `ranges without data` = sum(sqdist(Vi(3), Vj(3)), "j", ranges = list()),
   `rows that are not there` = sqdist(Vi(X), Vj(Y))[11, 1],

@@ -39,6 +39,8 @@ test_that("random arithmetic has its value in R", {
 test_that("spaces mean nothing", {
   op <- keops_kernel(" Sum_Reduction ( Scalprod( x ,\ty )\n, 1 ) ", c(" x=Vi( 2 )", "y  =  Vj(2) "))
   expect_identical(op(list(x = 1:2, y = 3:4) |> lapply(t)), matrix(11))
+  hard_spaces <- keops_kernel("Sum_Reduction(x\u00a0*\u00a0y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_identical(hard_spaces(list(2, 3)), matrix(6))
 })
 
 test_that("variables may say their position, or be written inside the formula", {
@@ -71,12 +73,42 @@ test_that("names are those of R, also names that resemble operations", {
   }
 })
 
+test_that("names may be in any encoding, and any locale", {
+  latin1 <- \(x) iconv(x, "UTF-8", "latin1")
+  formula <- "Sum_Reduction(\u00e9t\u00e9 * y, 1)"
+  args <- c("\u00e9t\u00e9 = Vi(1)", "y = Vj(1)")
+  value_of <- \(formula, args, name) keops_kernel(formula, args)(stats::setNames(list(2, 1:3), c(name, "y")))
+  for (locale in c(Sys.getlocale("LC_CTYPE"), "C")) {
+    withr::local_locale(LC_CTYPE = locale)
+    expect_identical(value_of(formula, args, "\u00e9t\u00e9"), matrix(12))
+    expect_identical(value_of(latin1(formula), args, latin1("\u00e9t\u00e9")), matrix(12))
+    expect_identical(value_of(latin1(formula), latin1(args), "\u00e9t\u00e9"), matrix(12))
+  }
+})
+
 test_that("depth costs time, never a crash", {
   deep <- \(left, right) paste0(strrep(left, 1e4), "a", strrep(right, 1e4))
   for (formula in c(deep("(", ")"), deep("-", ""), deep("Minus(", ")"), deep("", "^1"), deep("", "+a"))) {
     value <- tryCatch(value_of(formula, a = 2), kernops_formula_error = \(e) NULL)
     expect_true(is.null(value) || value %in% c(2, 20002), label = substr(formula, 1, 9))
   }
+})
+
+test_that("a size is never taken for another one, however large", {
+  op <- \(formula) keops_kernel(formula, "x = Vj(1)")
+  too_large <- c("Sum_Reduction(Transpose(SumT(x, 4), 65536, 65536), 1)",
+                 "Sum_Reduction(TensorProd(SumT(x, 65536), SumT(x, 65537)), 1)",
+                 "Sum_Reduction(MatMult(SumT(x, 65536), SumT(x, 65537), 1), 1)",
+                 "Sum_Reduction(Kron(SumT(x, 65536), SumT(x, 65537), [65536], [65537]), 1)",
+                 "KMin_Reduction(SumT(x, 4097), 1048576, 1)", "KMin_ArgKMin_Reduction(SumT(x, 2049), 1048576, 1)")
+  for (formula in too_large) expect_error(op(formula), class = "kernops_formula_error", label = formula)
+  expect_identical(op("Sum_Reduction(SumT(x, 1048576), 1)")(list(2)), matrix(2, 1, 2^20))
+})
+
+test_that("what calls itself twice, or doubles with each derivative, ends", {
+  expect_s3_class(keops_kernel("Sum_Reduction(BSpline(k, x, 30), 1)", c("k = Pm(40)", "x = Vj(1)")), "keops_kernel")
+  tower <- paste0(strrep("Grad(", 40), "Exp(Sin(x) * x)", strrep(", x, 1)", 40))
+  expect_error(keops_kernel(sprintf("Sum_Reduction(%s, 1)", tower), "x = Vj(1)"), class = "kernops_formula_error")
 })
 
 build <- \(formula, args = c("x = Vi(1)", "y = Vj(1)")) keops_kernel(formula, args)
@@ -112,6 +144,18 @@ test_mistakes("kernops_formula_error", alist(
   `an operation that is no reduction` = build("Sum(x * y, 1)"),
   `a reduction in small letters` = build("sum_reduction(x * y, 1)"),
   `an axis in quotes` = build("Sum_Reduction(x * y, \"j\")"),
+  `a size beyond all bounds` = build("Sum_Reduction(TensorProd(SumT(x, 2^16), SumT(y, 2^16)), 1)"),
+  `K values beyond all bounds` = build("KMin_Reduction(SumT(x * y, 4097), 1048576, 1)"),
+  `sizes that an abbreviation does not take` = build("Sum_Reduction(Exp(x) * Matern(y, x), 1)",
+                                                     c("x = Vi(2)", "y = Vj(3)")),
+  `a derivative that does not exist` = build("Sum_Reduction(y * Grad(Polygamma(x, 16), x, 1), 1)"),
+  `an inline variable with the name of another` = build("Sum_Reduction(Var(0, 1, 0) * var0, 1)", "var0 = Vi(1, 1)"),
+  `a gradient of another shape` = build("Grad(Sum_Reduction(x, 1), x, y)"),
+  `a place below 0` = build("Sum_Reduction(Elem(x, -1) * y, 1)"),
+  `an empty alias` = build("Sum_Reduction(x, 1)", c("x = Vi(1)", "")),
+  `a minus as it is printed` = build("Sum_Reduction(x \u2212 y, 1)"),
+  `a square as it is printed` = build("Sum_Reduction((x - y)\u00b2, 1)"),
+  `a sign of no meaning` = build("Sum_Reduction(x * \u00d7 y, 1)"),
   `a matrix product of R` = build("Sum_Reduction(x %*% y, 1)"),
   `a remainder of R` = build("Sum_Reduction(x %% y, 1)"),
   `a logical operator of R` = build("Sum_Reduction((x < y) & x, 1)"),

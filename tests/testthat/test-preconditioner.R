@@ -80,14 +80,16 @@ test_that("an orthogonal factor is one, and its square is that of what it came f
   x <- matrix(rnorm(900), 90)
   for_each_space(function(backend) {
     space <- if (backend == "cuda") gpu_space(0L) else host_space()
-    of <- space$orthogonal(space$copy(x))
-    Q <- rbind(as.matrix(of$Q), solve(of$R))
-    expect_close(Q %*% of$R, rbind(x, diag(10)))
-    expect_close(crossprod(Q), diag(10))
-    expect_true(all(of$R[lower.tri(of$R)] == 0))
-    core <- crossprod(x) + diag(10)
-    white <- as.matrix(space$whiten(space$copy(x), core))
-    expect_close(white %*% t(white), x %*% solve(core, t(x)))
+    for (passes in 1:2) for (size in c(1, 1e3)) {
+      of <- space$orthogonal(space$copy(size * x), passes)
+      Q <- rbind(as.matrix(of$Q), solve(of$R))
+      expect_close(Q %*% of$R, rbind(size * x, diag(10)))
+      expect_close(crossprod(Q), diag(10), tolerance = if (passes == 2) 1e-10 else 1e-8)
+      expect_true(all(of$R[lower.tri(of$R)] == 0))
+    }
+    core <- crossprod(x)
+    white <- as.matrix(space$whiten(space$copy(x), space$copy(core), 0.5))
+    expect_close(white %*% t(white), x %*% solve(core + diag(0.5, 10), t(x)))
   })
 })
 
@@ -107,7 +109,7 @@ test_that("the factors of the inverse stay accurate for a small shift", {
   withr::local_seed(10)
   columns <- qr.Q(qr(uniform(60, 8))) %*% (10^-(0:7) * qr.Q(qr(uniform(8, 8))))
   shift <- 1e-13 * runif(60, 1, 2)
-  factor <- woodbury_factor(host_space(), columns, shift)
+  factor <- woodbury_factor(host_space(), columns, shift, sum(columns^2))
   expect_close(shift * factor$Q %*% factor$R, columns, tolerance = 1e-10)
   expect_close(t(factor$Q) %*% (shift * factor$Q) + crossprod(solve(factor$R)), diag(8), tolerance = 1e-10)
 })

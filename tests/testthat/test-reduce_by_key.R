@@ -36,11 +36,33 @@ test_that("equal strings of two encodings are one key, as for rle()", {
   expect_identical(reduce_by_key(keys, 1:3)$values, c(3L, 3L))
 })
 
+test_that("keys may be integer64, and stand in an array of one dimension", {
+  expect_identical(reduce_by_key(array(c(1, 1, 2)), 1:3)$values, c(3L, 3L))
+  skip_if_not_installed("bit64")
+  runs <- reduce_by_key(bit64::as.integer64(c(-1, -2, -2, 3)), 1:4)
+  expect_identical(runs[c("values", "lengths")], list(values = c(1L, 5L, 4L), lengths = c(1, 2, 1)))
+  expect_identical(as.character(runs$keys), c("-1", "-2", "3"))
+})
+
+test_that("whole numbers beyond 2^31 are keys, too", {
+  keys <- rep(2^c(31, 40, 53) - 1, c(2, 1, 3)) + c(0, 0, 0, 0, 0, 1)
+  expect_identical(reduce_by_key(keys, 1:6),
+                   list(keys = unique(keys), values = c(3L, 3L, 9L, 6L), lengths = c(2, 1, 2, 1)))
+  # -1, -1, -2, the lowest number (NA of 'bit64'), 0, 2^32, 2^32 + 1: as doubles some would be NaN, some equal
+  keys <- integer64(c(-1, -1, -2, 0, 0, 0, 1), c(-1, -1, -1, NA, 0, 1, 1))
+  by <- reduce_by_key(keys, 1:7)
+  expect_identical(by$values, c(3L, 3:7))
+  expect_s3_class(by$keys, "integer64")
+  expect_identical(writeBin(c(unclass(by$keys)), raw()), writeBin(c(unclass(keys))[-2], raw()))
+})
+
 test_that("arguments of seg_reduce() go on", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })
 
 test_mistakes("kernops_error", alist(
+  `more keys than a matrix has rows` = reduce_by_key(gpu_matrix(1:3e9), 1:3e9),
+  `results on the GPU from the CPU` = reduce_by_key(1:2, 1:2, output = "gpu"),
   `too few keys` = reduce_by_key(1:2, 1:3),
   `keys in a list` = reduce_by_key(list(1, 2), 1:2),
   `a formula of strings` = reduce_by_key(c("a", "b"), 1:2, same = "a == b"),

@@ -1,6 +1,5 @@
 # What only a GPU does with segments: values and results that stay there, values larger than its memory.
 
-skip_without_gpu <- function() if (!is.null(cuda_refusal())) skip(cuda_refusal())
 lengths <- c(mixed_lengths, 12000)
 as_host <- function(there) {
   expect_s3_class(there, "gpu_matrix")
@@ -27,6 +26,63 @@ test_that("results stay on the GPU", {
   sums <- as_host(seg_reduce(whole, lengths = lengths, backend = "cuda", output = "gpu"))
   expect_identical(c(sums), vapply(by_lengths(lengths), \(at) sum(as.numeric(whole[at])), 0))
   expect_error(seg_reduce(x, lengths = lengths, output = "gpu", backend = "cpu"), class = "kernops_input_error")
+})
+
+test_that("where all values are infinite, the first one is the extreme", {
+  skip_without_gpu()
+  for (op in c("argmin", "argmax")) {
+    there <- as_host(seg_reduce(gpu_matrix(rep(c(Inf, -Inf), each = 5000)), lengths = c(4097, 903, 5000, 0), op = op,
+                                output = "gpu"))
+    expect_identical(c(there), c(1, 1, 1, NaN))
+  }
+})
+
+test_that("what is found of keys on the GPU stays there", {
+  skip_without_gpu()
+  withr::local_seed(6)
+  keys <- rep(sample(c(-1:2, NaN), 2000, replace = TRUE), sample(c(1, 2, 9, 500), 2000, replace = TRUE))
+  keys <- c(rep(7, 9000), keys, rep(8, 4096)) # runs of several tiles
+  x <- matrix(rnorm(2 * length(keys)), ncol = 2)
+  for (precision in c("float64", "float32")) for (op in c("sum", "argmin", "range", "softmax")) {
+    there <- gpu_matrix(keys, precision)
+    expected <- reduce_by_key(keys, x, op)
+    by <- reduce_by_key(there, gpu_matrix(x), op, output = "gpu")
+    expect_identical(c(as_host(by$keys)), expected$keys)
+    expect_identical(c(as_host(by$lengths)), expected$lengths)
+    expect_equal(c(as_host(by$values)), as.numeric(expected$values), tolerance = 1e-11, label = op)
+    again <- with_tile(8, reduce_by_key(there, gpu_matrix(x), op, output = "gpu")) # many chunks
+    for (part in names(by)) expect_identical(as.matrix(again[[part]]), as.matrix(by[[part]]), label = op)
+    for (backend in backends()) {
+      expect_equal(reduce_by_key(there, x, op, backend = backend), expected, tolerance = 1e-11, label = op)
+    }
+  }
+  x[7000:9001, 1] <- NA
+  with_gap <- reduce_by_key(there, x, backend = "cuda")$values[1:3, 1]
+  expect_identical(is.na(with_gap) & !is.nan(with_gap), c(TRUE, TRUE, FALSE))
+  none <- reduce_by_key(gpu_matrix(numeric()), gpu_matrix(numeric()), output = "gpu")
+  expect_identical(lapply(none, dim), list(keys = c(0L, 1L), values = c(0L, 1L), lengths = c(0L, 1L)))
+  by <- reduce_by_key(c("a", "a", "b"), gpu_matrix(1:3), output = "gpu")
+  expect_identical(list(by$keys, c(as_host(by$values)), by$lengths), list(c("a", "b"), c(3, 3), c(2, 1)))
+})
+
+test_that("one pass that finds runs of keys and reduces gives the bits of two", {
+  skip_without_gpu()
+  withr::local_seed(7)
+  runs <- list(rep(1, 5000), rep(6, 900), sample(1:3, 40000, replace = TRUE), sample(2 * 64, 3000, replace = TRUE),
+               c(4096, 4095, 1, 8192, 1e5, 3, 2e5), 1, 4097)
+  for (lengths in runs) {
+    keys <- rep(seq_along(lengths) %% 7, lengths)
+    x <- replace(rnorm(length(keys)), sample(length(keys), length(keys) %/% 100), NA)
+    keys_there <- gpu_matrix(keys, "float32")
+    x_there <- gpu_matrix(x, "float32")
+    for (na.rm in c(FALSE, TRUE)) for (op in list("sum", "max", "mean", seg_op("a + b"))) {
+      once <- reduce_by_key(keys_there, x_there, op, na.rm = na.rm, empty = -1, output = "gpu")
+      twice <- seg_reduce(x_there, lengths = lengths, op = op, na.rm = na.rm, empty = -1, output = "gpu")
+      expect_identical(as_host(once$values), as_host(twice))
+      expect_identical(c(as_host(once$keys)), seq_along(lengths) %% 7)
+      expect_identical(c(as_host(once$lengths)), as.numeric(lengths))
+    }
+  }
 })
 
 test_that("what is left out, empty or weighted is so on the GPU too", {

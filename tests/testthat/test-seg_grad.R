@@ -46,5 +46,7 @@ test_that("ties go to the first, and values in no segment get nothing", {
 
 test_mistakes("kernops_error", alist(
   `no gradient` = seg_grad("argmin"),
-  `eta of another shape` = seg_grad("sum")(1:3, 1:2, lengths = 3)
+  `eta of another shape` = seg_grad("sum")(1:3, 1:2, lengths = 3),
+  `eta the other way round` = seg_grad("sum")(matrix(0, 4, 3), matrix(0, 3, 2), lengths = c(2, 2)),
+  `eta in words` = seg_grad("sum")(1:3, "1", lengths = 3)
 ))

@@ -63,6 +63,10 @@ test_mistakes("kernops_error", alist(
   `no formula` = seg_op(3),
   `an unknown operation` = seg_op("Maxx(a, b)"),
   `a position` = seg_op("a + b * IndexI()"),
+  `a position on the other axis` = seg_op("a + b * IndexJ()"),
+  `a position on the axis of the reduction` = seg_op("a + b * Index()"),
+  `a variable with a number` = seg_op("a + Var(1, 1, 0)"),
+  `a variable without one` = seg_op("a + Var()"),
   `more than one number` = seg_op("Concat(a, b)"),
   `an identity in words` = seg_op("a + b", identity = "zero"),
   `an unbalanced parenthesis` = seg_op("(a + b")

@@ -32,12 +32,37 @@ test_that("a plan takes what collapse::GRP() returns", {
   expect_equal(seg_reduce(x, g = both, op = "mean"), collapse::fmean(x, both))
 })
 
+test_that("groups of collapse::GRP() are taken as they are, with their names", {
+  skip_if_not_installed("collapse")
+  x <- c(1, 2, 4, 8)
+  for (g in list(collapse::GRP(c("b", "a", NA, "b")), collapse::GRP(c("b", "a", NA, "b"), sort = FALSE),
+                 collapse::GRP(c("b", "a", NA, "b"), return.groups = FALSE),
+                 collapse::GRP(list(c(1, 1, 2, 2), c("u", NA, "u", "u"))))) {
+    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(collapse::fsum(x, g)), collapse::GRPnames(g)))
+  }
+})
+
+test_that("in order of first appearance, unused levels are left out and the level NA is not", {
+  g <- addNA(factor(c("b", NA, "a", "b"), levels = c("z", "a", "b")))
+  expect_identical(seg_reduce(c(1, 2, 4, 8), g = g, sort = FALSE), stats::setNames(c(9, 2, 4), c("b", NA, "a")))
+  g <- factor(c("b", NA, "a", "b"), levels = c("z", "a", "b"))
+  expect_identical(seg_reduce(c(1, 2, 4, 8), g = g, sort = FALSE), c(b = 9, a = 4))
+})
+
+test_that("groups may be integer64, and stand in an array of one dimension", {
+  x <- c(1, 2, 4, 8)
+  expect_identical(seg_reduce(x, g = array(c(2, 1, 2, 1))), c(`1` = 10, `2` = 5))
+  expect_identical(seg_reduce(x, g = as.table(c(2, 1, 2, 1)), sort = FALSE), c(`2` = 5, `1` = 10))
+  skip_if_not_installed("bit64")
+  g <- bit64::as.integer64(c("-1", "-9000000000000000002", NA, "-1"))
+  expect_identical(seg_reduce(x, g = g), c(`-9000000000000000002` = 2, `-1` = 9))
+  expect_identical(seg_reduce(x, g = g, sort = FALSE), c(`-1` = 9, `-9000000000000000002` = 2))
+})
+
 test_that("offsets may be integer64", {
   offsets <- c(0, 2, 3)
-  as_integer64 <- structure(writeBin(c(0L, 0L, 2L, 0L, 3L, 0L), raw(), endian = .Platform$endian), class = NULL)
-  as_integer64 <- structure(readBin(as_integer64, "double", 3), class = "integer64")
   skip_if(.Platform$endian != "little")
-  expect_identical(seg_reduce(c(1, 2, 4), offsets = as_integer64), seg_reduce(c(1, 2, 4), offsets = offsets))
+  expect_identical(seg_reduce(c(1, 2, 4), offsets = integer64(c(0, 2, 3), c(0, 0, 0))), seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
 test_mistakes("kernops_error", alist(

@@ -203,6 +203,7 @@ test_that("empty segments give the identity, or what is asked for", {
 test_that("what is empty may be anything, and an array of one dimension is a vector", {
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
+  expect_identical(seg_reduce(NaN, lengths = c(1, 0), op = "any", empty = -1), c(NA, -1))
   expect_identical(seg_reduce(as.table(c(1, 2, 3)), lengths = c(1, 2)), c(1, 5))
   expect_identical(seg_reduce(matrix(0, 4, 0), lengths = c(1, 3)), matrix(0, 2, 0))
 })
@@ -244,6 +245,18 @@ test_that("weights count how often a value is there", {
   gaps <- replace(x, 1:20, NA)
   expect_equal(seg_reduce(gaps, g = g, op = "mean", w = w, na.rm = TRUE),
                seg_reduce(rep(gaps, w), g = rep(g, w), op = "mean", na.rm = TRUE), tolerance = 1e-12)
+})
+
+test_that("weights go with infinite values and with what is empty", {
+  x <- c(Inf, 1, NA, 2, NaN, 3, -Inf, Inf)
+  w <- c(2, 1, 1, 3, 1, 0, 1, 1)
+  for (op in c("sum", "mean", "var", "sd", "logsumexp")) for (na.rm in c(FALSE, TRUE)) for (lengths in list(
+    rep(1, 8), rep(2, 4), c(4, 4))) {
+    of_groups <- \(x, g, ...) seg_reduce(x, g = factor(g, seq_along(lengths)), op = op, na.rm = na.rm, empty = -9, ...)
+    g <- rep(seq_along(lengths), lengths)
+    expect_equal(of_groups(x, g, w = w), of_groups(rep(x, w), rep(g, w)), info = paste(op, na.rm))
+    expect_equal(of_groups(cbind(x, 1), g, w = w), of_groups(cbind(x, 1)[rep(1:8, w), ], rep(g, w)))
+  }
 })
 
 test_that("no bit depends on threads, tiles, runs or instruction-level luck", {
@@ -335,6 +348,8 @@ test_mistakes("kernops_error", alist(
   `two sorts of segments` = seg_reduce(ten, lengths = 10, g = ten),
   `unknown operation` = seg_reduce(ten, lengths = 10, op = "median"),
   `no values` = seg_reduce("1", lengths = 1),
+  `a data frame` = seg_reduce(cars, lengths = 50),
+  `endless offsets` = seg_reduce(ten, offsets = c(0, Inf)),
   `a factor` = seg_reduce(factor(1), lengths = 1),
   `an array` = seg_reduce(array(0, c(2, 2, 2)), lengths = 2),
   `missing na.rm` = seg_reduce(ten, lengths = 10, na.rm = NA),

@@ -26,5 +26,7 @@ test_mistakes("kernops_input_error", alist(
   `an unknown setting` = with_kernops(1, presicion = "float32"),
   `a setting without a name` = local_kernops("float32"),
   `a precision that is none` = with_kernops(1, precision = "float16"),
+  `an instruction set that is none` = with_kernops(1, isa = "abacus"),
+  `two instruction sets` = with_kernops(1, isa = c("avx2", "baseline")),
   `no number of threads` = with_kernops(1, threads = 0)
 ))

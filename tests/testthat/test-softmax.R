@@ -61,6 +61,12 @@ test_that("infinities, NA and NaN", {
     check(numeric(), -Inf, numeric())
     expect_identical(softmax(c(1, NA, 1), 1, na.rm = TRUE, backend = backend), c(0.5, NA, 0.5))
     expect_identical(logsumexp(c(1, NA, -Inf), 1, na.rm = TRUE, backend = backend), 1)
+    for (x in list(c(1, NA, Inf, NaN), c(-Inf, NA, -Inf, NaN))) {
+      expect_identical(softmax(x, 1, na.rm = TRUE, backend = backend), c(NaN, NA, NaN, NaN))
+      m <- matrix(x, 4, 20)
+      expect_identical(softmax(m, 1, na.rm = TRUE, backend = backend), matrix(c(NaN, NA, NaN, NaN), 4, 20))
+      expect_identical(softmax(t(m), 2, na.rm = TRUE, backend = backend), t(matrix(c(NaN, NA, NaN, NaN), 4, 20)))
+    }
   }
   # one slice does not touch its neighbours
   x <- matrix(c(1, 2, NaN, 3, -Inf, -Inf, 0, 0), 2)

@@ -88,9 +88,32 @@ test_that("other semirings are those of the loops", {
   expect_equal(spmv(A[c("offsets", "columns")], v), loop(\(a, b) b, sum, 0), tolerance = 1e-13)
 })
 
+test_that("the product with a matrix has the type of that with a vector", {
+  A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = c(1, 0, 1))
+  v <- cbind(p = c(1, 0, 1), q = c(0, 1, 0))
+  expect_identical(spmv(A, v, "and", "or"), cbind(p = c(TRUE, TRUE), q = c(FALSE, FALSE)))
+  expect_identical(spmv(A, v, "*", "argmax"), cbind(p = c(1L, 1L), q = c(1L, 1L)))
+  expect_identical(spmv(A, v[, 0], "and", "or"), matrix(0, 2, 0))
+})
+
 test_that("rows may be read from anywhere", {
   A <- list(offsets = c(0, 2, 3), sources = c(1, 0), columns = c(0, 1, 2), values = c(1, 10, 100))
   expect_identical(spmv(A, c(1, 2, 3)), c(320, 1))
+})
+
+test_that("a sparse matrix whose slots do not fit is refused", {
+  skip_if_not_installed("Matrix")
+  by_column <- methods::as(Matrix::sparseMatrix(i = 1:3, j = 3:1, x = 1, dims = c(3, 3)), "generalMatrix")
+  by_row <- methods::as(by_column, "RsparseMatrix")
+  expect_refused <- function(A, slot, value) {
+    methods::slot(A, slot, check = FALSE) <- value
+    expect_error(spmv(A, 1:3), "valid sparse matrix", class = "kernops_input_error")
+  }
+  expect_refused(by_column, "i", c(0L, 1L, 900000L))
+  expect_refused(by_column, "i", 0:3)
+  expect_refused(by_column, "p", c(0L, 1L, 2L, 9L))
+  expect_refused(by_row, "j", c(0L, 1L, 900000L))
+  expect_refused(by_row, "j", c(0L, NA, 1L))
 })
 
 bad <- list(offsets = c(0, 1), columns = 0, values = 2)

@@ -36,7 +36,7 @@ test_that("products of more multiplications than an integer counts", {
 
 test_that("blocks of other shapes are refused", {
   expect_error(host_put(diag(3), 1L, diag(2)), class = "kernops_dim_error")
-  skip_if_not("cuda" %in% backends())
+  skip_without_gpu()
   there <- gpu_matrix
   expect_error(gpu_put(there(diag(3)), 1L, there(diag(2))), class = "kernops_dim_error")
   expect_error(gpu_inner(there(diag(3)), there(diag(2))), class = "kernops_dim_error")

@@ -75,6 +75,21 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   }
 }
 
+// A position is that of the first value if nothing beats infinity, NaN if there is none.
+template <class R> struct OfSlice : R {};
+template <int sign> struct OfSlice<ExtremeAt<sign, 1, 1>> : ExtremeAt<sign, 1, 1> {
+  using R = ExtremeAt<sign, 1, 1>;
+  template <class S> static __device__ void add(S& s, double x, long long position) {
+    if (s.j[0] < 0)
+      s.v[0] = x, s.j[0] = position;
+    else
+      R::add(s, x, position);
+  }
+  template <class S> static __device__ double finish(const S& s, int n) {
+    return s.j[0] < 0 ? not_a_number<double>() : R::finish(s, n);
+  }
+};
+
 template <class R> using SliceState = State<R, double, long long>;
 
 // Joins the parts of each result, pairwise; the first one has it.
@@ -208,15 +223,15 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
 
 // The entry points, for values of type T.
 #define KERNOPS_AXIS_KERNEL(name) extern "C" __global__ void __launch_bounds__(kernops::slice_threads) name
-#define KERNOPS_AXIS(R, T, skip)                                     \
-  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) {  \
-    kernops::reduce_slices<kernops::R, T, skip>(job);                \
-  }                                                                  \
-  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) {   \
-    kernops::merge_slices<kernops::R, true>(job);                    \
-  }                                                                  \
-  KERNOPS_AXIS_KERNEL(kernops_axis_missing)(kernops::SliceJob job) { \
-    kernops::mark_missing<T>(job, kernops::R::outputs);              \
+#define KERNOPS_AXIS(R, T, skip)                                        \
+  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) {     \
+    kernops::reduce_slices<kernops::OfSlice<kernops::R>, T, skip>(job); \
+  }                                                                     \
+  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) {      \
+    kernops::merge_slices<kernops::OfSlice<kernops::R>, true>(job);     \
+  }                                                                     \
+  KERNOPS_AXIS_KERNEL(kernops_axis_missing)(kernops::SliceJob job) {    \
+    kernops::mark_missing<T>(job, kernops::R::outputs);                 \
   }
 #define KERNOPS_AXIS_SOFTMAX(T, skip)                               \
   KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) { \

@@ -110,17 +110,19 @@ struct SliceSoftmax {
       double* out = job.out + window.offset + r * window.row;
       if (window.lane != 1) {
         for (int l = 0; l < window.lanes; ++l)
-          out[l * window.lane] = scaled(out[l * window.lane], factor[job.along ? 0 : l]);
+          out[l * window.lane] = scaled(job, out[l * window.lane], factor[job.along ? 0 : l]);
         continue;
       }
       for (int l = 0; l < window.lanes; l += W) {
         const int left = window.lanes - l;
         const V f = job.along ? same : load_some(factor + l, left), x = load_some(out + l, left);
-        store_some(select(f == f, x * f, f), out + l, left);
+        store_some(select(f == f, x * f, job.skip ? select(x == x, f, x) : f), out + l, left);
       }
     }
   }
-  static double scaled(double x, double factor) { return factor == factor ? x * factor : factor; }
+  static double scaled(const SliceJob& job, double x, double factor) {
+    return factor == factor ? x * factor : job.skip && x != x ? x : factor;
+  }
 
   static void join(Seen whole, Seen part, int count) {
     for (int n = 0; n < count; ++n) {

@@ -170,7 +170,7 @@ template <class T, int C, class Contract> struct PartByPart {
   const T* lanes;
   template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
     PairValues<T, some, 1> values;
-    contract.template multiply<Contract::at_once, some>(lanes, n, values.sums[0].v, true);
+    contract.template multiply<Contract::at_once, some>(lanes, 0, n, values.sums[0].v, true);
     return values;
   }
 };

@@ -1,4 +1,4 @@
-// What the host hands to the kernels of the .cuh files: plain structs, the same for both.
+// What the host hands to the kernels of a map-reduce: plain structs, the same for both.
 #pragma once
 #include <kernops/blocks.h>
 
@@ -59,55 +59,6 @@ struct PairJob {
   const Interval* intervals;
   int source_count;
   DeviceSource sources[most_sources];  // of lane_begin and those after it
-};
-
-// Rows and columns of a matrix, by positions from 1 (matrix.cuh).
-struct GatherJob {
-  const void* from;
-  void* out;
-  const int *rows, *columns;
-  long long from_rows, row_count;
-  int column_count;
-};
-
-// Blocks of vectors, rows x columns, column by column (solve.cuh). Where x is multiplied by a matrix, it has `inner`
-// columns.
-struct VectorJob {
-  const double* x;
-  double* y;
-  const double *a, *b;  // a number for each column, or row, or a matrix
-  double *partials, *sums;
-  long long rows;
-  int inner, columns, parts;  // of a column's sum
-};
-
-// The next pivot of a Cholesky decomposition, and the sum of the diagonal that is left.
-struct Pivot {
-  long long row;
-  double value, total;
-};
-
-// Pivoted Cholesky decomposition of a matrix whose columns come one by one (pivoted.cuh).
-struct PivotJob {
-  static constexpr int most_columns = 2048, most_points = 16;
-  double* columns;  // n x rank
-  double* left;     // the diagonal of what is not explained yet
-  Pivot *partials, *pivots;
-  long long n;
-  int step, parts, points;
-  // of the points, n x size each, the pivot's go to `to`
-  const double* from[most_points];
-  double* to[most_points];
-  int sizes[most_points];
-};
-
-// The lower triangle of an n x n matrix, column by column, and blocks of its columns (triangle.cuh).
-struct TriangleJob {
-  double *at, *block;
-  double* out;
-  const double *left, *right;  // n x rank
-  long long n, first;          // the first row and column of the block
-  int columns, rank;
 };
 
 }  // namespace kernops

@@ -30,9 +30,19 @@ struct OffsetsJob {
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
-  void* loose;         // the keys of the runs that end in a tile, from the tile's first place on
-  void* firsts;        // the key of each run
-  long long* offsets;  // where each run begins, and where the last one ends; may be null
+  long long* offsets;      // where each run begins, and where the last one ends
+  long long first, begin;  // the number of the plan's first key; where the run begins that is open there
+  int goes_on;             // whether a key comes after the plan's last one
+};
+
+// What is told of runs: the key of run r of those planned is firsts[row + r], how many there are lengths[row + r].
+struct RunsJob {
+  const long long* offsets;
+  int count;
+  const void *keys, *by_run;  // all of them, or one a run
+  void* firsts;
+  double* lengths;
+  long long row;
 };
 
 struct SegmentRun {
@@ -56,6 +66,18 @@ struct SegmentRun {
   int phase;                 // how many tiles before the first one are in its group,
   const void* incoming;      // what those before it carry, if a segment is open there,
   void* outgoing;            // and what is carried on after the last; may be null
+};
+
+constexpr int word_group = 32;  // tiles whose numbers of ends are added up where they arrive
+
+// Runs of keys that are found and reduced in one pass.
+struct KeyedRun {
+  SegmentRun run;  // the plan is made, too
+  const void* keys;
+  void* firsts;                // the key of each run
+  int* ends;                   // how many runs end in each tile, plus 1; 0 until that is known
+  unsigned long long* groups;  // of tiles: how many know it, times 2^32, plus how many end in those
+  int* through;                // how many end in a group and all before it, plus 1; 0 until that is known
 };
 
 // Numbers of results, row by row and column by column.

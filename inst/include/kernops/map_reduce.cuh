@@ -41,9 +41,8 @@ template <int n> struct Group { static constexpr int size = n; };
 template <class Pairs, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
                                      int lane_stride, int first, int count) {
-  constexpr bool much = Pairs::work > 512;
   const auto some = [&](int n, auto group) {
-    constexpr int copies = much ? 1 : group.size;
+    constexpr int copies = Pairs::much_work ? 1 : group.size;
     Vec<T, Pairs::lane> y[group.size];
     KERNOPS_UNROLL_BY(copies)
     for (int u = 0; u < group.size; ++u) y[u] = load<Pairs::lane>(lanes + (n + u) * lane_stride);
@@ -56,7 +55,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
       state[r].add(f, w, first + n, group.size);
     }
   };
-  constexpr int group = Row::group, unrolled = group > 1 || much ? 1 : sizeof(T) == 4 ? 8 : 4;
+  constexpr int group = Row::group, unrolled = group > 1 || Pairs::much_work ? 1 : sizeof(T) == 4 ? 8 : 4;
   const int whole = count / group * group;
   KERNOPS_UNROLL_BY(unrolled)
   for (int n = 0; n < whole; n += group) some(n, Group<group>());

@@ -1,5 +1,5 @@
 // The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each
-// instruction set, by src/cpu_*.cpp.
+// instruction set, by src/cpu_engine.h.
 #pragma once
 #include <kernops/accumulate.h>
 
@@ -190,62 +190,6 @@ template <class T, class Reduction> struct Run {
       }
   }
 };
-
-// The engines that reductions.def names, of terms T and sums A.
-template <class T, class A> struct Reductions {
-  using Sum = Entrywise<T, BlockSum, A>;
-  using LogSumExp = ShiftedExp<T, Shifted::log_sum, A>;
-  using SoftMax = ShiftedExp<T, Shifted::softmax, A>;
-  using MaxSumShiftExp = ShiftedExp<T, Shifted::max_and_sums, A>;
-  using Min = Entrywise<T, Extreme<1>>;
-  using Max = Entrywise<T, Extreme<-1>>;
-  using ArgMin = Entrywise<T, ExtremeAt<1, 1, 1>>;
-  using ArgMax = Entrywise<T, ExtremeAt<-1, 1, 1>>;
-  using MinArgMin = Entrywise<T, ExtremeAt<1, 0, 1>>;
-  using MaxArgMax = Entrywise<T, ExtremeAt<-1, 0, 1>>;
-  using KMin = KExtreme<T, 1, 0, 0>;
-  using ArgKMin = KExtreme<T, 1, 1, 1>;
-  using KMinArgKMin = KExtreme<T, 1, 0, 1>;
-  using KMax = KExtreme<T, -1, 0, 0>;
-  using ArgKMax = KExtreme<T, -1, 1, 1>;
-  using KMaxArgKMax = KExtreme<T, -1, 0, 1>;
-  using Prod = Entrywise<T, Product, A>;
-  using Mean = Entrywise<T, kernops::Mean, A>;
-  using Var = Entrywise<T, Variance, A>;
-  using Any = Entrywise<T, kernops::Any>;
-  using All = Entrywise<T, kernops::All>;
-  using Count = Entrywise<T, CountAll, A>;
-};
-
-struct Entry {
-  std::size_t (*partial_bytes)(const Job&);
-  void (*work)(const Job&, Units&);
-  void (*merge)(const Job&);
-  bool is_sum;
-};
-
-template <class T, class Reduction> constexpr Entry entry(bool is_sum = false) {
-  return {Reduction::partial_bytes, Run<T, Reduction>::work, Run<T, Reduction>::merge, is_sum};
-}
-
-template <class T, class A> Entry find_entry(const Job& job) {
-  using R = Reductions<T, A>;
-  static const Entry table[] = {
-#define REDUCTION(name, arguments, size, engine, ...) \
-  entry<T, typename R::engine>(std::is_same<typename R::engine, typename R::Sum>::value),
-#include <kernops/reductions.def>
-#undef REDUCTION
-  };
-  const Entry& found = table[job.reduction];
-  if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, Entrywise<T, DirectSum, A>>();
-  if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, Entrywise<T, KahanSum, A>>();
-  return found;
-}
-
-inline Entry find_entry(const Job& job, bool single) {
-  if (!single) return find_entry<double, double>(job);
-  return job.accumulate_double ? find_entry<float, double>(job) : find_entry<float, float>(job);
-}
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

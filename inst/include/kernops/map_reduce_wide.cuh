@@ -106,7 +106,7 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
                                          T* shared, Take take) {
   values.put(shared);
   __syncthreads();
-  constexpr bool much = Pairs::work > 64;  // contractions have made the code long already
+  constexpr bool much = Pairs::much_work;
   constexpr int unrolled = group > 1 || much ? 1 : 4, copies = much ? 1 : group;
   KERNOPS_UNROLL_BY(unrolled)
   for (int n = 0; n < at.lane_count; n += group) {

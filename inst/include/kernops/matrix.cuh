@@ -1,6 +1,6 @@
 // Rows and columns of a matrix of the device, read by NVRTC.
 #pragma once
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 namespace kernops {
 

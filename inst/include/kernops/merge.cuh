@@ -1,6 +1,7 @@
 // From what blocks know of a row to its result: the states of chunks of lanes, joined in order.
 #pragma once
 #include <kernops/fill.cuh>
+#include <kernops/shares.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -21,7 +22,7 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
   if constexpr (Formula::factor >= 0)
     if (any_lanes) state.scale(shared_factor<Formula>(job, row));
   if (!job.partials) finish(job, row, state);
-  else static_cast<Row*>(job.partials)[blockIdx.y * job.partial_rows + row] = state;
+  else static_cast<Row*>(job.partials)[chunk_of_lanes() * job.partial_rows + row] = state;
 }
 
 // States that stand `stride` apart, joined in order.
@@ -45,7 +46,7 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   if (!job.arrivals) return;
   __threadfence();
   __syncthreads();
-  int* arrivals = job.arrivals + blockIdx.x;
+  int* arrivals = job.arrivals + row_block();
   if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.chunks - 1)) return;
   __threadfence();
   if (threadIdx.x == 0) *arrivals = 0;  // for the next launch

@@ -1,13 +1,9 @@
-// ops.def as types: ops::Exp::size(...) and ops::Exp::entry<V>(...), for V a scalar or a SIMD pack.
+// ops.def as types: ops::Exp::entry<V>(...), for V a scalar or a SIMD pack.
 #pragma once
 #include <kernops/special.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-// The size of a result in which arguments of size 1 repeat; 0 where they do not fit.
-KERNOPS_FN constexpr int same(int A, int B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
-KERNOPS_FN constexpr int same(int A, int B, int C) { return same(same(A, B), C); }
 
 template <class V> KERNOPS_FN V sq(V x) { return x * x; }
 
@@ -76,25 +72,15 @@ template <class V, class In> KERNOPS_FN Best<V> smallest(int n, const In& a) {
 #define TOTAL(n, term) total<V>(n, [&](int m) { return term; })
 
 namespace ops {
-#define OP(name, arguments, size_, entry_, ...)                                                         \
+#define OP(name, arguments, size, entry_, ...)                                                          \
   struct name {                                                                                         \
-    static KERNOPS_FN constexpr int size(int A, int B, int C, int p, int q) { return size_; }           \
     template <class V, class In>                                                                        \
     static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, \
                               int q) {                                                                  \
       return entry_;                                                                                    \
     }                                                                                                   \
   };
-#define FORMULA(...)
-#define LEAF(...)
-#define BUILT(...)
-#define GROUP(...)
 #include <kernops/ops.def>
-#undef OP
-#undef FORMULA
-#undef LEAF
-#undef BUILT
-#undef GROUP
 }  // namespace ops
 #undef TOTAL
 

@@ -87,7 +87,6 @@ template <class T> struct Pack {
   // NaN if either is NaN; smaller() and larger() give b if either is.
   friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
   friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
-  friend KERNOPS_INLINE Pack rsqrt(Pack x) { return 1 / abs(sqrt(x)); }  // +Inf for -0, too
 
   static KERNOPS_INLINE IntPack<T> sign_bit() { return bits_of(Pack(T(-0.0))); }
 };

@@ -1,4 +1,4 @@
-// A tile of 128 rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of
+// A tile of 32 own_rows rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of
 // its vectors get into shared memory, a few at a time.
 #pragma once
 #include <kernops/values.cuh>
@@ -17,10 +17,14 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
+constexpr int own_rows = KERNOPS_OWN_ROWS;  // of which a thread has pairs, as the text that is compiled says
+
+template <int n> struct Number { static constexpr int value = n; };
+
 // Which pairs a thread takes. Rows and lanes come in groups of 16 bytes, far apart, so that the threads of a
 // warp (8 groups of rows x 4 groups of lanes) read and write neighbouring groups: no bank conflicts.
 template <class T, int C> struct PairTile {
-  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 8, rows = 16 * R, lanes = 8 * C;
+  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, lanes = 8 * C;
   static constexpr int lane_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
   static constexpr int stride =
       rows + quad;  // from the values of a lane to those of the next, in shared memory
@@ -34,14 +38,14 @@ template <class T, int C> struct PairTile {
   }
 };
 
-// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 32 rows and all
+// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 own_rows rows and all
 // lanes; its thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
 template <int C> struct OwnPairs {
-  static constexpr int rows = 4, lanes = 2 * C,
+  static constexpr int rows = own_rows, lanes = 2 * C,
                        sharing = 4;  // so many threads, next to each other, have the same rows
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
-  static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * 32 + 8 * r + i(); }
+  static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * (8 * rows) + 8 * r + i(); }
   static __device__ __forceinline__ int lane(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
 };
 

@@ -26,7 +26,6 @@ inline SegmentEngine find_segment_engine(const SegmentJob& job) {
   static const Make table[] = {
 #define SEGMENT_OP(name, reduction, ...) segment_reduction<reduction>,
 #include <kernops/segments.def>
-#undef SEGMENT_OP
   };
   return table[job.op](job);
 }

@@ -64,10 +64,10 @@ struct WholeSum : Settled<1, 1> {
   }
 };
 
-// A position: that of the first value if nothing beats infinity, NaN if there is none.
+// A position, NaN if there is none.
 template <int sign, class T, bool skip_missing, int output>
-struct ReducedBy<ExtremeAt<sign, 1, 1>, T, skip_missing, output> {
-  using R = ExtremeAt<sign, 1, 1>;
+struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
+  using R = FirstExtreme<sign>;
   using State = SegmentState<T, 1, 1>;
   using Staged = long long;
   static constexpr bool commutative = true, positions = true;

@@ -66,62 +66,44 @@ template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) {
   return a != b && (a == a || b == b);
 }
 
-// Numbers below 256 of up to eight kinds are summed in one go, a byte each.
-template <int kinds> struct Bytes { using type = unsigned long long; };
-template <> struct Bytes<4> { using type = unsigned; };
-template <> struct Bytes<2> { using type = unsigned; };
-
-// One block a tile: its bits, the keys of its runs, and how many these are.
+// One block a tile: its bits, and how many runs end in it.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
-  using Counts = typename Bytes<loads>::type;
-  __shared__ Key rooms[warps][across];
   __shared__ int counts[warps];
   const int warp = threadIdx.x / 32, lane = lane_id(), tile = blockIdx.x, first = tile * size + warp * across;
-  const int last = job.plan.count - 1;
+  const int last = job.plan.count - 1, beyond = first + across;
 
   SegmentRun source{};
   source.x = job.keys, source.plan = job.plan;
   typename Contiguous<Key>::template Fetch<VT> keys;
   if (first <= last) keys.load(source, 0, 0, first);
-  const Key beyond = static_cast<const Key*>(job.keys)[first + across < last ? first + across : last];
+  const Key next = static_cast<const Key*>(job.keys)[beyond <= last || job.goes_on ? beyond : last];
 
-  unsigned ends[loads];
-  Counts mine = 0;
+  int mine = 0;
   KERNOPS_UNROLL
   for (int l = 0; l < loads; ++l) {
     const Key* v = keys.v + l * quad;
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1);
-    const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, keys.v[(l + 1) % loads * quad], 0) : beyond;
-    ends[l] = unsigned(differ(v[quad - 1], lane < 31 ? in_lane : in_load)) << (quad - 1);
+    const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, keys.v[(l + 1) % loads * quad], 0) : next;
+    unsigned ends = unsigned(differ(v[quad - 1], lane < 31 ? in_lane : in_load)) << (quad - 1);
     KERNOPS_UNROLL
-    for (int e = 0; e + 1 < quad; ++e) ends[l] |= unsigned(differ(v[e], v[e + 1])) << e;
+    for (int e = 0; e + 1 < quad; ++e) ends |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
-    if (at + quad > last) {  // the last key ends a run, nothing does after it
+    if (at + quad > last && !job.goes_on) {  // the last key ends a run, nothing does after it
       const int left = last - at;
-      ends[l] = left < 0 ? 0 : (ends[l] & ((1u << left) - 1)) | 1u << left;
+      ends = left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
     }
-    mine |= Counts(__popc(ends[l])) << 8 * l;
-    const unsigned word = word_of<quad>(ends[l]);
+    mine += __popc(ends);
+    const unsigned word = word_of<quad>(ends);
     if (lane % (32 / quad) == 0) job.plan.ends[at / 32] = word;
   }
-
-  const Counts before = sum_below(mine), all = __shfl_sync(all_lanes, before + mine, 31);
-  int row = 0;
-  KERNOPS_UNROLL
-  for (int l = 0; l < loads; ++l) {
-    int to = row + int(before >> 8 * l & 255);
-    KERNOPS_UNROLL
-    for (int e = 0; e < quad; ++e)
-      if (ends[l] >> e & 1) rooms[warp][to++] = keys.v[l * quad + e];
-    row += int(all >> 8 * l & 255);
-  }
-  if (lane == 0) counts[warp] = row;
+  mine += sum_below(mine);
+  if (lane == 31) counts[warp] = mine;
   __syncthreads();
-  int to = 0;
-  for (int n = 0; n < warp; ++n) to += counts[n];
-  if (threadIdx.x == 32 * (warps - 1)) job.plan.limits[tile] = to + row;
-  for (int n = lane; n < row; n += 32) static_cast<Key*>(job.loose)[tile * size + to + n] = rooms[warp][n];
+  if (threadIdx.x > 0) return;
+  int all = 0;
+  for (int n = 0; n < warps; ++n) all += counts[n];
+  job.plan.limits[tile] = all;
 }
 
 // One block: the number of each tile becomes that of all tiles before it.
@@ -156,24 +138,31 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
 }
 
-// One warp a tile: what is kept of each run, closed up.
-template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
+// One warp a tile: where its runs end.
+template <int size> __device__ void plan_offsets(const KeysJob& job) {
   const int tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (tile >= job.plan.tiles) return;
-  const int row = job.plan.limits[tile], count = job.plan.limits[tile + 1] - row;
-  for (int n = lane_id(); n < count; n += 32)
-    static_cast<Key*>(job.firsts)[row + n] = static_cast<const Key*>(job.loose)[tile * size + n];
-  if (!job.offsets) return;
-  if (tile == 0 && lane_id() == 0) job.offsets[0] = 0;
-  int to = row + 1;
+  if (tile == 0 && lane_id() == 0) job.offsets[0] = job.begin;
+  int to = job.plan.limits[tile] + 1;
+  if (job.plan.limits[tile + 1] < to) return;
   for (int first = 0; first < size / 32; first += 32) {
     const int n = first + lane_id();
-    unsigned word = count > 0 && n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
+    unsigned word = n < size / 32 ? job.plan.ends[tile * (size / 32) + n] : 0;
     const int mine = __popc(word), before = sum_below(mine);
     for (int at = to + before; word; word &= word - 1)
-      job.offsets[at++] = (long long)tile * size + n * 32 + __ffs(word);
+      job.offsets[at++] = job.first + (long long)tile * size + n * 32 + __ffs(word);
     to += __shfl_sync(all_lanes, before + mine, 31);
   }
+}
+
+// One thread a run.
+template <class Key> __device__ void describe_runs(const RunsJob& job) {
+  const int run = blockIdx.x * blockDim.x + threadIdx.x;
+  if (run >= job.count) return;
+  const long long begin = job.offsets[run];
+  static_cast<Key*>(job.firsts)[job.row + run] =
+      job.by_run ? static_cast<const Key*>(job.by_run)[run] : static_cast<const Key*>(job.keys)[begin];
+  job.lengths[job.row + run] = double(job.offsets[run + 1] - begin);
 }
 
 // The entry points: of plans from offsets, and from keys, of which each lane takes VT.
@@ -195,8 +184,11 @@ template <class Key, int size> __device__ void plan_firsts(const KeysJob& job) {
   extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) { \
     kernops::plan_scan<1024>(job.plan);                                                        \
   }                                                                                            \
-  extern "C" __global__ void kernops_plan_firsts(kernops::KeysJob job) {                       \
-    kernops::plan_firsts<Key, kernops::segment_tile>(job);                                     \
+  extern "C" __global__ void kernops_plan_offsets(kernops::KeysJob job) {                      \
+    kernops::plan_offsets<kernops::segment_tile>(job);                                         \
+  }                                                                                            \
+  extern "C" __global__ void kernops_describe_runs(kernops::RunsJob job) {                     \
+    kernops::describe_runs<Key>(job);                                                          \
   }
 
 }  // namespace KERNOPS_ISA

@@ -109,58 +109,82 @@ __device__ __forceinline__ typename Op::State joined(const typename Op::State* c
   return s;
 }
 
+// Which warps of a tile end a segment, from how many each ends: negative where its last value is one.
+struct TileEnds {
+  unsigned ended, full;
+  int before, all;  // segments that end in the warps before this one, in all
+  template <int warps> static __device__ __forceinline__ TileEnds from(const int (&counts)[warps]) {
+    const int lane = lane_id(), theirs = lane < warps ? counts[lane] : 0, many = theirs < 0 ? -theirs : theirs,
+              below = sum_below(many);
+    return {__ballot_sync(all_lanes, theirs != 0), __ballot_sync(all_lanes, theirs < 0),
+            __shfl_sync(all_lanes, below, threadIdx.x / 32), __shfl_sync(all_lanes, below + many, 31)};
+  }
+};
+
 // The reduction of one tile by a block.
 template <class Op, class Source, class Result, int VT, int warps> struct SegmentTile {
   using State = typename Op::State;
   using Staged = typename Op::Staged;
   using Value = typename Source::Value;
+  using Values = typename Source::template Fetch<VT>;
   static_assert(sizeof(State) <= most_state_bytes, "the host makes room for states");
   static constexpr int across = 32 * VT, size = warps * across;
   static constexpr int turning = Turn<Value, VT>::room * sizeof(Value), staging = across * sizeof(Staged);
   static constexpr int room = turning > staging ? turning : staging;
 
+  static __device__ __forceinline__ WarpPart<Op> reduce_warp(Values& values, long long first, unsigned ends,
+                                                             void* room) {
+    const bool some = __any_sync(all_lanes, ends != 0);
+    if (some || !Op::commutative) values.turn(static_cast<Value*>(room));
+    __syncwarp();
+    return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
+  }
+
+  // Completes the warp's first result by what the warps before it carry, and keeps what the tile carries. Whether
+  // that result waits for the spine: it `goes_on` from the tile before.
+  static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
+                                               WarpPart<Op>& part, Staged* rows, bool goes_on) {
+    const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;
+    const bool head = part.count > 0 && ends.before == 0 && goes_on;
+    if (part.count > 0 && lane_id() == __ffs(part.ended) - 1) {
+      const int from = carried_from(ends.ended, ends.full, warp);
+      if (from < warp) part.first = Op::combine(joined<Op>(carries, from, warp), part.first);
+      if (head)
+        static_cast<State*>(job.heads)[at] = part.first;
+      else
+        rows[0] = Op::stage(part.first);
+    }
+    __syncwarp();
+    const int from = carried_from(ends.ended, ends.full, warps);
+    if (threadIdx.x == 0 && from < warps)
+      static_cast<State*>(job.carries)[at] = joined<Op>(carries, from, warps);
+    return head;
+  }
+
+  static __device__ __forceinline__ void put(const SegmentRun& job, int row, const Staged* rows, bool head,
+                                             int count) {
+    for (int n = lane_id() + head; n < count; n += 32) store<Op, Result>(job, blockIdx.y, row + n, rows[n]);
+  }
+
   static __device__ __forceinline__ void reduce(const SegmentRun& job) {
     __shared__ alignas(16) char rooms[warps][room];
     __shared__ State carries[warps];
-    __shared__ int counts[warps];  // of ends; negative where the last value is one
-    const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y,
-              first = tile * size + warp * across;
+    __shared__ int counts[warps];
+    const int warp = threadIdx.x / 32, tile = blockIdx.x, first = tile * size + warp * across;
     Staged* rows = reinterpret_cast<Staged*>(rooms[warp]);
 
-    typename Source::template Fetch<VT> values;
-    if (first < job.plan.count) values.load(job, column, tile * size, first);
+    Values values;
+    if (first < job.plan.count) values.load(job, blockIdx.y, tile * size, first);
     const int row = job.plan.limits[tile];
     const unsigned ends =
         row < job.plan.limits[tile + 1] ? ends_among<VT>(job.plan, first + lane_id() * VT) : 0;
-    const bool some = __any_sync(all_lanes, ends != 0);
-    if (some || !Op::commutative) values.turn(reinterpret_cast<Value*>(rooms[warp]));
-    __syncwarp();
-    WarpPart<Op> part =
-        some ? walk<Op>(values.v, job.first + first, ends, rows) : sum_up<Op, VT>(values, job.first + first);
+    WarpPart<Op> part = reduce_warp(values, job.first + first, ends, rows);
     if (lane_id() == 31)
       carries[warp] = part.carry, counts[warp] = part.full >> 31 ? -part.count : part.count;
     __syncthreads();
-
-    const int theirs = lane_id() < warps ? counts[lane_id()] : 0;
-    const unsigned ended = __ballot_sync(all_lanes, theirs != 0), full = __ballot_sync(all_lanes, theirs < 0);
-    if (part.count > 0) {
-      const int from = carried_from(ended, full, warp);
-      const int before = __shfl_sync(all_lanes, sum_below(theirs < 0 ? -theirs : theirs), warp);
-      const bool head = before == 0 && continues<size>(job, tile);  // the spine will complete it
-      if (lane_id() == __ffs(part.ended) - 1) {
-        if (from < warp) part.first = Op::combine(joined<Op>(carries, from, warp), part.first);
-        if (head)
-          static_cast<State*>(job.heads)[column * job.plan.tiles + tile] = part.first;
-        else
-          rows[0] = Op::stage(part.first);
-      }
-      __syncwarp();
-      for (int n = lane_id() + head; n < part.count; n += 32)
-        store<Op, Result>(job, column, row + before + n, rows[n]);
-    }
-    const int from = carried_from(ended, full, warps);
-    if (threadIdx.x == 0 && from < warps)
-      static_cast<State*>(job.carries)[column * job.plan.tiles + tile] = joined<Op>(carries, from, warps);
+    const TileEnds all = TileEnds::from(counts);
+    const bool head = close(job, all, carries, part, rows, continues<size>(job, tile));
+    put(job, row + all.before, rows, head, part.count);
   }
 };
 
@@ -170,6 +194,8 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
       kernops_segments(kernops::SegmentRun job) {                                                          \
     kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);            \
   }                                                                                                        \
+  KERNOPS_SPINE(Op, Result)
+#define KERNOPS_SPINE(Op, Result)                                                                          \
   extern "C" __global__ void __launch_bounds__(kernops::spine_threads)                                     \
       kernops_spine(kernops::SegmentRun job) {                                                             \
     kernops::SegmentSpine<Op, Result, kernops::segment_tile, kernops::spine_threads>{job, int(blockIdx.y)} \

@@ -18,17 +18,6 @@ template <class Reduction> struct SegmentReduction {
   using R = typename Accumulate<Reduction>::Block;
   using Whole = OneState<Reduction>;
 
-  // A position that beat nothing is the first one, as all values are equally infinite.
-  template <class S> static void settle_position(const SegmentJob& job, Count column, Count segment, S& s) {
-    if (!Positioned<Reduction>::value || s.j[0] >= 0) return;
-    const Count length = job.offsets[segment + 1] - job.offsets[segment];
-    for (Count k = 0; k < length && s.j[0] < 0; ++k) {
-      double memory;
-      const double x = *values_of(job, column, segment, k, 1, &memory);
-      if (!job.skip_missing || x == x) s.j[0] = k;
-    }
-  }
-
   static std::size_t scratch_bytes(const SegmentJob&, Count values, Count) {
     return (values + Pack<double>::width) * sizeof(double);
   }
@@ -46,18 +35,15 @@ template <class Reduction> struct SegmentReduction {
     constexpr int W = Pack<double>::width;
     Short held(job, column, x, x + job.offsets[last]);
     for (Count s = first; s < last; ++s) {
-      if (!Positioned<Reduction>::value && s + W <= last && held.take_pack(s)) {
+      if (s + W <= last && held.take_pack(s)) {
         s += W - 1;
         continue;
       }
       const Count begin = job.offsets[s], length = job.offsets[s + 1] - begin;
-      if (length <= Short::most && !Positioned<Reduction>::value) {
+      if (length <= Short::most)
         held.take(s);
-      } else {
-        OneState<R> one = reduce_run<R, skip>(x + begin, length, 0);
-        settle_position(job, column, s, one);
-        give<R>(job, column, job.row(s), one);
-      }
+      else
+        give<R>(job, column, job.row(s), reduce_run<R, skip>(x + begin, length, 0));
     }
   }
 
@@ -72,7 +58,6 @@ template <class Reduction> struct SegmentReduction {
   static void join(const SegmentJob& job, Count column, Count segment, char* states, Count blocks) {
     Whole* all = reinterpret_cast<Whole*>(states);
     for (Count n = 1; n < blocks; ++n) Reduction::merge(all[0], all[n]);
-    settle_position(job, column, segment, all[0]);
     give<Reduction>(job, column, job.row(segment), all[0]);
   }
 

@@ -57,11 +57,6 @@ KERNOPS_INLINE void widen(const State<MeanOf<DirectSum>, double, Count>& block,
   whole.v[0] = block.v[0], whole.v[4] = block.v[1] + block.v[2];
 }
 
-// Whether a position is looked for, which is -1 while nothing beats infinity.
-template <class R> struct Positioned : std::false_type {};
-template <> struct Positioned<ArgSmallest> : std::true_type {};
-template <> struct Positioned<ArgLargest> : std::true_type {};
-
 template <class R> using PackState = State<R, Pack<double>, IntPack<double>>;
 template <class R> using OneState = State<R, double, Count>;
 

@@ -5,8 +5,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-using ArgSmallest = ExtremeAt<1, 1, 1>;
-using ArgLargest = ExtremeAt<-1, 1, 1>;
+// The position of the first smallest (sign = 1) or largest value, which may be infinite; values come in any order.
+template <int sign> struct FirstExtreme : ExtremeAt<sign, 1, 1> {
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
+    S one;
+    one.v[0] = x, one.j[0] = j;
+    ExtremeAt<sign, 1, 1>::merge(s, one);
+  }
+};
+using ArgSmallest = FirstExtreme<1>;
+using ArgLargest = FirstExtreme<-1>;
 
 // One exponential a value: of the two numbers, the new one and the largest so far, one is the new largest.
 struct OnlineLogSumExp : Settled<2> {

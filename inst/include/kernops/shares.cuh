@@ -5,13 +5,18 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+// Blocks that run at the same time have all chunks of a few rows, so that what they read stays in the cache of the GPU.
+__device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
+__device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
+__device__ __forceinline__ int chunk_of_lanes() { return int(number_of_block() % gridDim.y); }
+
 // The first of its rows, the end of them, and one run of lanes after another. Here, all pairs are there.
 struct AllPairs {
   long long first, row_end, begin, end;
 
   __device__ AllPairs(const PairJob& job, int rows) {
-    first = job.row_begin + blockIdx.x * (long long)rows, row_end = job.row_end;
-    begin = job.lane_begin + blockIdx.y * job.chunk;
+    first = job.row_begin + row_block() * (long long)rows, row_end = job.row_end;
+    begin = job.lane_begin + chunk_of_lanes() * job.chunk;
     end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
   }
   __device__ bool any() const { return begin < end; }
@@ -28,9 +33,9 @@ struct SomePairs {
   int first_lane;                // of the chunk, -1 where there is none
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_lane(-1) {
-    const RowBlock& block = job.blocks[blockIdx.x];
+    const RowBlock& block = job.blocks[row_block()];
     first = block.begin, row_end = block.end;
-    number = blockIdx.y * job.chunk;
+    number = chunk_of_lanes() * job.chunk;
     end_number = number + job.chunk < block.lanes ? number + job.chunk : block.lanes;
     if (number >= end_number) return;
     interval = find_interval(job.intervals, block, number);

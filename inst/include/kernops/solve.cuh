@@ -2,7 +2,7 @@
 // doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
 // bits on every run.
 #pragma once
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 namespace kernops {
 

@@ -1,14 +1,14 @@
 // Sums of long vectors, each a number per pair times a vector (a lane's, or such as x - y), which gradients
-// are. Their entries are taken in slabs, one after another, and the numbers of the pairs are made anew for
-// each, so that the totals stay in registers: a thread has those of its own rows (OwnPairs), for two runs of
-// entries.
+// are. Their entries are taken in slabs, one after another, so that the totals stay in registers: a thread has
+// those of its own rows (OwnPairs), for some runs of entries.
 //
 // Where the vector is that of the lane, or the difference of two, the sum over a tile is the product of two
 // matrices, the numbers and the vectors of the lanes, and goes to the tensor cores; sum w (x - y) is x sum w
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
-// term by term.
+// term by term. The vectors of an expanded exponent have kernels of their own (spread_scaled.cuh, spread_long.cuh);
+// here, the numbers of the pairs are made anew for each slab.
 #pragma once
-#include <kernops/spread_totals.cuh>
+#include <kernops/spread_long.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -19,26 +19,29 @@ template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multi
   using Terms = typename Formula::Spread;
   constexpr bool able = sizeof(T) == 4 ? multiplies_floats : multiplies_doubles;
   constexpr bool near = Formula::expands && !SameType<Pairs, Formula>::value;
-  return able && in_place<Formula>() && Row::adds_tiles && Terms::of_lane != 0 &&
+  return able && Formula::in_place && Row::adds_tiles && Terms::of_lane != 0 &&
          (Terms::of_row == 0 || near);
 }
 
 template <class Formula, class Row, class Share, int C>
-__device__ void map_reduce_spread(const PairJob& job) {
+__device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   using Terms = typename Formula::Spread;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
-  __shared__ LaneSlab<T, ever ? Tile::lanes : 1> lanes;
+  constexpr int run = 128 / sizeof(T), all = (Terms::size + run - 1) / run, most = (sizeof(T) == 4 ? 8 : 16) / own_rows,
+                passes = (all + most - 1) / most;
+  using S = Slab<T, 2, (all + passes - 1) / passes>;
+  __shared__ LaneSlab<T, ever ? Tile::lanes : 1, S> lanes;
 
   KERNOPS_UNROLL_BY(1)
-  for (int base = 0; base < Terms::size; base += Slab<T>::size) {
+  for (int base = 0; base < Terms::size; base += S::size) {
     Block<Formula, Share, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
-    Row* kept = static_cast<Row*>(job.partials) + blockIdx.y * Terms::size * job.partial_rows + block.first;
-    Totals<Formula, Row, C> totals(base);
+    Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Terms::size * job.partial_rows + block.first;
+    Totals<Formula, Row, C, S> totals(base);
     bool product = false;
     const auto by_tiles = [&](bool rows_near, auto visit) {
       for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
@@ -50,14 +53,14 @@ __device__ void map_reduce_spread(const PairJob& job) {
           [&](const auto& at, const auto& o, auto* shared, bool last) {
             if (!product) {
               __syncthreads();
-              totals.add_terms(at, o, shared);
+              totals.add_terms(at, o, [&](int lane, int r) { return shared[lane * Tile::stride + Own::row(r)]; });
             }
             __syncthreads();
             if (++totals.tiles == totals.most_tiles || last)
               totals.hand_over(begin, kept, job.partial_rows, last);
           });
     };
-    if constexpr (in_place<Formula>()) {
+    if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
       by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
                               const auto& kept_lanes, auto* shared) {
@@ -80,12 +83,18 @@ __device__ void map_reduce_spread(const PairJob& job) {
                                                       });
       });
     }
-    if (!block.any())
-      for (int n = threadIdx.x; n < block.row_count * Slab<T>::size; n += Tile::threads) {
-        const int entry = base + n / block.row_count;
-        if (entry < Terms::size) kept[entry * job.partial_rows + n % block.row_count].start();
-      }
+    if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
   }
+}
+
+template <class Formula, class Row, class Share, int C>
+__device__ void map_reduce_spread(const PairJob& job) {
+  if constexpr (!spreads_scaled<Formula, Row>())
+    spread_by_slabs<Formula, Row, Share, C>(job);
+  else if constexpr (LongSpread<Formula, Row, Share>::slabs == 1)
+    spread_scaled<Formula, Row, Share>(job);
+  else
+    LongSpread<Formula, Row, Share>(job).run();
 }
 
 // One thread a row: joins the chunks of each entry.
@@ -103,9 +112,15 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   }
 }
 
+// How many blocks share a multiprocessor.
+template <class Formula> KERNOPS_FN constexpr int spread_blocks() {
+  return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
+}
+
 #define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                       \
   KERNOPS_PLACES(Formula)                                                                    \
-  extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) { \
+  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula>())       \
+      kernops_pairs(kernops::PairJob job) {                                                  \
     kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                 \
   }                                                                                          \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) {                           \

@@ -23,17 +23,16 @@ template <> struct NumbersFor<double, true> { using type = Doubles; };
 template <class T>
 using MatrixNumbers = typename NumbersFor<T, sizeof(T) == 4 ? multiplies_floats : multiplies_doubles>::type;
 
-// A slab of entries: `runs` runs of 128 bytes, of which thread 4 i + j of a warp has the totals of 32 bytes,
-// from j on.
-template <class T> struct Slab {
-  static constexpr int unit = 16 / sizeof(T), own = 2 * unit, run = 8 * unit, runs = 2, size = runs * run;
+// A slab of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
+template <class T, int some_units, int some_runs> struct Slab {
+  static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
+                       size = runs * run;
   static __device__ __forceinline__ int first(int q) { return q * run + OwnPairs<1>::j() * own; }
 };
 
 // The slab of the vectors of a tile's lanes in shared memory. Of a run, unit u of a lane stands at slot(lane,
 // u): a warp reads one unit of 8 from 4 lanes, every second one, without bank conflicts.
-template <class T, int lanes> struct LaneSlab {
-  using S = Slab<T>;
+template <class T, int lanes, class S> struct LaneSlab {
   alignas(16) T v[S::size * lanes];
 
   static __device__ __forceinline__ int slot(int lane, int u) {
@@ -79,11 +78,11 @@ template <class T, int lanes> struct LaneSlab {
 };
 
 // The totals of a thread, for a slab that begins at `base`.
-template <class Formula, class Row, int C> struct Totals {
+template <class Formula, class Row, int C, class S> struct Totals {
+  using Slab = S;
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
-  using S = Slab<T>;
   using Terms = typename Formula::Spread;
   static constexpr int most_tiles = 4096 / Tile::lanes;  // that are added up before the totals are
   const int base;
@@ -126,6 +125,11 @@ template <class Formula, class Row, int C> struct Totals {
       return finite;
     }
   }
+  __device__ __forceinline__ void add_numbers(const Contracted<T, C>& w) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
+  }
   template <class Lanes>
   __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
     using Numbers = MatrixNumbers<T>;
@@ -135,8 +139,8 @@ template <class Formula, class Row, int C> struct Totals {
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
     for (int k = 0; k < C; ++k) {
       split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
-      if (Terms::of_row != 0) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
     }
+    if (Terms::of_row != 0) add_numbers(w);
     KERNOPS_UNROLL
     for (int q = 0; q < S::runs; ++q) {
       if (base + q * S::run >= Terms::size) break;
@@ -163,17 +167,17 @@ template <class Formula, class Row, int C> struct Totals {
     }
   }
 
-  // Numbers times vectors, term by term; numbers[lane * stride + row] in shared memory.
-  template <class O>
-  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, const T* numbers) {
+  // Numbers times vectors, term by term; number_of(lane, r) for the thread's row r.
+  template <class O, class NumberOf>
+  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, NumberOf number_of) {
     KERNOPS_UNROLL
     for (int q = 0; q < S::runs; ++q) {
       if (base + q * S::run >= Terms::size) break;
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[2];  // the first of each 16 bytes; those beyond the end are made, but not kept
+      int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
       KERNOPS_UNROLL
-      for (int u = 0; u < 2; ++u) {
+      for (int u = 0; u < S::units; ++u) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
         KERNOPS_UNROLL
@@ -184,12 +188,12 @@ template <class Formula, class Row, int C> struct Totals {
       for (int lane = 0; lane < at.lane_count; ++lane) {
         Vec<T, Terms::Lanes::room> y[S::own];
         KERNOPS_UNROLL
-        for (int u = 0; u < 2; ++u)
+        for (int u = 0; u < S::units; ++u)
           load_quad<typename Terms::Lanes, S::unit>(at.lanes + lane * (long long)at.lane_stride + from[u],
                                                     y + u * S::unit);
         KERNOPS_UNROLL
         for (int r = 0; r < Own::rows; ++r) {
-          const T number = numbers[lane * Tile::stride + Own::row(r)];
+          const T number = number_of(lane, r);
           KERNOPS_UNROLL
           for (int e = 0; e < S::own; ++e)
             add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
@@ -206,35 +210,44 @@ template <class Formula, class Row, int C> struct Totals {
   // Into the totals of the block, which stand rows side by side, entry after entry.
   __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
+    if (Terms::of_row != 0) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+    const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
+    const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
-      if (Terms::of_row != 0)
-        for (int step = 1; step < Own::sharing; step *= 2)
-          numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
-      const bool exists = Own::row(r) < at.row_count;
+    for (int q = 0; q < S::runs; ++q) {
+      Row total[Own::rows][S::own];  // all are read before one is written
       KERNOPS_UNROLL
-      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < S::own; ++e) {
-        if (!exists || entry(q, e) >= Terms::size) continue;
+        total[r][e].start();
+        if (!exists(r, q, e)) continue;
+        if (begun) total[r][e] = *place(r, q, e);
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
           add(sum[r][q][e], numbers[r], T(Terms::of_row) * x);
         }
-        Row total, &kept = totals[entry(q, e) * stride + Own::row(r)];
-        if (begun)
-          total = kept;
-        else
-          total.start();
-        total.absorb(sum[r][q][e]);
-        total.settle();
+      }
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) {
+        if (!exists(r, q, e)) continue;
+        total[r][e].absorb(sum[r][q][e]);
+        total[r][e].settle();
         if constexpr (Formula::factor >= 0)
-          if (last) total.scale(row_item(at, r)[Formula::factor]);
-        kept = total;
+          if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+        *place(r, q, e) = total[r][e];
       }
     }
     begun = true, tiles = 0;
     start();
+  }
+  // Where there are no lanes.
+  __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
+    for (int n = threadIdx.x; n < rows * S::size; n += Tile::threads)
+      if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
   }
 };
 

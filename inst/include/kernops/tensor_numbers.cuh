@@ -1,12 +1,13 @@
 // In which kinds of numbers tensor cores multiply, and how accurately.
 //
 // A chunk of a vector is 64 bytes, of which thread 4 i + j of a warp has unit j, 16 bytes of the vectors of
-// some rows and lanes i. A kind says what a thread makes of a unit (Part), and multiplies those of 16 rows x
-// 8 lanes:
+// some rows and lanes i. A kind says what a thread makes of a unit of a row (part) and of what is in shared memory of
+// 8 lanes (of_lanes), a Part either way, and multiplies those of 16 rows x 8 lanes:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
 // So many chunks are added up before their sum joins others (`together`: tensor cores cut off and do not round), make a
-// stage (most_chunks), or stay in a thread's registers, of its rows (most_resident).
+// stage where there are more (most_chunks), are a stage where they are all (most_whole, times groups of 8 lanes), or
+// stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/pair_tile.cuh>
 
@@ -25,13 +26,30 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
+// Where unit u of a chunk of a lane stands among those of so many lanes: neither its units nor those of 8
+// lanes share a bank of shared memory.
+template <int lanes> __device__ __forceinline__ int unit_of_lane(int chunk, int lane, int u) {
+  return (chunk * lanes + lane) * 4 + (u ^ lane / 2 % 4);
+}
+
+// Lanes as they are in memory: unit j of lane first + i.
+template <class Numbers, int lanes, class T>
+__device__ __forceinline__ auto units_of_lanes(const T* stage, int chunk, int first) {
+  constexpr int unit = 16 / sizeof(T);
+  const int thread = threadIdx.x % 32, at = unit_of_lane<lanes>(chunk, first + thread / 4, thread % 4);
+  return Numbers::part(few<unit>(stage + at * unit));
+}
+
 // Exact fused multiplications and additions.
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
-  static constexpr int together = 4, most_chunks = 4, most_resident = 4;
+  static constexpr int together = 4, most_chunks = 4, most_whole = 16, most_resident = 4;
 
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
+  template <int lanes> static __device__ __forceinline__ Part<2> of_lanes(const T* stage, int chunk, int first) {
+    return units_of_lanes<Doubles, lanes>(stage, chunk, first);
+  }
   template <class P>
   static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
   template <int N>
@@ -74,7 +92,7 @@ template <class Numbers> struct InTwoParts {
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
-  static constexpr int together = 2, most_chunks = 2, most_resident = 2;
+  static constexpr int together = 2, most_chunks = 2, most_whole = 16, most_resident = 2;
 
   static __device__ __forceinline__ unsigned rounded(float x) {
     return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
@@ -89,6 +107,9 @@ struct Floats : InTwoParts<Floats> {
     }
     return split;
   }
+  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
+    return units_of_lanes<Floats, lanes>(stage, chunk, first);
+  }
   template <int N>
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N],
                                                   const unsigned (&x8)[N], const unsigned (&y)[N]) {
@@ -102,15 +123,60 @@ struct Floats : InTwoParts<Floats> {
 };
 
 // The same in numbers of 16 bits, twice as fast. They have little room for exponents: put_scaled() makes
-// them.
+// them. Units of a lane are matrices' rows of 8 numbers: 0 and 1 of large parts, 2 and 3 of the small ones.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
-  static constexpr int together = 2, most_chunks = 4, most_resident = 8;
+  static constexpr int together = 2, most_chunks = 4, most_whole = 32, most_resident = 32 / own_rows;
 
   static __device__ __forceinline__ Part<4> part(const Few<4, float>& unit) {
     return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},
             {__float_as_uint(unit.v[2]), __float_as_uint(unit.v[3])}};
+  }
+  static __device__ __forceinline__ unsigned packed(float first, float second) {
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+  }
+  // What is left of two numbers.
+  static __device__ __forceinline__ unsigned rest(float first, float second, unsigned both) {
+    float high_first, high_second;
+    asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
+        : "=f"(high_first), "=f"(high_second)
+        : "r"(both));
+    return packed(first - high_first, second - high_second);
+  }
+  static __device__ __forceinline__ Part<4> split(float a, float b, float c, float d) {
+    const unsigned first = packed(a, b), second = packed(c, d);
+    return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
+  }
+  // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
+  // and 2 j + 1 of row i; or, turned, those of column i.
+  static __device__ __forceinline__ Part<4> matrices(const T* row) {
+    Part<4> y;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+                 : "memory");
+    return y;
+  }
+  static __device__ __forceinline__ Part<4> turned_matrices(const T* row) {
+    Part<4> y;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+                 : "memory");
+    return y;
+  }
+  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
+    const int thread = threadIdx.x % 32;
+    return matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 8, thread / 8) * 4);
+  }
+  // Unit u of 16 lanes, where these are what is added up: column i is entry i / 2 * 4 + 2 u + i % 2 of the chunk.
+  template <int lanes>
+  static __device__ __forceinline__ Part<4> along_lanes(const T* stage, int chunk, int first, int u) {
+    const int thread = threadIdx.x % 32;
+    return turned_matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 16, u + thread / 16 * 2) * 4);
   }
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2],
                                                   const unsigned (&x8)[2], const unsigned (&y)[2]) {

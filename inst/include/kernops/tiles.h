@@ -16,6 +16,12 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
+// The lanes of a tile: `count` of them, the first being number `first` of the chunk that starts at `base`.
+struct TileLanes {
+  int count;
+  Count first, base;
+};
+
 template <class T> struct LaneView {
   const T* p;
   std::ptrdiff_t entry;
@@ -51,16 +57,7 @@ template <class T> using StepFunction = void (*)(const Step&, const Operand<T>*,
 template <class T> StepFunction<T> step_function(int op) {
   static const StepFunction<T> table[] = {
 #define OP(name, ...) run_step<ops::name, T>,
-#define FORMULA(...)
-#define LEAF(...)
-#define BUILT(...)
-#define GROUP(...)
 #include <kernops/ops.def>
-#undef OP
-#undef FORMULA
-#undef LEAF
-#undef BUILT
-#undef GROUP
   };
   return table[op];
 }

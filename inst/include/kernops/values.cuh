@@ -100,8 +100,9 @@ template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
 // seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near()
-// wants, floats become two numbers of 16 bits, of which 4 large parts and 4 small ones follow one another: 11 bits each,
-// and none is lost to a small exponent, as both vectors are taken 2^12 times.
+// wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both vectors are
+// taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts before small
+// ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise (tensor_numbers.cuh).
 #if __CUDA_ARCH__ >= 800
 constexpr float halves_scale = 4096;
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
@@ -117,7 +118,7 @@ __device__ __forceinline__ float from_half(unsigned short half) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
   return x;
 }
-KERNOPS_FN double put_quad(float* to, const float (&v)[4]) {
+KERNOPS_FN double put_quad(float* chunk, int quad, bool of_lane, const float (&v)[4]) {
   unsigned short high[4], low[4];
   double sum = 0;
   for (int e = 0; e < 4; ++e) {
@@ -125,37 +126,45 @@ KERNOPS_FN double put_quad(float* to, const float (&v)[4]) {
     low[e] = half_of(v[e] * halves_scale - from_half(high[e]));
     sum += sq((double(from_half(high[e])) + double(from_half(low[e]))) / halves_scale);
   }
+  float* to = chunk + (of_lane ? quad : 4 * quad);
+  const int step = of_lane ? 4 : 1;
   for (int e = 0; e < 2; ++e) {
-    to[e] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
-    to[2 + e] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
+    to[e * step] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
+    to[(2 + e) * step] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
   }
   return sum;
 }
 #else
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {T(1)}; }
-KERNOPS_FN double put_quad(float* to, const float (&v)[4]) {
+KERNOPS_FN double put_quad(float* chunk, int quad, bool, const float (&v)[4]) {
   double sum = 0;
-  for (int e = 0; e < 4; ++e) to[e] = v[e], sum += sq(double(v[e]));
+  for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(double(v[e]));
   return sum;
 }
 #endif
-KERNOPS_FN double put_quad(double* to, const double (&v)[4]) {
+KERNOPS_FN double put_quad(double* chunk, int quad, bool, const double (&v)[4]) {
   double sum = 0;
-  for (int e = 0; e < 4; ++e) to[e] = v[e], sum += sq(v[e]);
+  for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(v[e]);
   return sum;
 }
-// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more.
-template <int offset, int norm, int sign, int room, class T, int size>
+// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
+// vector of a lane is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near, then.
+template <int offset, int norm, int sign, int room, bool spread, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
   double square = 0;
+  bool zero = true;
   for (int k = 0; k < room; k += 4) {
     T some[4];
-    for (int e = 0; e < 4; ++e)
-      some[e] = k + e < size ? scale * (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
-    square += put_quad(whole + offset + k, some);
+    for (int e = 0; e < 4; ++e) {
+      const T seen = k + e < size ? (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
+      some[e] = scale * seen;
+      zero = zero && seen == T(0);
+    }
+    square += put_quad(whole + offset + k / 16 * 16, k % 16 / 4, sign > 0, some);
   }
-  whole[norm] = T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
+  const bool coarse = spread && !zero && square < 1e-9;
+  whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 
 // Operations from memory to memory, for what is done once an item.

@@ -35,16 +35,10 @@ template <class Formula, class Share, int C> struct Block : Share {
 
 template <class Pairs> struct PairsOf { using type = Pairs; };
 
-// Whether the threads that have the pairs of a tile (OwnPairs) evaluate them: formulas of little work on a
-// few values of rows and lanes. Others are evaluated one row a thread.
-template <class Formula> KERNOPS_FN constexpr bool in_place() {
-  constexpr bool aligned = padded<typename Formula::T>(Formula::lane) * sizeof(typename Formula::T) % 16 == 0;
-  return aligned && Formula::work <= 16 && Formula::kept_row <= 8 && Formula::kept_lane <= 16;
-}
-// Whether such a thread also reduces them: a state for each of its rows, joined with those of its neighbours
-// at the end.
+// Whether a thread that evaluates the pairs it has the contractions of (Formula::in_place) also reduces them: a state
+// for each of its rows, joined with those of its neighbours at the end.
 template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place() {
-  return in_place<Formula>() && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
+  return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
 // What pairs read of the lanes of a tile, in shared memory.
@@ -73,8 +67,8 @@ template <class T, int kept, int lanes> struct KeptLanes {
 
 // Takes the tiles of a block one after another: send_more(at) first, then visit(PairsOf<Pairs>, at, once,
 // contracted values, first lane, kept lanes, shared memory), then done(at, once, shared memory, whether it is
-// the last). `ahead`: the next tile is on its way meanwhile, into that shared memory; else threads are to
-// wait for each other before they leave it.
+// the last). `ahead`: the next tile is on its way meanwhile, and the shared memory that is visited is the last stage of
+// the lanes; else it is free, and threads are to wait for each other before they leave it.
 template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more,
                                           Visit visit, Done done) {
@@ -85,7 +79,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
   using ForAll = AllContractions<T, C, typename Formula::Contractions>;
   constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared;
   __shared__ alignas(16) T shared[needed > room ? needed : room];
-  __shared__ KeptLanes<T, in_place<Formula>() ? Formula::kept_lane : 1, Tile::lanes> kept[2];
+  __shared__ KeptLanes<T, Formula::in_place ? Formula::kept_lane : 1, Tile::lanes> kept[2];
 
   const auto o = load<Formula::kept_once>(block.once());
   ForNear contract;
@@ -98,7 +92,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
       const TilePlace<T> at = block.place(lane);
       const auto send = [&](const TilePlace<T>& at, T* to, int turn) {
         contract.send_first(at, to);
-        if (in_place<Formula>() || Formula::expands) kept[turn].send_own(at);
+        if (Formula::in_place || Formula::expands) kept[turn].send_own(at);
         send_more(at);
       };
       if (!sent) send(at, now, turn);
@@ -113,29 +107,29 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
       const auto send_next = [&](T* to) {
         if (sent) send(block.place(lane + Tile::lanes), to, 1 - turn);
       };
-      const auto take = [&](auto kind, const auto& values) {
-        visit(kind, at, o, values, lane, kept[turn], shared);
+      const auto take = [&](auto kind, const auto& values, T* stage) {
+        visit(kind, at, o, values, lane, kept[turn], ahead ? stage : shared);
       };
       if (all_near) {
         if constexpr (ahead && ForNear::by_parts) {
           send_next(next);
-          take(PairsOf<Near>(), PartByPart<T, C, typename ForNear::Contract>{contract.first, now});
+          take(PairsOf<Near>(), PartByPart<T, C, typename ForNear::Contract>{contract.first, now}, now);
           swap(now, next);
         } else if constexpr (ForNear::in_shared) {
           ForNear::Contract::compute(at, o, shared);
           send_next(now);
-          take(PairsOf<Near>(), InShared<T, C>{shared});
+          take(PairsOf<Near>(), InShared<T, C>{shared}, shared);
         } else {
           PairValues<T, C, ForNear::count> values;
           contract.run(values.sums, at, o, shared, now, next, send_next);
           if (!ahead) __syncthreads();
-          take(PairsOf<Near>(), values);
+          take(PairsOf<Near>(), values, next);
         }
       } else if constexpr (Formula::expands) {
         sent = false;
         if constexpr (ForAll::in_shared) {
           ForAll::Contract::compute(at, o, shared);
-          take(PairsOf<Formula>(), InShared<T, C>{shared});
+          take(PairsOf<Formula>(), InShared<T, C>{shared}, shared);
         } else {
           ForAll contract_all;
           PairValues<T, C, ForAll::count> values;
@@ -146,7 +140,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
           __syncthreads();
           contract_all.run(values.sums, at, o, shared, first, second, [](T*) {});
           __syncthreads();
-          take(PairsOf<Formula>(), values);
+          take(PairsOf<Formula>(), values, shared);
         }
         __syncthreads();
       }

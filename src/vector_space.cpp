@@ -1,6 +1,6 @@
 // The vector operations of the solvers, of R/vector_space.R, on the GPU: solve.cuh launched on matrices of
 // doubles.
-#include <kernops/device_job.h>
+#include <kernops/matrix_job.h>
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
     const cuda::Buffer there(factors.size() * sizeof(double));
     cuda::copy_in(there.pointer(), factors.data(), factors.size() * sizeof(double));
     job.a = static_cast<const double*>(there.address()), job.b = job.a + job.columns;
-    if (job.rows > 0) run("kernops_axpby", unsigned((job.rows + threads - 1) / threads), job.columns, job);
+    if (job.rows > 0) run("kernops_axpby", unsigned(ceil_div(job.rows, threads)), job.columns, job);
     return y;
   });
 }
@@ -78,7 +78,7 @@ Rcpp::NumericVector gpu_dots(SEXP x, SEXP y) {
   return guard([&] {
     VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));
     Rcpp::NumericVector sums(job.columns);
-    job.parts = int(blocks_for((job.rows + 8 * threads - 1) / (8 * threads), most_parts));
+    job.parts = int(blocks_for(ceil_div(job.rows, 8 * threads), most_parts));
     const cuda::Buffer memory(size_t(job.columns) * (job.parts + 1) * sizeof(double));
     job.sums = static_cast<double*>(memory.address()), job.partials = job.sums + job.columns;
     run("kernops_dot_parts", unsigned(job.parts), job.columns, job);
@@ -132,7 +132,7 @@ SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y) {
     VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));
     check_block(gpu_matrix(d), job.rows, 1);
     job.a = gpu_matrix(d).doubles();
-    if (job.rows > 0) run("kernops_add_rows", unsigned((job.rows + threads - 1) / threads), job.columns, job);
+    if (job.rows > 0) run("kernops_add_rows", unsigned(ceil_div(job.rows, threads)), job.columns, job);
     return y;
   });
 }
@@ -156,12 +156,11 @@ Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y) {
     VectorJob job{};
     job.x = left.doubles(), job.y = right.doubles();
     job.rows = left.rows, job.inner = int(left.columns), job.columns = int(right.columns);
-    job.parts = int(blocks_for((job.rows + 8 * threads - 1) / (8 * threads), most_inner_parts));
+    job.parts = int(blocks_for(ceil_div(job.rows, 8 * threads), most_inner_parts));
     const Count count = products.size();
     const cuda::Buffer memory(size_t(count) * (job.parts + 1) * sizeof(double));
     job.sums = static_cast<double*>(memory.address()), job.partials = job.sums + count;
-    const Count tiles =
-        Count((job.inner + inner_tile - 1) / inner_tile) * ((job.columns + inner_tile - 1) / inner_tile);
+    const Count tiles = ceil_div(job.inner, inner_tile) * ceil_div(job.columns, inner_tile);
     run("kernops_inner_parts", unsigned(job.parts), tiles, job);
     job.columns = int(count);
     run("kernops_dot_sums", blocks_for(count, 65535), 1, job);
@@ -189,8 +188,8 @@ SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C) {
     VectorJob job{};
     job.x = from.doubles(), job.y = out->doubles(), job.a = static_cast<const double*>(there.address());
     job.rows = from.rows, job.inner = C.nrow(), job.columns = C.ncol();
-    const Count tiles = (job.columns + inner_tile - 1) / inner_tile;
-    if (out->length() > 0) run("kernops_combine", unsigned((job.rows + threads - 1) / threads), tiles, job);
+    const Count tiles = ceil_div(job.columns, inner_tile);
+    if (out->length() > 0) run("kernops_combine", unsigned(ceil_div(job.rows, threads)), tiles, job);
     return wrap_gpu_matrix(std::move(out));
   });
 }

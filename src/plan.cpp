@@ -1,8 +1,10 @@
 // Nodes -> straight-line code. Each value is computed as rarely as it may be (once, once a row, once a lane,
 // once a pair), and pair values share buffers as soon as nobody needs the earlier one.
+#include "plan.h"
+
 #include <algorithm>
 
-#include "formula.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace {

@@ -41,6 +41,13 @@ test_that("the names of the rows stay on the result", {
   expect_null(dimnames(dot(1)(list(unname(x), y))))
 })
 
+test_that("arrays of one dimension, as table() makes them, are vectors with names", {
+  op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  counts <- table(c("a", "b", "b"))
+  expect_identical(op(list(counts, 1:3)), matrix(c(6, 12), 2, dimnames = list(c("a", "b"), NULL)))
+  expect_identical(op(list(counts, 1:3), inner_dim = "row"), matrix(c(6, 12), 1, dimnames = list(NULL, c("a", "b"))))
+})
+
 test_that("an operator changes nothing that it is given", {
   x <- matrix(1, 2, 3)
   y <- matrix(2, 2, 3)
@@ -71,6 +78,8 @@ test_mistakes("kernops_input_error", alist(
   `list` = with_x(list(1, 2, 3)),
   `data frame with text` = with_x(data.frame(name = letters[1:4], 1, 2)),
   `data frame with a factor` = with_x(iris[1:4, 3:5]),
+  `numbers of bit64` = with_x(structure(matrix(5e-324, 4, 3), class = "integer64")),
+  `data frame with numbers of bit64` = with_x(list2DF(list(a = 1, b = 2, n = structure(5e-324, class = "integer64")))),
   `distances` = with_x(dist(matrix(1:8, 4))),
   `sparse matrix` = with_x(Matrix::Matrix(diag(3), sparse = TRUE))
 ))

@@ -1,0 +1,94 @@
+# What an operator of keops_kernel() is given: checked, and the values of its variables in their order.
+
+check_text <- function(x, name, one, call = caller_env()) {
+  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(enc2utf8(x))
+  what <- if (one) "one string" else "a character vector such as {.code c(\"x = Vi(3)\", \"y = Vj(3)\")}"
+  stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
+}
+
+inner_dim_is_row <- function(inner_dim) {
+  if (identical(inner_dim, "col")) return(FALSE)
+  if (identical(inner_dim, "row")) return(TRUE)
+  stop_kernops("input", "{.arg inner_dim} must be {.val col} or {.val row}.")
+}
+
+output_stays <- function(output, backend, device, call = caller_env()) {
+  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
+  if (backend == "cpu") {
+    stop_kernops("input", call = call,
+                 "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")
+  }
+  check_gpu(device, call)
+  TRUE
+}
+
+# The values in the order of the variables; data frames as matrices.
+match_input <- function(input, names, backend) {
+  if (!is.list(input) || is.data.frame(input)) {
+    stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
+  }
+  given <- names(input)
+  if (!is.null(given)) {
+    place <- match(names, given)
+    if (anyNA(place) || length(given) != length(names) || anyDuplicated(given)) stop_names(given, names)
+    input <- input[place]
+  } else if (length(input) != length(names)) {
+    stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
+                            i = "The variables are {.code {names}}."))
+  }
+  if (!any(vapply(input, is.object, NA))) return(input)
+  for (n in which(vapply(input, is.object, NA))) input[[n]] <- plain_numbers(input[[n]], names[[n]])
+  there <- vapply(input, is_gpu_matrix, NA)
+  if (backend == "cpu" && any(there)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."))
+  }
+  input
+}
+
+# What R knows as more than numbers: data frames become matrices, and what is no matter of numbers is refused by name.
+plain_numbers <- function(x, name, call = NULL) {
+  if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
+  if (inherits(x, "dist")) {
+    stop_kernops("input", c("{.arg {name}} must hold points, not their distances (a {.cls dist}).",
+                            i = "Formulas compute distances themselves, as in {.code SqDist(x, y)}."), call = call)
+  }
+  if (inherits(x, c("Matrix", "sparseMatrix"))) {
+    stop_kernops("input", c("{.arg {name}} must be an ordinary matrix, not a {.cls {class(x)[[1]]}}.",
+                            i = "{.code as.matrix()} makes one."), call = call)
+  }
+  if (is.factor(x)) {
+    stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
+                            i = "{.code model.matrix()} codes factors as numbers."), call = call)
+  }
+  if (inherits(x, "integer64")) {
+    stop_kernops("input", c("{.arg {name}} must hold R's own numbers, not {.cls integer64}.",
+                            i = "{.code as.double()} makes them."), call = call)
+  }
+  x
+}
+
+check_numeric_columns <- function(x, name, call) {
+  number <- function(x) (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64"))
+  odd <- names(x)[!vapply(x, number, NA)]
+  if (length(odd) == 0) return(x)
+  stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
+                          i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),
+               call = call)
+}
+
+stop_names <- function(given, names) {
+  if (!all(nzchar(given))) {
+    stop_kernops("input", c("Some elements of {.arg input} have names, others do not.",
+                            i = "Name all of {.code {names}}, or none; then they come in this order."))
+  }
+  lacking <- setdiff(names, given)
+  unknown <- setdiff(given, names)
+  twice <- unique(given[duplicated(given)])
+  stop_kernops("input", c(
+    "The names of {.arg input} do not match the variables {.code {names}}.",
+    x = if (length(lacking)) "Missing: {.code {lacking}}.",
+    x = if (length(unknown)) "Unknown: {.code {unknown}}.",
+    x = if (length(twice)) "Given twice: {.code {twice}}."
+  ))
+}

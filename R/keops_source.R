@@ -1,0 +1,17 @@
+#' The CUDA text of an operator
+#'
+#' What is compiled for a GPU: names and order of the operations. What they mean stands in the headers under
+#' `system.file("include", package = "kernops")`.
+#'
+#' @param op an operator of [keops_kernel()] or [keops_grad()].
+#' @return A string, the text of the last reduction that `op` computes. No GPU is needed.
+#' @examples
+#' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
+#' cat(keops_source(op))
+#' @export
+keops_source <- function(op) {
+  check_operator(op)
+  from <- environment(op)
+  kernel <- if (is_null_pointer(from$kernel)) kernel_compile(from$formula, from$args) else from$kernel
+  cuda_source(kernel, from$precision == "float32", match(from$sum_scheme, sum_schemes) - 1L, from$wide)
+}

@@ -1,0 +1,36 @@
+#' What this installation can use
+#'
+#' Prints the versions, instruction sets and GPUs that kernops finds, where it keeps compiled kernels, and what to do
+#' about what is missing.
+#'
+#' @return Invisibly, a list of what is printed.
+#' @examples
+#' kernops_sitrep()
+#' @export
+kernops_sitrep <- function() {
+  problem <- cuda_problem(integer())
+  if (!nzchar(problem)) problem <- cuda_problem(check_device(NULL))
+  found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
+                driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
+                cache = kernops_cache_info(), problem = problem,
+                devices = if (nzchar(cuda_driver())) cuda_describe())
+  cli::cat_line("kernops ", found$version, ", ", R.version.string)
+  cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
+  cli::cat_line("GPU    ", if (is.null(found$devices)) "none: " else describe_devices(found$devices),
+                if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
+  if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
+  cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
+    "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
+  cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
+    "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
+  cli::cat_line(format(found$cache))
+  invisible(found)
+}
+
+# One line for each.
+describe_devices <- function(devices) {
+  gib <- \(bytes) round(bytes / 2^30)
+  memory <- ifelse(is.na(devices$free_bytes), paste(gib(devices$total_bytes), "GiB"),
+                   paste(gib(devices$free_bytes), "of", gib(devices$total_bytes), "GiB free"))
+  paste0(devices$device, ": ", devices$name, " (", devices$architecture, "), ", memory, collapse = "\n       ")
+}

@@ -1,0 +1,58 @@
+// Formulas as nodes, each kept once.
+#pragma once
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace kernops {
+
+// What a value depends on: a set of axes. Parameters and constants depend on none.
+enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
+
+using Tree = int;  // a node of a Graph: arguments always come before what uses them
+
+struct Node {
+  enum Kind { constant, variable, index, reduced, operation } kind;
+  int id;  // which variable, axis, reduction or row of the operation table
+  std::array<Tree, 3> args;
+  std::array<int, 2> ints;
+  double value;
+  int size;
+  unsigned axes;
+};
+
+struct Reduction {
+  int row;        // of the table of reductions
+  int k;          // the option K, or 0
+  Tree f, w;      // w is -1 where there is none
+  unsigned over;  // the axes summed over
+  int size;
+  unsigned axes() const { return both & ~over; }
+};
+
+// Every expression once: asking for the same one again gives the same Tree, so derivatives share their parts.
+class Graph {
+ public:
+  const Node& operator[](Tree t) const { return nodes_[t]; }
+  int count() const { return int(nodes_.size()); }
+  Tree constant(double value);
+  Tree variable(int number, int size, unsigned axes);
+  Tree index(unsigned axis);
+  Tree reduced(const Reduction& reduction);
+  Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // simplified
+  Tree operation(const char* name, const std::vector<Tree>& args, const std::vector<int>& ints = {});
+  bool is_constant(Tree t, double value) const;
+
+  std::vector<Reduction> reductions;
+  // Those that were built before, by row and arguments: some call themselves more than once.
+  std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
+
+ private:
+  Tree intern(const Node& node);
+  std::vector<Node> nodes_;
+  std::map<std::string, Tree> known_;
+};
+
+}  // namespace kernops
