@@ -84,8 +84,8 @@ prior_draws <- function(object, u, nsim, features) {
   product <- covariance_product(object$model, block_width)
   for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
   diagonal <- dense_diagonal(k)
-  # points that coincide or nearly so: a relative jitter that no draw shows
-  jitter <- 1e-10 * max(diagonal)
+  # points that coincide or nearly so: a jitter of the size of rounding, that no draw shows
+  jitter <- 10 * n * .Machine$double.eps * max(diagonal)
   repeat {
     dense_add_diagonal(k, rep(jitter, n))
     if (dense_factor(k, isa(), threads()) == 0) break

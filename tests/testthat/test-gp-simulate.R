@@ -44,6 +44,18 @@ test_that("anisotropy and products have Fourier features", {
   moments(draws, rep(0, 5), covariance_values(fit$covariance$parts[[1]], u, u))
 })
 
+test_that("draws without noise go through the observations, and agree where points coincide", {
+  withr::local_seed(7)
+  d <- smooth_case(40)
+  new <- d[c(1, 2, 2), ] + 0.01
+  for (covariance in list(matern(5/2, 1, 0.4), matern(3/2, 1, 0.4))) {
+    fit <- gp(z ~ 1, d, ~ a + b, covariance, estimate = "none")
+    expect_lt(max(abs(simulate(fit, 3) - d$z)), 2e-6)
+    draws <- simulate(fit, 3, newdata = new)
+    expect_lt(max(abs(draws[2, ] - draws[3, ])), 2e-6)
+  }
+})
+
 test_that("a seed gives the same draws, and leaves the generator alone", {
   withr::local_seed(3)
   fit <- gp(z ~ 1, smooth_case(20), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.1), estimate = "none")
