@@ -11,7 +11,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
-  if (is.matrix(y)) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
+  if (NCOL(y) > 1) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
   if (!is.numeric(y) && !is.logical(y)) {
     stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
   }
