@@ -1,10 +1,10 @@
 // seg_reduce() seen from R.
+#include <climits>
+#include <cmath>
+
 #include "seg_missing.h"
 #include "segment_values.h"
 #include "watch.h"
-
-#include <climits>
-#include <cmath>
 
 using namespace kernops;
 
