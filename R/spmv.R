@@ -56,7 +56,8 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
     drop(reduce_plan(check_terms(terms, plan), plan$rows, add))
   }
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
-  shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))) %||% numeric(), v, plan)
+  if (ncol(v) == 0) return(shape_product(reduce(numeric(nrow(v)))[0], v, plan))
+  shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))), v, plan)
 }
 
 shape_product <- function(result, v, plan) {

@@ -79,7 +79,7 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
 template <class R> struct OfSlice : R {};
 template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
-    return s.j[0] < 0 ? not_a_number<double>() : FirstExtreme<sign>::finish(s, n);
+    return s.j[0] == FirstExtreme<sign>::nowhere ? not_a_number<double>() : FirstExtreme<sign>::finish(s, n);
   }
 };
 
