@@ -55,6 +55,8 @@ families <- alist(
   `segments by sources` = seg_reduce(values, lengths = lengths, sources = rep(3, length(lengths))),
   `segments by a formula` = seg_reduce(values, lengths = lengths, op = seg_op("a + b + a * b", 0)),
   `segments by key` = reduce_by_key(rep(seq_along(lengths), lengths), values),
+  `segments by key, in one pass` =
+    reduce_by_key(gpu_matrix(rep(seq_along(lengths), lengths), "float32"), gpu_matrix(values, "float32")),
   `softmax of segments` = seg_softmax(values, lengths = lengths),
   `axes` = for (dims in list(1, 2, 3, 1:2, c(1, 3), 1:3)) axis_reduce(array(values[1:10500], c(30, 70, 5)), dims),
   `softmax of axes` = for (dims in 1:2) softmax(matrix(values[1:10000], 100), dims),
