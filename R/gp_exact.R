@@ -11,7 +11,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # where rounding decides, a search must not end: its parameters times their scale might have no factor
-    if (bad == 0 && search) bad <- nearly_singular(factor$diagonal()^2)
+    if (bad == 0 && search) bad <- nearly_singular(factor$diagonal()^2, factor$rounding)
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
@@ -30,6 +30,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   solve(b, transposed)       L^-1 b, or L^-T b
 #   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It uses L up, and leaves K^-1:
 #   inverse_diagonal(), inverse_times(b)
+#   rounding                   of its entries, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env()) {
   device <- exact_device(length(data$y), backend, call)
   if (is.null(device)) host_factor(data, model) else gpu_factor(data, model, device, call)
@@ -53,14 +54,15 @@ host_factor <- function(data, model) {
       weighted_slopes(k, left, right, data, theta, gradient_of)
     },
     inverse_diagonal = function() dense_diagonal(k),
-    inverse_times = function(b) dense_symmetric_product(k, b)
+    inverse_times = function(b) dense_symmetric_product(k, b),
+    rounding = 10
   )
 }
 
 # The row of the least pivot, if it is within rounding of 0; else 0.
-nearly_singular <- function(pivots) {
+nearly_singular <- function(pivots, rounding) {
   least <- which.min(pivots)
-  if (pivots[[least]] < 10 * length(pivots) * .Machine$double.eps * max(pivots)) least else 0L
+  if (pivots[[least]] < rounding * length(pivots) * .Machine$double.eps * max(pivots)) least else 0L
 }
 
 # dK alpha, a column for each parameter.

@@ -21,7 +21,8 @@ gpu_factor <- function(data, model, device, call = caller_env()) {
       or_too_large(gpu_weighted_slopes(live(slopes), theta, x, k, there(left), there(right)), n, call)
     },
     inverse_diagonal = function() gpu_factor_columns(k)$squares,
-    inverse_times = function(b) as.matrix(gpu_factor_times(k, TRUE, gpu_factor_times(k, FALSE, there(b))))
+    inverse_times = function(b) as.matrix(gpu_factor_times(k, TRUE, gpu_factor_times(k, FALSE, there(b)))),
+    rounding = 100 # its exponentials are polynomials
   )
 }
 

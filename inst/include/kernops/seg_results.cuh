@@ -2,6 +2,7 @@
 #pragma once
 #include <kernops/device_segments.h>
 #include <kernops/missing.h>
+#include <kernops/state.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
