@@ -66,7 +66,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
       return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), device))
     }
     if (is_gpu_matrix(x)) x <- as.matrix(x)
-    axis_run(x, plan$runs, op, na.rm, alpha, threads(), kernops_option("isa", ""))
+    axis_run(x, plan$runs, op, na.rm, alpha, threads(), isa())
   }
   result <- run(x, op)
   if (stay) return(result)
