@@ -57,7 +57,8 @@
 #' @examples
 #' seg_reduce(c(1, 2, 3, 4, 5), lengths = c(2, 0, 3))
 #' seg_reduce(c(1, 2, 3, 4, 5), offsets = c(0, 2, 2, 5), op = "max")
-#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean") # as tapply(chickwts$weight, chickwts$feed, mean)
+#' # as tapply(chickwts$weight, chickwts$feed, mean)
+#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean")
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
 #' @export
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
