@@ -90,7 +90,7 @@ class SegmentRun {
   void scatter() {
     const Count values = segments_.values, count = segments_.count;
     const Count chunks = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));
-    const Count chunk = (values + chunks - 1) / chunks;
+    const Count chunk = ceil_div(values, chunks);
     const size_t bytes = size_t(count + 1) * engine_.state_bytes;
     const Count together = std::min(request_.columns, std::max<Count>(1, 16 / chunks));
     const std::unique_ptr<char[]> states(new char[size_t(together * chunks) * bytes]);

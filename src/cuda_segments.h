@@ -204,7 +204,7 @@ template <class T> T* at(const Buffer& buffer, Count n = 0) { return static_cast
 template <class T> void fill(const Buffer& buffer, const T* from, size_t count) {
   copy_in(buffer.pointer(), from, count * sizeof(T));
 }
-inline unsigned blocks(Count items, Count each) { return unsigned((items + each - 1) / each); }
+inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items, each)); }
 
 // ---- results (cuda_segment_results.cpp)
 

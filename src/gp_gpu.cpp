@@ -20,7 +20,7 @@ constexpr Count many = 512;  // columns that cuBLAS takes at a time
 // them.
 Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
 
-Count whole_blocks(Count columns, Count width) { return (columns + width - 1) / width * width; }
+Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
 
 void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
   static const std::string text = "#include <kernops/triangle.cuh>\nKERNOPS_TRIANGLE(" +
@@ -29,7 +29,7 @@ void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
                threads, &job);
 }
 
-Count blocks_of_threads(Count items) { return (items + threads - 1) / threads; }
+Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 cuda::Triangle triangle(const Matrix& k) { return {k.doubles(), k.rows, k.rows}; }
 

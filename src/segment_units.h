@@ -15,10 +15,10 @@ SegmentJob segment_job(const SegmentRequest& request);  // all but the order of 
 class SegmentUnits {
  public:
   SegmentUnits(const Segments& segments, Count tile) : segments_(segments), tile_(tile) {
-    for (const Count s : segments.large) before_.push_back(before_.back() + ceiling(length(s), segment_block));
+    for (const Count s : segments.large) before_.push_back(before_.back() + ceil_div(length(s), segment_block));
   }
 
-  Count tiles() const { return ceiling(segments_.covered, tile_); }
+  Count tiles() const { return ceil_div(segments_.covered, tile_); }
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
@@ -43,7 +43,6 @@ class SegmentUnits {
   Count block_count(Count owner) const { return before_[owner + 1] - before_[owner]; }
 
  private:
-  static Count ceiling(Count n, Count by) { return (n + by - 1) / by; }
   Count length(Count s) const { return segments_.offsets()[s + 1] - segments_.offsets()[s]; }
   Count first_from(Count position) const {
     const std::vector<Count>& offsets = segments_.offsets();
