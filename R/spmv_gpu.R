@@ -14,9 +14,7 @@ spmv_on_gpu <- function(A, v, mul, add, plan, stay, call = caller_env()) {
                          kernops_option("tile", 0), stay)
   if (stay) return(result)
   if (!custom) result <- settle_product(result, there$lengths, add)
-  if (is.null(dim(v))) return(stats::setNames(result, plan$names))
-  names <- list(plan$names, if (!is_gpu_matrix(v)) colnames(v))
-  matrix(result, plan$row_count, columns, dimnames = if (!all(lengths(names) == 0)) names)
+  shape_product(result, v, plan)
 }
 
 # The entries row by row: their columns on the device, and where they stand in A. They stay with the plan.

@@ -80,8 +80,6 @@ void weighted_moments(const SegmentWork& work) {
     spread.join = "SquareFromMean", spread.given = {at<double>(mean)};
     seg_reduce(spread);
     job.out = at<double>(squares), job.a = at<double>(mean);
-    on_results("kernops_infinite_spread", work, job);
-    job.a = at<double>(squares);
     on_results("kernops_variance", work, job);
     if (op == "sd") on_results("kernops_root", work, job);
   }

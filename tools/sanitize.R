@@ -51,6 +51,9 @@ families <- alist(
   `gradient of longer vectors, float64` = pairs(slope, D = 200, M = 300, N = 500, precision = "float64"),
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),
   `segments of integers` = seg_reduce(rep_len(1:7, length(values)), lengths = lengths, op = "bit_xor"),
+  `segments with weights` = for (op in c("var", "logsumexp")) {
+    seg_reduce(values, lengths = lengths, op = op, weights = values^2, na.rm = TRUE)
+  },
   `segments by a plan` = seg_reduce(cbind(values, values), plan = seg_plan(lengths = lengths)),
   `segments by sources` = seg_reduce(values, lengths = lengths, sources = rep(3, length(lengths))),
   `segments by a formula` = seg_reduce(values, lengths = lengths, op = seg_op("a + b + a * b", 0)),

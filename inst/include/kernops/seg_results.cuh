@@ -34,15 +34,11 @@ template <class F> __device__ void each_result(const ResultsJob& job, F f) {
   KERNOPS_RESULTS(kernops_mean) {                                                                        \
     kernops::each_result(job, [&](double& out, const double* sum, const double* mass) { out = *sum / *mass; }); \
   }                                                                                                      \
-  /* the distance of an infinite value from its mean is NaN, which is not to be left out */                              \
-  KERNOPS_RESULTS(kernops_infinite_spread) {                                                             \
-    kernops::each_result(job, [&](double& out, const double* mean, const double*) {                      \
-      if (out == out && !(fabs(*mean) < kernops::infinity<double>())) out = kernops::not_a_number<double>(); \
-    });                                                                                                  \
-  }                                                                                                      \
+  /* of sums of squares; about an infinite mean there is no spread, which sums without NaN do not tell */ \
   KERNOPS_RESULTS(kernops_variance) {                                                                    \
-    kernops::each_result(job, [&](double& out, const double* squares, const double* mass) {              \
-      out = *mass > 1 ? *squares / (*mass - 1) : *mass <= 1 ? kernops::missing() : *mass;                \
+    kernops::each_result(job, [&](double& out, const double* mean, const double* mass) {                 \
+      const double squares = out + (*mean - *mean);                                                      \
+      out = *mass > 1 ? squares / (*mass - 1) : *mass <= 1 ? kernops::missing() : *mass;                 \
     });                                                                                                  \
   }                                                                                                      \
   KERNOPS_RESULTS(kernops_root) {                                                                        \
