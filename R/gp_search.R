@@ -108,6 +108,8 @@ search_from <- function(theta, likelihood, model, profile, control) {
   free <- !parameters$fixed
   if (profile) free[model$scale[[1]]] <- FALSE
   theta_of <- function(s) replace(theta, free, from_search(parameters[free, ], s))
+  start <- to_search(parameters[free, ], theta[free])
+  best <- list(s = start, value = Inf) # of all that were seen: what nlminb() returns may be beside it, by rounding
   seen <- new.env(parent = emptyenv())
   visit <- function(s) {
     if (!identical(seen$s, s)) {
@@ -116,6 +118,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
       seen$value <- if (is.finite(state$value)) state$value else Inf
       seen$state <- state
       seen$gradient <- NULL
+      if (seen$value < best$value) best <<- list(s = s, value = seen$value, scale = state$scale)
     }
   }
   gradient <- function(s) {
@@ -133,15 +136,16 @@ search_from <- function(theta, likelihood, model, profile, control) {
     seen$value
   }
   found <- if (any(free)) stats::nlminb(
-    to_search(parameters[free, ], theta[free]), value, gradient,
+    start, value, gradient,
     lower = to_search(parameters[free, ], parameters$lower[free]),
     upper = to_search(parameters[free, ], parameters$upper[free]),
     scale = search_scale(parameters, theta)[free],
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
-  ) else list(par = numeric(), convergence = 0L, message = "nothing to search", iterations = 0L,
-              evaluations = c(0L, 0L))
-  visit(found$par)
-  result <- theta_of(found$par)
-  if (profile) result[model$scale] <- result[model$scale] * (seen$state$scale %||% 1)
-  c(list(theta = result, value = seen$value), found[c("convergence", "message", "iterations", "evaluations")])
+  ) else {
+    visit(start)
+    list(convergence = 0L, message = "nothing to search", iterations = 0L, evaluations = c(0L, 0L))
+  }
+  result <- theta_of(best$s)
+  if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
+  c(list(theta = result, value = best$value), found[c("convergence", "message", "iterations", "evaluations")])
 }

@@ -52,7 +52,7 @@ families <- alist(
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),
   `segments of integers` = seg_reduce(rep_len(1:7, length(values)), lengths = lengths, op = "bit_xor"),
   `segments with weights` = for (op in c("var", "logsumexp")) {
-    seg_reduce(values, lengths = lengths, op = op, weights = values^2, na.rm = TRUE)
+    seg_reduce(values, lengths = lengths, op = op, w = values^2, na.rm = TRUE)
   },
   `segments by a plan` = seg_reduce(cbind(values, values), plan = seg_plan(lengths = lengths)),
   `segments by sources` = seg_reduce(values, lengths = lengths, sources = rep(3, length(lengths))),

@@ -1,20 +1,5 @@
 # Compiled kernels: what is kept of them, and what ships with the package. None of this needs a GPU.
 
-# Another cache, catalogue or version for the rest of a test.
-use_paths <- function(cache, catalogue = "", version = "test") {
-  cuda_set_paths(system.file("include", package = "kernops"), catalogue, cache, version)
-}
-local_paths <- function(cache = withr::local_tempdir(.local_envir = env), ..., env = parent.frame()) {
-  kept <- the$cache
-  the$cache <- cache
-  use_paths(cache, ...)
-  withr::defer({
-    the$cache <- kept
-    .onLoad(dirname(system.file(package = "kernops")), "kernops")
-  }, env)
-  cache
-}
-
 small_text <- "extern \"C\" __global__ void nothing() {}\n"
 small_binary <- \(text = small_text) cuda_binary(text, "sm_80")
 kernel_file <- \(cache) list.files(cache, "[.]kernel$", full.names = TRUE)

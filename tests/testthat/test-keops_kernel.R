@@ -77,7 +77,7 @@ test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
 
 test_that("a parameter that changes compiles nothing and keeps no memory", {
   withr::local_seed(5)
-  withr::local_options(kernops.cache_dir = withr::local_tempdir()) # which no other process writes into
+  local_paths() # which no other process writes into
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
   x <- uniform(50, 3)
   steps <- \(s) for (value in s) op(list(s = value, x = x, y = x))
@@ -91,6 +91,7 @@ test_that("a parameter that changes compiles nothing and keeps no memory", {
 })
 
 test_that("an operator prints itself and tells what it is made of", {
+  withr::local_options(kernops.backend = "auto")
   args <- c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)")
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 1)", args, sum_scheme = "kahan_scheme")
   expect_s3_class(op, "keops_kernel")

@@ -62,7 +62,7 @@ test_that("arguments of seg_reduce() go on", {
 
 test_mistakes("kernops_error", alist(
   `more keys than a matrix has rows` = reduce_by_key(gpu_matrix(1:3e9), 1:3e9),
-  `results on the GPU from the CPU` = reduce_by_key(1:2, 1:2, output = "gpu"),
+  `results on the GPU from the CPU` = reduce_by_key(1:2, 1:2, backend = "cpu", output = "gpu"),
   `too few keys` = reduce_by_key(1:2, 1:3),
   `keys in a list` = reduce_by_key(list(1, 2), 1:2),
   `a formula of strings` = reduce_by_key(c("a", "b"), 1:2, same = "a == b"),
