@@ -11,6 +11,7 @@ namespace kernops {
 namespace {
 
 constexpr int shortest = 16;    // below, a thread keeps the vectors in its registers
+constexpr int shortest_sum = 8; // below, it keeps their sums there
 constexpr int most = 4;         // contractions at a time
 constexpr int most_leaves = 2;  // vectors of each place that one of them reads
 
@@ -84,7 +85,7 @@ class Tiler {
 
   // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
   void find_spread() {
-    if (reduction_table()[plan_.reduction.row].name != "Sum" || plan_.f_size < shortest) return;
+    if (reduction_table()[plan_.reduction.row].name != "Sum" || plan_.f_size < shortest_sum) return;
     std::vector<std::pair<int, int>> choices{{plan_.f, plan_.w}, {plan_.w, plan_.f}};
     if (plan_.slots[plan_.f].size > 1 && plan_.slots[plan_.w].size > 1)
       choices = {{add(Place::pair, "Mult", plan_.f_size, plan_.f, plan_.w), 0}};
@@ -226,8 +227,8 @@ class Tiler {
     return readers == 1 && ((is_power(plan_.f) && is_weight(plan_.w)) || (is_power(plan_.w) && is_weight(plan_.f)));
   }
 
-  // Norms come first within a place, then what pairs read; long vectors after it start at multiples of 16
-  // bytes.
+  // Norms come first within a place, then what pairs read; long vectors after it, and those of a sum of vectors, start
+  // at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan_.expansion;
     const auto rank = [&](int slot) {
@@ -240,7 +241,9 @@ class Tiler {
         for (int n = 0; n < int(plan_.slots.size()); ++n) {
           Slot& slot = plan_.slots[n];
           if (slot.place != place || rank(n) != now) continue;
-          if (now == 2 && slot.size >= shortest) end = (end + 3) / 4 * 4;
+          const auto& sums = plan_.spread.leaves;
+          const bool spread = std::find(sums.begin(), sums.end(), n) != sums.end();
+          if (spread || (now == 2 && slot.size >= shortest)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }

@@ -27,7 +27,8 @@ struct Shape {
   bool makes_lanes = false;  // as it needs them, instead of reading a filled place
 };
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
-TiledPlan tiled(const Plan& plan);
+TiledPlan tiled(const Plan& plan, const Settings& settings);
+bool adds_by_tiles(const Settings& settings);  // floats, which tensor cores add up then; two plans differ by nothing else
 bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one lane at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);

@@ -9,10 +9,11 @@ namespace cuda {
 namespace {
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan) {
-  static std::map<long, TiledPlan> known;
-  const auto found = known.find(plan.id);
-  return found != known.end() ? found->second : known.emplace(plan.id, tiled(plan)).first->second;
+const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
+  static std::map<std::pair<long, bool>, TiledPlan> known;
+  const std::pair<long, bool> key{plan.id, adds_by_tiles(settings)};
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.
@@ -55,7 +56,7 @@ class CudaBackend : public Backend {
                   Count row_end, const Target& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    const TiledPlan& plan = tiled_once(untiled);
+    const TiledPlan& plan = tiled_once(untiled, settings);
     const auto task_for = [&](Count rows_of_card) {
       return make_task(plan, data, settings, rows_of_card, out, row_begin);
     };

@@ -53,15 +53,26 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {Shape::narrow, most, threads, threads, false, made};
 }
 
+// Whether each pair adds a number of little work times a vector of the lane (spread_lanes.cuh).
+bool spreads_lanes(const TiledPlan& plan, const Settings& settings) {
+  return adds_by_tiles(settings) && plan.spread.size > 0 && plan.spread.steps.empty() &&
+         plan.slots[plan.spread.slot].place == Place::lane && plan.contractions.empty() && in_place(plan, settings);
+}
+
 }  // namespace
 
+bool adds_by_tiles(const Settings& settings) {
+  return settings.single && !settings.accumulate_double && settings.scheme != SumScheme::kahan;
+}
+
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
-// earlier.
-TiledPlan tiled(const Plan& plan) {
+// earlier, and so are sums of vectors of the lanes that tensor cores make.
+TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const int needed = words(plan, plan.entries[int(Place::row)]);
   const TiledPlan shared = tile(plan, needed > 18);
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
+  if (spreads_lanes(shared, settings) && plan.f_size >= 14) return shared;
   return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
@@ -84,6 +95,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
   int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
   if (!settings.single && plan.spread.size > 0) lanes = 16;
+  if (spreads_lanes(plan, settings)) return {Shape::spread, 4, 128, 64};
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
   const bool spread = plan.spread.size > 0;
   const int rows_per_thread = spread && in_place(plan, settings) ? 2 : 4;

@@ -79,7 +79,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   settings.single = single;
   settings.scheme = SumScheme(scheme);
   settings.accumulate_double = accumulate_double;
-  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back());
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
   return cuda::source(plan, settings, shape);
@@ -98,7 +98,7 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   settings.single = single;
   std::vector<std::string> texts;
   for (const Plan& untiled : kernel->gpu_plans) {
-    const TiledPlan plan = cuda::tiled(untiled);
+    const TiledPlan plan = cuda::tiled(untiled, settings);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings))
       texts.push_back(cuda::source(plan, settings, shape));
   }

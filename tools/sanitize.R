@@ -33,6 +33,7 @@ families <- alist(
   `Max_SumShiftExp` = pairs("Max_SumShiftExp_Reduction(s * (x | y), 1)"),
   `ArgMin` = pairs("ArgMin_Reduction(SqDist(x, y), 1)"),
   `ArgKMin` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)"),
+  `sums of vectors` = pairs(gauss, E = 20),
   `ranges` = {
     cells <- cbind(c(1, 101, 351), c(100, 350, 700))
     pairs(gauss, N = 700, ranges = from_matrix(cells, cells, matrix(c(TRUE, TRUE, FALSE), 3, 3)))

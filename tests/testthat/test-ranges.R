@@ -26,8 +26,11 @@ pairs_of <- function(r, m, n) {
 
 wave <- \(x, y, s) sum(s * sin(x + 2 * y))
 waves <- \(x, y, s) s * sin(x + 2 * y)
+power <- \(y) kronecker(kronecker(y, y), kronecker(y, y))
 cases <- list(
   list("Sum", "s * Sin(x + 2 * y)", f = waves),
+  list("Sum", "Exp(-SqDist(x, y)) * TensorProd(TensorProd(y, y), TensorProd(y, y))",
+       f = \(x, y, s) exp(-sum((x - y)^2)) * power(y)),
   list("LogSumExp", "s | Sin(x + 2 * y)", f = wave),
   list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = wave, w = \(x, y, s) exp(x * y)),
   list("Min", "s * Sin(x + 2 * y)", f = waves),

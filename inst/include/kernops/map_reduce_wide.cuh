@@ -78,9 +78,9 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_i
   KERNOPS_UNROLL
   for (int r = 0; r < Own::rows; ++r) state[r].start();
   for_tiles<Formula, Share, C, 0, true>(
-      block, rows.near, [](const auto&) {},
+      block, rows.near, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept,
-          auto) {
+          auto, int) {
         own_pairs<typename decltype(kind)::type, C, Row::group>(
             at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
               state[r].add(f, w, int(lane) + Own::lane(n), count);
@@ -133,9 +133,9 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
   Row state;
   state.start();
   for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
-      block, is_near(x.v[0]), [](const auto&) {},
+      block, is_near(x.v[0]), [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&,
-          auto* shared) {
+          auto* shared, int) {
         pass_row<typename decltype(kind)::type, C, Row::group>(
             at, o, x, values, shared,
             [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(lane) + n, count); });

@@ -9,6 +9,7 @@
 // here, the numbers of the pairs are made anew for each slab.
 #pragma once
 #include <kernops/spread_long.cuh>
+#include <kernops/spread_lanes.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -31,9 +32,10 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   using Own = OwnPairs<C>;
   using Terms = typename Formula::Spread;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
-  constexpr int run = 128 / sizeof(T), all = (Terms::size + run - 1) / run, most = (sizeof(T) == 4 ? 8 : 16) / own_rows,
+  constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
+  constexpr int all = (Terms::size + run - 1) / run, most = (sizeof(T) == 4 ? 8 : 16) / own_rows,
                 passes = (all + most - 1) / most;
-  using S = Slab<T, 2, (all + passes - 1) / passes>;
+  using S = Slab<T, units, (all + passes - 1) / passes>;
   __shared__ LaneSlab<T, ever ? Tile::lanes : 1, S> lanes;
 
   KERNOPS_UNROLL_BY(1)
@@ -46,7 +48,7 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
     const auto by_tiles = [&](bool rows_near, auto visit) {
       for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
           block, rows_near,
-          [&](const auto& at) {
+          [&](const auto& at, int) {
             if constexpr (ever) lanes.send(at, Terms::Lanes::nth(0), base, Terms::size);
           },
           visit,
@@ -63,7 +65,7 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
     if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
       by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
-                              const auto& kept_lanes, auto* shared) {
+                              const auto& kept_lanes, auto* shared, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<T, C> numbers;
         own_pairs<Pairs, C, 1>(at, o, rows.x, values, kept_lanes,
@@ -89,7 +91,9 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
 
 template <class Formula, class Row, class Share, int C>
 __device__ void map_reduce_spread(const PairJob& job) {
-  if constexpr (!spreads_scaled<Formula, Row>())
+  if constexpr (spreads_lanes<Formula, Row>())
+    LanesSpread<Formula, Row, Share, C>::run(job);
+  else if constexpr (!spreads_scaled<Formula, Row>())
     spread_by_slabs<Formula, Row, Share, C>(job);
   else if constexpr (LongSpread<Formula, Row, Share>::slabs == 1)
     spread_scaled<Formula, Row, Share>(job);
@@ -113,13 +117,14 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
 }
 
 // How many blocks share a multiprocessor.
-template <class Formula> KERNOPS_FN constexpr int spread_blocks() {
+template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
+  if (spreads_lanes<Formula, Row>()) return 3;
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
 }
 
 #define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                       \
   KERNOPS_PLACES(Formula)                                                                    \
-  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula>())       \
+  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())       \
       kernops_pairs(kernops::PairJob job) {                                                  \
     kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                 \
   }                                                                                          \

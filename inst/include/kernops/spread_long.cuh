@@ -116,8 +116,9 @@ template <class Formula, class Row, class Share> struct LongSpread {
   __device__ __forceinline__ void run() {
     const OwnRows<Formula, C> rows(begin);
     for_tiles<Formula, Share, C, 0, false>(
-        block, rows.near, [](const auto&) {},
-        [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes, float*) {
+        block, rows.near, [](const auto&, int) {},
+        [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes, float*,
+            int) {
           using Pairs = typename decltype(kind)::type;
           Contracted<float, C> numbers;
           take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);

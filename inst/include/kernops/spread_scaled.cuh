@@ -82,15 +82,6 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// Adds the same term by term; the numbers are in local memory.
-template <class Totals, class O, int C>
-__device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<float>& at, const O& o,
-                                            const Contracted<float, C>& w) {
-  totals.add_terms(at, o, [&](int lane, int r) {
-    return __shfl_sync(~0u, w.v[r][lane / 8 * 2 + lane % 2], lane % 8 / 2, OwnPairs<C>::sharing);
-  });
-}
-
 // What multiplies the scaled vectors of lanes, where they are added up.
 template <class Formula> __device__ __forceinline__ float unit_of_lanes(const float* once) {
   const float c = once[Formula::Spread::factor];
@@ -121,9 +112,9 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
   Contracted<float, C> exact;
   bool added = false;
   for_tiles<Formula, Share, C, 0, true>(
-      block, rows.near, [](const auto&) {},
+      block, rows.near, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes,
-          const float* stage) {
+          const float* stage, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<float, C> numbers;
         take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);

@@ -31,33 +31,34 @@ template <class T, int some_units, int some_runs> struct Slab {
 };
 
 // The slab of the vectors of a tile's lanes in shared memory. Of a run, unit u of a lane stands at slot(lane,
-// u): a warp reads one unit of 8 from 4 lanes, every second one, without bank conflicts.
+// u): a warp reads an eighth of the runs of 4 lanes, every second one, without bank conflicts.
 template <class T, int lanes, class S> struct LaneSlab {
+  static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * lanes];
 
   static __device__ __forceinline__ int slot(int lane, int u) {
     return (u / 4 * lanes / 2 + lane / 2) * 8 + ((lane % 2 * 4 + u % 4) ^ lane / 2 % 4 * 2);
   }
-  __device__ __forceinline__ T* unit(int run, int lane, int u) {
-    return v + (run * lanes * 8 + slot(lane, u)) * S::unit;
+  static __device__ __forceinline__ int place(int run, int lane, int u) {
+    return (run * lanes * units + slot(lane, u)) * S::unit;
   }
-  __device__ __forceinline__ const T* unit(int run, int lane, int u) const {
-    return v + (run * lanes * 8 + slot(lane, u)) * S::unit;
+  __device__ __forceinline__ Few<eighth, T> part(int run, int lane, int n) const {
+    return few<eighth>(v + place(run, lane, n * eighth / S::unit) + n * eighth % S::unit);
   }
   // Of every 32nd lane, a thread sends one unit of 4: each(unit, lane, its first entry in the slab).
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int lane = threadIdx.x / 4; lane < lanes; lane += 32) KERNOPS_UNROLL
-    for (int half = 0; half < 2 * S::runs; ++half) {
-      const int u = half % 2 * 4 + threadIdx.x % 4;
-      each(unit(half / 2, lane, u), lane, half / 2 * S::run + u * S::unit);
+    for (int four = 0; four < S::units * S::runs; ++four) {
+      const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
+      each(v + place(run, lane, u), lane, run * S::run + u * S::unit);
     }
   }
 
-  // Those from `base` on, of vectors that end at `end`.
+  // Those from `base` on, of vectors that end at `end`; zeros for lanes that there are not.
   __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
     own_units([&](T* to, int lane, int entry) {
-      const int left = (end - base - entry) * int(sizeof(T));
+      const int left = lane < at.lane_count ? (end - base - entry) * int(sizeof(T)) : 0;
       const T* from = at.lanes + offset + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
@@ -144,13 +145,12 @@ template <class Formula, class Row, int C, class S> struct Totals {
     KERNOPS_UNROLL
     for (int q = 0; q < S::runs; ++q) {
       if (base + q * S::run >= Terms::size) break;
-      T c[S::unit][Own::rows / 2][4] = {};
+      T c[Lanes::eighth][Own::rows / 2][4] = {};
       KERNOPS_UNROLL
       for (int k = 0; k < C; ++k) {
-        const auto even = few<S::unit>(lanes.unit(q, Own::lane(2 * k), Own::i())),
-                   odd = few<S::unit>(lanes.unit(q, Own::lane(2 * k + 1), Own::i()));
+        const auto even = lanes.part(q, Own::lane(2 * k), Own::i()), odd = lanes.part(q, Own::lane(2 * k + 1), Own::i());
         KERNOPS_UNROLL
-        for (int n = 0; n < S::unit; ++n) {
+        for (int n = 0; n < Lanes::eighth; ++n) {
           const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
           KERNOPS_UNROLL
           for (int r = 0; r < Own::rows; r += 2) {
@@ -159,12 +159,15 @@ template <class Formula, class Row, int C, class S> struct Totals {
           }
         }
       }
-      KERNOPS_UNROLL
-      for (int n = 0; n < S::unit; ++n) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int odd = 0; odd < 2; ++odd)
-        add(sum[r][q][S::unit * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
+      add_run(q, c);
     }
+  }
+  template <int eighth> __device__ __forceinline__ void add_run(int q, const T (&c)[eighth][Own::rows / 2][4]) {
+    KERNOPS_UNROLL
+    for (int n = 0; n < eighth; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int odd = 0; odd < 2; ++odd)
+      add(sum[r][q][eighth * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
   // Numbers times vectors, term by term; number_of(lane, r) for the thread's row r.
@@ -250,6 +253,15 @@ template <class Formula, class Row, int C, class S> struct Totals {
       if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
   }
 };
+
+// Adds the numbers of a tile, in local memory, term by term.
+template <class Totals, class T, class O, int C>
+__device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
+                                            const Contracted<T, C>& w) {
+  totals.add_terms(at, o, [&](int lane, int r) {
+    return __shfl_sync(~0u, w.v[r][lane / 8 * 2 + lane % 2], lane % 8 / 2, OwnPairs<C>::sharing);
+  });
+}
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

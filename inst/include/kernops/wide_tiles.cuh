@@ -65,9 +65,9 @@ template <class T, int kept, int lanes> struct KeptLanes {
   }
 };
 
-// Takes the tiles of a block one after another: send_more(at) first, then visit(PairsOf<Pairs>, at, once,
-// contracted values, first lane, kept lanes, shared memory), then done(at, once, shared memory, whether it is
-// the last). `ahead`: the next tile is on its way meanwhile, and the shared memory that is visited is the last stage of
+// Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
+// contracted values, first lane, kept lanes, shared memory, turn), then done(at, once, shared memory, whether it is
+// the last). `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is visited is the last stage of
 // the lanes; else it is free, and threads are to wait for each other before they leave it.
 template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more,
@@ -93,7 +93,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
       const auto send = [&](const TilePlace<T>& at, T* to, int turn) {
         contract.send_first(at, to);
         if (Formula::in_place || Formula::expands) kept[turn].send_own(at);
-        send_more(at);
+        send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
       if (!ahead)
@@ -108,7 +108,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
         if (sent) send(block.place(lane + Tile::lanes), to, 1 - turn);
       };
       const auto take = [&](auto kind, const auto& values, T* stage) {
-        visit(kind, at, o, values, lane, kept[turn], ahead ? stage : shared);
+        visit(kind, at, o, values, lane, kept[turn], ahead ? stage : shared, turn);
       };
       if (all_near) {
         if constexpr (ahead && ForNear::by_parts) {
