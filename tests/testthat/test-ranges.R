@@ -29,8 +29,8 @@ waves <- \(x, y, s) s * sin(x + 2 * y)
 power <- \(y) kronecker(kronecker(y, y), kronecker(y, y))
 cases <- list(
   list("Sum", "s * Sin(x + 2 * y)", f = waves),
-  list("Sum", "Exp(-SqDist(x, y)) * TensorProd(TensorProd(y, y), TensorProd(y, y))",
-       f = \(x, y, s) exp(-sum((x - y)^2)) * power(y)),
+  list("Sum", "Exp(-SqDist(x, y) * Sum(s)) * TensorProd(TensorProd(y, y), TensorProd(y, y))",
+       f = \(x, y, s) exp(-sum((x - y)^2) * sum(s)) * power(y)),
   list("LogSumExp", "s | Sin(x + 2 * y)", f = wave),
   list("LogSumExp", "s | Sin(x + 2 * y)", ", Exp(x * y)", f = wave, w = \(x, y, s) exp(x * y)),
   list("Min", "s * Sin(x + 2 * y)", f = waves),
