@@ -162,7 +162,11 @@ test_that("texts for long vectors compile", {
   compiles(gauss, "KERNOPS_WIDE")
   compiles(keops_grad(gauss, "x"), "KERNOPS_SPREAD")
   compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "KERNOPS_WIDE")
+  short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
+  compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
+  compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
 })
+
 test_that("sums of vectors of the lanes are right, whatever their length", {
   withr::local_seed(1)
   x <- points(200, 3)
@@ -178,7 +182,8 @@ test_that("sums of vectors of the lanes are right, whatever their length", {
     close(gauss(list(x[1:3, ], y[1:5, ], b[1:5, ])), k[1:3, 1:5] %*% b[1:5, ])
     close(gauss(list(x, y[0, ], b[0, ])), matrix(0, 200, E))
     careful <- if (precision == "float64") list(sum_scheme = "kahan_scheme") else list(accumulator = "float64")
-    close(do.call(kernel, c("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", list(args[1:3]), careful))(list(x, y, b)), k %*% b)
+    careful <- do.call(kernel, c("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", list(args[1:3]), careful))
+    close(careful(list(x, y, b)), k %*% b)
     own <- kernel("Sum_Reduction(Exp(-Square(Elem(x, 0) - Elem(b, 0))) * b, 1)", args[c(1, 3)])
     close(own(list(x, cbind(y[, 1], b[, -1]))), near %*% cbind(y[, 1], b[, -1]))
     odd <- replace(b, c(7, 131 + 70), c(Inf, -Inf))

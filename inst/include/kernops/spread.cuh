@@ -5,11 +5,12 @@
 // Where the vector is that of the lane, or the difference of two, the sum over a tile is the product of two
 // matrices, the numbers and the vectors of the lanes, and goes to the tensor cores; sum w (x - y) is x sum w
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
-// term by term. The vectors of an expanded exponent have kernels of their own (spread_scaled.cuh, spread_long.cuh);
-// here, the numbers of the pairs are made anew for each slab.
+// term by term. The vectors of an expanded exponent have kernels of their own (spread_scaled.cuh, spread_long.cuh), and so
+// have vectors of lanes whose numbers take no contraction (spread_lanes.cuh); here, the numbers of the pairs are made anew
+// for each slab.
 #pragma once
-#include <kernops/spread_long.cuh>
 #include <kernops/spread_lanes.cuh>
+#include <kernops/spread_long.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -78,7 +79,7 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
     } else {
       const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
       by_tiles(is_near(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
-                                    const auto&, auto* shared) {
+                                    const auto&, auto* shared, int) {
         pass_row<typename decltype(kind)::type, C, 1>(at, o, x, values, shared,
                                                       [&](const auto& f, const auto&, int n, int) {
                                                         shared[n * Tile::stride + threadIdx.x] = f[0][0];

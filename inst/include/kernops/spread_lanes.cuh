@@ -1,7 +1,7 @@
-// Sums of vectors of lanes, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work: products
-// of matrices, by tensor cores. A thread makes the numbers of 2 lanes in 8 and multiplies them at once, while the next tile
-// is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is not finite, a warp adds
-// up the tile term by term.
+// Sums of vectors of lanes, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
+// products of matrices, by tensor cores. A thread makes the numbers of 2 lanes in 8 and multiplies them at once, while
+// the next tile is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is not
+// finite, a warp adds up the tile term by term.
 #pragma once
 #include <kernops/spread_totals.cuh>
 

@@ -148,7 +148,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
       T c[Lanes::eighth][Own::rows / 2][4] = {};
       KERNOPS_UNROLL
       for (int k = 0; k < C; ++k) {
-        const auto even = lanes.part(q, Own::lane(2 * k), Own::i()), odd = lanes.part(q, Own::lane(2 * k + 1), Own::i());
+        const auto even = lanes.part(q, Own::lane(2 * k), Own::i()),
+                   odd = lanes.part(q, Own::lane(2 * k + 1), Own::i());
         KERNOPS_UNROLL
         for (int n = 0; n < Lanes::eighth; ++n) {
           const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});

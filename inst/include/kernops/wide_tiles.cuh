@@ -67,8 +67,8 @@ template <class T, int kept, int lanes> struct KeptLanes {
 
 // Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
 // contracted values, first lane, kept lanes, shared memory, turn), then done(at, once, shared memory, whether it is
-// the last). `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is visited is the last stage of
-// the lanes; else it is free, and threads are to wait for each other before they leave it.
+// the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
+// visited is the last stage of the lanes; else it is free, and threads are to wait for each other before they leave it.
 template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more,
                                           Visit visit, Done done) {
