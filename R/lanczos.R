@@ -39,14 +39,6 @@ log_corner <- function(step, ratio) {
   sum(quadrature$weights * log(quadrature$nodes))
 }
 
-# Solves for probes alone.
-system_logdet <- function(system, precond = NULL, count = 16, seed = 1, tol = 1e-6,
-                          maxit = most_iterations(system$n)) {
-  probes <- probe_vectors(system, precond, count, seed)
-  fit <- solve_system(system, probes$probes, precond, tol, maxit)
-  c(lanczos_logdet(system, fit, probes, precond), list(fit = fit, probes = probes))
-}
-
 # Evaluates code with random numbers of its own; R's go on as if it had not been.
 with_seed <- function(seed, code) {
   before <- globalenv()$.Random.seed

@@ -23,3 +23,10 @@ for_each_space <- function(body) for (backend in backends()) body(backend)
 inverse_of <- function(precond, system) {
   as.matrix(preconditioning(precond, system$space)(system$space$copy(diag(system$n))))
 }
+
+# The log-determinant by solves for probes alone.
+system_logdet <- function(system, precond = NULL, count = 16, seed = 1, tol = 1e-6) {
+  probes <- probe_vectors(system, precond, count, seed)
+  fit <- solve_system(system, probes$probes, precond, tol)
+  c(lanczos_logdet(system, fit, probes, precond), list(fit = fit, probes = probes))
+}
