@@ -180,6 +180,8 @@ test_that("sums of vectors of the lanes are right, whatever their length", {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args[1:3])
     close(gauss(list(x, y, b)), k %*% b)
     close(gauss(list(x[1:3, ], y[1:5, ], b[1:5, ])), k[1:3, 1:5] %*% b[1:5, ])
+    again <- rep_len(1:200, 30001)
+    close(gauss(list(x[again, ], y, b)), (k %*% b)[again, ])
     close(gauss(list(x, y[0, ], b[0, ])), matrix(0, 200, E))
     careful <- if (precision == "float64") list(sum_scheme = "kahan_scheme") else list(accumulator = "float64")
     careful <- do.call(kernel, c("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", list(args[1:3]), careful))
