@@ -103,8 +103,8 @@ template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
 // wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both vectors are
 // taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts before small
 // ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise (tensor_numbers.cuh).
-#if __CUDA_ARCH__ >= 800
 constexpr float halves_scale = 4096;
+#if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
   return {sizeof(T) == 4 ? T(1) / (T(halves_scale) * T(halves_scale)) : T(1)};
 }
