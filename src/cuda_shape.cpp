@@ -33,11 +33,6 @@ int work(const TiledPlan& plan) {
   return entries;
 }
 
-// Whether a pair adds to as many floats as keep the loads of its lane busy.
-bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].name == "Sum" && plan.f_size >= 8;
-}
-
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
@@ -47,9 +42,8 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
                                                                               : 1;
   if ((grouped(plan) && plan.expansion.exponent) || much_work(plan)) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
-  if (most == 2 && sums_of_some(plan, settings) && needed <= 40) most = 3;
-  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most = (most + 1) / 2;
-  const bool few = rows <= few_rows, large = settings.single && most != 3 && rows >= Count(256) * multiprocessors;
+  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
+  const bool few = rows <= few_rows, large = settings.single && rows >= Count(256) * multiprocessors;
   int threads = few ? int(few_rows) / most : large ? 256 : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes

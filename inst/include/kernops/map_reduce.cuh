@@ -55,9 +55,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
       state[r].add(f, w, first + n, group.size);
     }
   };
-  // three rows are those of longer sums, which gain from more
-  constexpr int usual = sizeof(T) == 8 ? 4 : R == 3 ? 16 : 8;
-  constexpr int group = Row::group, unrolled = group > 1 || Pairs::much_work ? 1 : usual;
+  constexpr int group = Row::group, unrolled = group > 1 || Pairs::much_work ? 1 : sizeof(T) == 4 ? 8 : 4;
   const int whole = count / group * group;
   KERNOPS_UNROLL_BY(unrolled)
   for (int n = 0; n < whole; n += group) some(n, Group<group>());
