@@ -10,7 +10,6 @@
 namespace kernops {
 namespace {
 
-constexpr int shortest = 16;    // below, a thread keeps the vectors in its registers
 constexpr int shortest_sum = 8; // below, it keeps their sums there
 constexpr int most = 4;         // contractions at a time
 constexpr int most_leaves = 2;  // vectors of each place that one of them reads
@@ -34,7 +33,7 @@ class Tiler {
   TiledPlan make() {
     own_slots();
     take_out_factor();
-    plan_.expansion = find_expansion(plan_, !long_vectors_, long_vectors_ ? shortest : 1);
+    plan_.expansion = find_expansion(plan_, long_vectors_);
     used_.assign(plan_.slots.size(), false);
     used_[0] = true;
     if (long_vectors_) find_spread();
@@ -125,7 +124,7 @@ class Tiler {
 
   bool contracts(const Step& step) {
     if (!long_vectors_ || int(plan_.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
-        step.sizes[0] < shortest)
+        step.sizes[0] < long_vector)
       return false;
     Entries made{step.out, step.sizes[0], {}, {}};
     for (const int in : step.in)
@@ -146,7 +145,7 @@ class Tiler {
     for (const int in : step.in) need(in);
   }
 
-  // In one thread, -2 c x takes the place of x. Contracted, the inner product of two scaled vectors takes
+  // In one thread, -2 c x takes the place of x, and under a root, -c x and -c y that of both. Contracted, the inner product of two scaled vectors takes
   // that of the distance; they end with zeros where the chunks of tensor cores do.
   void place_expansion() {
     Expansion& e = plan_.expansion;
@@ -164,6 +163,10 @@ class Tiler {
       e.row_vector = new_slot(Place::row, padded), e.lane_vector = new_slot(Place::lane, padded);
       const Step product = step("Scalprod", {e.distance, 1}, {e.row_vector, size}, {e.lane_vector, size});
       plan_.inner_product = {e.distance, size, {e.row_vector, e.lane_vector}, {product}};
+    } else if (e.root) {
+      const int scale = add(Place::once, "Minus", 1, e.factor, 0), sign = add(Place::once, "Step", 1, scale, 0);
+      scale_vector(Place::row, e.row, scale, sign, e.row_vector, e.row_norm);
+      scale_vector(Place::lane, e.lane, scale, sign, e.lane_vector, e.lane_norm);
     } else {
       e.row_norm = norm(Place::row, e.row), e.lane_norm = norm(Place::lane, e.lane);
       const int twice = add(Place::once, "Add", 1, e.factor, e.factor);
@@ -172,6 +175,13 @@ class Tiler {
       used_[e.row] = false, used_[e.row_vector] = true;
     }
     used_[e.row_norm] = used_[e.lane_norm] = true;
+  }
+
+  // The norm, which nobody reads but to see whether it is small, is infinite or NaN where sign is 0.
+  void scale_vector(Place place, int from, int scale, int sign, int& vector, int& norm) {
+    vector = add(place, "Mult", plan_.slots[from].size, scale, from);
+    norm = add(place, "Divide", 1, add(place, "Sqrt", 1, add(place, "SqNorm2", 1, vector, 0), 0), sign);
+    used_[from] = false, used_[vector] = true;
   }
 
   // Any point would do as the centre, as long as it is among the others: distances do not depend on the
@@ -211,7 +221,7 @@ class Tiler {
   bool can_weight_lanes() const {
     const Expansion& e = plan_.expansion;
     const bool sums = reduction_table()[plan_.reduction.row].name == "Sum";
-    if (!e.exponent || !plan_.contractions.empty() || !sums) return false;
+    if (!e.exponent || e.root || !plan_.contractions.empty() || !sums) return false;
     const auto is_power = [&](int slot) {
       return plan_.slots[slot].place == Place::pair && op_row(maker(slot).op).name == "Exp2" &&
              maker(slot).in[0] == e.exponent;
@@ -232,7 +242,7 @@ class Tiler {
   void reorder() {
     const Expansion& e = plan_.expansion;
     const auto rank = [&](int slot) {
-      if (plan_.weighted && slot == e.lane_norm) return plan_.lane_weight() ? 2 : 1;
+      if (slot == e.lane_norm && (plan_.weighted || e.root)) return plan_.weighted && !plan_.lane_weight() ? 1 : 2;
       return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used_[slot] ? 1 : 2;
     };
     for (const Place place : {Place::once, Place::row, Place::lane}) {
@@ -243,7 +253,7 @@ class Tiler {
           if (slot.place != place || rank(n) != now) continue;
           const auto& sums = plan_.spread.leaves;
           const bool spread = std::find(sums.begin(), sums.end(), n) != sums.end();
-          if (spread || (now == 2 && slot.size >= shortest)) end = (end + 3) / 4 * 4;
+          if (spread || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }

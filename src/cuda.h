@@ -7,6 +7,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <tuple>
 
 #include "backend.h"
 #include "cuda_driver.h"
@@ -23,8 +24,10 @@ struct Shape {
   enum Kind { narrow, wide, spread };  // map_reduce.cuh, map_reduce_wide.cuh, spread.cuh
   Kind kind;
   int rows_per_thread, threads, lanes;
+  int unrolled = 1;          // of a narrow one: lanes that a thread meets without a jump
   bool some = false;         // not all pairs, but those of ranges
   bool makes_lanes = false;  // as it needs them, instead of reading a filled place
+  auto fields() const { return std::make_tuple(kind, rows_per_thread, threads, lanes, unrolled, some, makes_lanes); }
 };
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
 TiledPlan tiled(const Plan& plan, const Settings& settings);
@@ -63,6 +66,7 @@ struct Device {
   int number = 0;
   std::string name, architecture;
   int multiprocessors = 0;
+  bool starts_early = false;  // kernels can, before the one before them has ended
   size_t bytes = 0;
   void* context = nullptr;
   void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
@@ -91,7 +95,8 @@ struct Kernels {
 const Kernels& kernels(const std::string& text, int threads);  // of the current device
 void* function(const std::string& text, const char* name);     // one entry point of a text
 
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job);
+// An early one may begin before the kernel before it has ended, and waits for that itself (starts.cuh).
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false);
 
 // Milliseconds that the current device takes for what `work` hands it.
 double device_milliseconds(const std::function<void()>& work);

@@ -9,10 +9,10 @@ namespace cuda {
 namespace {
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  static std::map<std::array<long, 10>, const Kernels*> known;
-  const Kernels*& k =
-      known[{plan.id, settings.single, int(settings.scheme), settings.accumulate_double, shape.kind,
-             shape.rows_per_thread, shape.threads, shape.some, shape.makes_lanes, device}];
+  const auto key = std::make_tuple(plan.id, settings.single, settings.scheme, settings.accumulate_double, shape.fields(),
+                                   device);
+  static std::map<std::remove_const_t<decltype(key)>, const Kernels*> known;
+  const Kernels*& k = known[key];
   if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
   return *k;
 }
@@ -118,7 +118,7 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     const Count end = std::min(block + most, grid.blocks());
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
-    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job);
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job, true);
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }

@@ -43,8 +43,9 @@ Device describe(int number) {
   check_asking(driver().cuDeviceGetName(name, sizeof name, handle));
   check_asking(driver().cuDeviceTotalMem_v2(&device.bytes, handle));
   device.name = name;
-  device.architecture = "sm_" + std::to_string(attribute(handle, compute_major)) +
-                        std::to_string(attribute(handle, compute_minor));
+  const int major = attribute(handle, compute_major);
+  device.architecture = "sm_" + std::to_string(major) + std::to_string(attribute(handle, compute_minor));
+  device.starts_early = major >= 9;
   device.multiprocessors = attribute(handle, multiprocessor_count);
   return device;
 }

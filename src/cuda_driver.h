@@ -18,6 +18,18 @@ struct CudaError : std::runtime_error {
 
 using DevicePointer = unsigned long long;
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id;
+  alignas(8) char value[64];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 // Name and arguments of each function used; all return a Result.
 // clang-format off
 #define KERNOPS_DRIVER(F) \
@@ -45,7 +57,7 @@ using DevicePointer = unsigned long long;
   F(cuModuleGetFunction, void**, void*, const char*) \
   F(cuModuleGetGlobal_v2, DevicePointer*, size_t*, void*, const char*) \
   F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int, size_t) \
-  F(cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) \
+  F(cuLaunchKernelEx, const LaunchConfig*, void*, void**, void**) \
   F(cuEventCreate, void**, unsigned) \
   F(cuEventRecord, void*, void*) \
   F(cuEventSynchronize, void*) \

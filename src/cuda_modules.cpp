@@ -83,11 +83,13 @@ const Kernels& kernels(const std::string& text, int threads) {
   return all[key] = k;
 }
 
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job) {
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early) {
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  static constexpr LaunchAttribute serialization{6, {1}};
+  const bool can = early && current_device().starts_early;
+  const LaunchConfig config{{grid_x, grid_y, 1}, {threads, 1, 1}, 0, nullptr, &serialization, can ? 1u : 0u};
   void* arguments[] = {const_cast<void*>(job)};
-  driver().check(
-      driver().cuLaunchKernel(function, grid_x, grid_y, 1, threads, 1, 1, 0, nullptr, arguments, nullptr),
-      "launching a kernel");
+  driver().check(driver().cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
 }
 
 namespace {

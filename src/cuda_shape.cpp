@@ -33,22 +33,28 @@ int work(const TiledPlan& plan) {
   return entries;
 }
 
+// Whether a pair adds to as many floats as keep the loads of its lane busy.
+bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
+  return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].name == "Sum" && plan.f_size >= 8;
+}
+
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Place::row)]);
-  int most = settings.single && needed <= (plan.expansion.exponent ? 12 : 22) ? 4
-             : needed <= (settings.single ? 48 : 24)                          ? 2
-                                                                              : 1;
-  if ((grouped(plan) && plan.expansion.exponent) || much_work(plan)) most = 1;
+  const bool root = plan.expansion.root > 0, expands = plan.expansion.exponent && !root;
+  int most = settings.single && needed <= (expands ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
+  if ((grouped(plan) && expands) || much_work(plan)) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
-  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most /= 2;
-  const bool few = rows <= few_rows, large = settings.single && rows >= Count(256) * multiprocessors;
+  if (most == 2 && sums_of_some(plan, settings) && needed <= 40) most = 3;
+  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most = (most + 1) / 2;
+  const bool few = rows <= few_rows, large = settings.single && most != 3 && rows >= Count(256) * multiprocessors;
+  const int unrolled = much_work(plan) ? 1 : !settings.single || root ? 4 : most == 3 ? 16 : 8;
   int threads = few ? int(few_rows) / most : large ? 256 : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
   const bool made = few && int(plan.loads[int(Place::lane)].size()) <= PairJob::most_sources;
-  return {Shape::narrow, most, threads, threads, false, made};
+  return {Shape::narrow, most, threads, threads, unrolled, false, made};
 }
 
 // Whether each pair adds a number of little work times a vector of the lane (spread_lanes.cuh).
@@ -100,16 +106,12 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(lanes, 8)};
 }
 
-// All limits of choose_shape() are powers of two, of rows or of rows of a multiprocessor.
+// Each shape of choose_shape() serves twice as many rows as it begins with, at least.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
   std::vector<Shape> all;
-  const auto same = [](const Shape& a, const Shape& b) {
-    return a.kind == b.kind && a.rows_per_thread == b.rows_per_thread && a.threads == b.threads &&
-           a.lanes == b.lanes && a.makes_lanes == b.makes_lanes;
-  };
   for (Count rows = 1 << 24; rows >= 1; rows /= 2) {
     const Shape shape = choose_shape(plan, settings, rows, 128);
-    if (all.empty() || !same(all.back(), shape)) all.push_back(shape);
+    if (all.empty() || all.back().fields() != shape.fields()) all.push_back(shape);
   }
   return all;
 }

@@ -80,7 +80,8 @@ class Writer {
     const std::string pairs = shape_.some ? "SomePairs" : "AllPairs";
     if (shape_.kind == Shape::narrow)
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape_.rows_per_thread) + ", " +
-             number(shape_.threads) + ", " + pairs + (shape_.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
+             number(shape_.unrolled) + ", " + number(shape_.threads) + ", " + pairs +
+             (shape_.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
     return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape_.lanes / 8) + ", " + pairs + ")\n";
   }
@@ -152,7 +153,7 @@ class Writer {
     std::vector<std::string> names = names_;
     int count = 0;
     for (const Step& step : plan_.steps[int(Place::pair)]) {
-      if (near && step.out == plan_.expansion.distance) continue;
+      if (near && step.out == plan_.expansion.distance && !plan_.expansion.root) continue;
       const std::string name = "t" + number(count++);
       out += "    const auto " + name + " = " +
              (near ? near_call(step, names) : call(step, step.size, names)) + ";\n";
@@ -170,6 +171,17 @@ class Writer {
   }
 
   std::string near_call(const Step& step, const std::vector<std::string>& names) const {
+    return plan_.expansion.root ? scaled_call(step, names) : expanded_call(step, names);
+  }
+  std::string scaled_call(const Step& step, const std::vector<std::string>& names) const {
+    const Expansion& e = plan_.expansion;
+    if (step.out == e.distance)
+      return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
+    if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
+    if (step.in[0] == e.exponent) return "exp2_of_minus(" + names[e.root] + ", turn)";
+    return call(step, step.size, names);
+  }
+  std::string expanded_call(const Step& step, const std::vector<std::string>& names) const {
     const Expansion& e = plan_.expansion;
     if (step.out == e.exponent) {
       const bool contracted = plan_.inner_product.size > 0;

@@ -2,6 +2,9 @@
 // computed once an item, which leaves one multiplication and addition for each entry of a pair. What cancels
 // is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
 // the exponents this way while both norms are small (values.cuh).
+//
+// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this is
+// for short ones, too. It saves a multiplication, and what keeps an exponent within limits.
 #include <algorithm>
 
 #include "op_table.h"
@@ -12,32 +15,46 @@ namespace {
 
 class Expander {
  public:
-  Expander(const Plan& plan, bool shares_differences, int shortest)
-      : plan_(plan),
-        steps_(plan.steps[int(Place::pair)]),
-        shares_differences_(shares_differences),
-        shortest_(shortest) {}
+  Expander(const Plan& plan, bool long_vectors)
+      : plan_(plan), steps_(plan.steps[int(Place::pair)]), long_vectors_(long_vectors) {}
 
-  Expansion make() {
+  Expansion make() const {
     for (const Step& product : steps_) {
       if (op_row(product.op).name != "Mult" || !only_exponentiated(product.out)) continue;
       for (const int n : {0, 1}) {
-        const int factor = product.in[n], distance = product.in[1 - n];
+        const int factor = product.in[n];
         if (plan_.slots[factor].place != Place::once || plan_.slots[factor].size != 1) continue;
-        const auto maker =
-            std::find_if(steps_.begin(), steps_.end(), [=](const Step& s) { return s.out == distance; });
-        if (maker == steps_.end() || op_row(maker->op).name != "SqDist" || readers(distance) != 1) continue;
-        int row = maker->in[0], lane = maker->in[1];
-        if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
-        if (plan_.slots[row].place == Place::row && plan_.slots[lane].place == Place::lane &&
-            plan_.slots[row].size >= shortest_ && (!shares_differences_ || readers(row) == 1))
-          return {product.out, distance, factor, row, lane, 0, 0, 0, 0, 0};
+        const Expansion found = of_distance(product.out, factor, product.in[1 - n]);
+        if (found.exponent) return found;
       }
     }
     return {};
   }
 
  private:
+  Expansion of_distance(int exponent, int factor, int slot) const {
+    const Step* made = maker(slot);
+    if (!made || readers(slot) != 1) return {};
+    const int root = op_row(made->op).name == "Sqrt" ? slot : 0;
+    if (root) made = maker(made->in[0]);
+    if (!made || op_row(made->op).name != "SqDist" || readers(made->out) != 1) return {};
+    int row = made->in[0], lane = made->in[1];
+    if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
+    if (plan_.slots[row].place != Place::row || plan_.slots[lane].place != Place::lane || !may_replace(row)) return {};
+    // a lane has both of its vectors in shared memory
+    if (root && (long_vectors_ || plan_.slots[row].size >= long_vector || !may_replace(lane))) return {};
+    return {exponent, made->out, root, factor, row, lane, 0, 0, 0, 0, 0};
+  }
+
+  // Where a thread has it in registers, it should not have it twice.
+  bool may_replace(int vector) const {
+    return long_vectors_ ? plan_.slots[vector].size >= long_vector : readers(vector) == 1;
+  }
+
+  const Step* maker(int slot) const {
+    const auto found = std::find_if(steps_.begin(), steps_.end(), [=](const Step& s) { return s.out == slot; });
+    return found == steps_.end() ? nullptr : &*found;
+  }
   static bool reads(const Step& step, int slot) {
     return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
   }
@@ -56,14 +73,11 @@ class Expander {
 
   const Plan& plan_;
   const std::vector<Step>& steps_;
-  const bool shares_differences_;
-  const int shortest_;
+  const bool long_vectors_;
 };
 
 }  // namespace
 
-Expansion find_expansion(const Plan& plan, bool shares_differences, int shortest) {
-  return Expander(plan, shares_differences, shortest).make();
-}
+Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(plan, long_vectors).make(); }
 
 }  // namespace kernops

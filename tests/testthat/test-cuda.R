@@ -28,14 +28,18 @@ test_that("exponents are expanded where that saves work", {
   expands <- function(formula, D = 3) {
     declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)")
     used <- vapply(c("\\bs\\b", "\\bx\\b", "\\by\\b", "\\bb\\b", "\\be\\b"), grepl, NA, formula)
-    grepl("expanded(", keops_source(keops_kernel(formula, declared[used])), fixed = TRUE)
+    grepl("expands = true", keops_source(keops_kernel(formula, declared[used])), fixed = TRUE)
   }
   gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
   expect_true(expands(gauss))
   expect_true(expands(gauss, 50))
   expect_true(expands("LogSumExp_Reduction(-s * SqDist(x, y), 1)"))
   expect_false(expands("Sum_Reduction(SqDist(x, y) * b, 1)"))       # its relative error would grow
-  expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)), 1)"))
+  expect_true(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)"))
+  expect_true(expands("LogSumExp_Reduction(-s * Norm2(x - y), 1)"))
+  expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)", 50))
+  expect_false(expands("Sum_Reduction((1 + s * Norm2(x - y)) * Exp(-s * Norm2(x - y)), 1)"))  # reads it twice
+  expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * (x | y), 1)"))  # takes x and y anyway
   expect_false(expands(sprintf("Grad(%s, x, e)", gauss)))           # takes x - y anyway
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
@@ -64,15 +68,21 @@ test_that("sums are right near and far from the origin, for scales of either sig
     for_each_backend(\(kernel, precision) {
       gauss <- kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
                       c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)"))
-      soft <- kernel("LogSumExp_Reduction(s * SqDist(x, y), 1)",
-                     c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)))
+      points <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D))
+      soft <- kernel("LogSumExp_Reduction(s * SqDist(x, y), 1)", points)
+      laplace <- kernel("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)", c(points, "b = Vj(1)"))
+      softer <- kernel("LogSumExp_Reduction(s * Norm2(x - y), 1)", points)
       for (s in c(-1, 0, 1, 40) / D) for (moved in c(0, 4, 2^12)) {
         expect_close(gauss(list(s, x + moved, y + moved, b)), exp(-s * squares) %*% b, precision)
         expect_close(soft(list(s, x + moved, y + moved)), log(rowSums(exp(s * squares))), precision)
+        expect_close(laplace(list(s, x + moved, y + moved, b)), exp(-s * sqrt(squares)) %*% b, precision)
+        expect_close(softer(list(s, x + moved, y + moved)), log(rowSums(exp(s * sqrt(squares)))), precision)
       }
       half_far <- x + 2^12 * (seq_len(300) %% 2)
       expected <- exp(-squares / D) %*% b * (seq_len(300) %% 2 == 0)
       expect_close(gauss(list(1 / D, half_far, y, b)), expected, precision)
+      expected <- exp(-40 * sqrt(squares)) %*% b * (seq_len(300) %% 2 == 0)
+      expect_close(laplace(list(40, half_far, y, b)), expected, precision)
     })
   }
 })

@@ -94,6 +94,25 @@ test_that("operators read and write on the GPU, in rows and in columns", {
   expect_same(gradient, c(input, list(eta = uniform(200))))
 })
 
+test_that("each call reads what the one before it wrote, however soon it begins", {
+  skip_without_gpu()
+  withr::local_seed(9)
+  for (n in c(40, 700, 3000)) for (precision in c("float64", "float32")) {
+    x <- matrix(runif(3 * n), n)
+    b <- rnorm(n)
+    k <- exp(-as.matrix(dist(x))^2) / n
+    args <- c("c = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)")
+    step <- keops_kernel("Sum_Reduction(c * Exp(-SqDist(x, y)) * b, 1)", args, precision = precision, backend = "cuda")
+    there <- gpu_matrix(x, precision)
+    now <- gpu_matrix(b, precision)
+    for (times in 1:30) {
+      now <- step(list(2 / n, there, there, now), output = "gpu")
+      b <- 2 * (k %*% b)
+    }
+    expect_lt(max(abs(as.matrix(now) / b - 1)), if (precision == "float32") 1e-4 else 1e-9)  # 30 roundings
+  }
+})
+
 test_that("backend auto goes where the data are", {
   skip_without_gpu()
   withr::local_seed(4)

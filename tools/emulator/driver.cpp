@@ -220,13 +220,13 @@ EXPORT Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, void* module
 }
 EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t) { return *blocks = 2, 0; }
 
-EXPORT Result cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned size, unsigned,
-                             unsigned, unsigned, void*, void** arguments, void**) {
+struct LaunchConfig { Index3 grid, block; };  // the beginning of it
+EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
   const Alone alone(one_at_a_time);
   kernel = reinterpret_cast<Kernel>(function), argument = static_cast<const Job*>(arguments[0]);
-  gridDim = {grid_x, grid_y, grid_z}, blockDim = {size, 1, 1};
-  for (unsigned y = 0; y < grid_y; ++y)
-    for (unsigned x = 0; x < grid_x; ++x) blockIdx = {x, y, 0}, run_block(size);
+  gridDim = config->grid, blockDim = config->block;
+  for (unsigned y = 0; y < gridDim.y; ++y)
+    for (unsigned x = 0; x < gridDim.x; ++x) blockIdx = {x, y, 0}, run_block(blockDim.x);
   return 0;
 }
 

@@ -35,19 +35,27 @@ KERNOPS_FN float smaller_or_nan(float x, float y) {
   return z;
 }
 
-// 2^x without the unit of special functions: x = n + r, n added to the exponent of the minimax polynomial of 2^r on
-// [-1/2, 1/2] that is 1 at 0 (1e-7). Inf from 2^127.5 on, 0 below 2^-126.5, NaN of NaN.
-KERNOPS_FN float exp2_by_polynomial(float x) {
-  const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n are those of an exponent
-  const float n = within + to_biased, r = within - (n - to_biased);
+// 2^r on [-1/2, 1/2] by the minimax polynomial that is 1 at 0 (1e-7).
+KERNOPS_FN float exp2_of_rest(float r) {
   float p = 1.326472718e-3f;
   p = ::fmaf(p, r, 9.671512641e-3f);
   p = ::fmaf(p, r, 5.550733743e-2f);
   p = ::fmaf(p, r, 2.402224209e-1f);
   p = ::fmaf(p, r, 6.931469776e-1f);
-  p = ::fmaf(p, r, 1.0f);
-  return p * __int_as_float(__float_as_int(n) << 23);
+  return ::fmaf(p, r, 1.0f);
+}
+// 2^x without the unit of special functions: x = n + r. Inf from 2^127.5 on, 0 below 2^-126.5, NaN of NaN.
+KERNOPS_FN float exp2_by_polynomial(float x) {
+  const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n are those of an exponent
+  const float n = within + to_biased;
+  return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
+}
+// The same for |x| <= 125, n added to the exponent.
+KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
+  constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23
+  const float n = x + to_integer, p = exp2_of_rest(x - (n - to_integer));
+  return __int_as_float(__float_as_int(p) + (__float_as_int(n) << 23));
 }
 #endif
 
@@ -57,6 +65,15 @@ KERNOPS_FN float exp2_in_turn(float x, int turn) {
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);
+}
+// 2^-x for 0 <= x <= 125: of the instruction's own, a minus that flushes nothing costs nothing.
+KERNOPS_FN float exp2_of_minus(float x, int turn) {
+#if __CUDA_ARCH__ >= 860
+  if (turn % 2 == 1) return exp2_of_small_by_polynomial(-x);
+#endif
+  float y;
+  asm("{.reg .f32 minus;\n neg.f32 minus, %1;\n ex2.approx.ftz.f32 %0, minus;}" : "=f"(y) : "f"(x));
+  return y;
 }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
@@ -85,6 +102,7 @@ KERNOPS_FN double exp2_of_small(double x) {
 }
 KERNOPS_FN double exp2(double x) { return limited(x, exp2_of_small(x)); }
 KERNOPS_FN double exp2_in_turn(double x, int) { return exp2(x); }
+KERNOPS_FN double exp2_of_minus(double x, int) { return exp2_of_small(-x); }
 KERNOPS_FN double exp(double x) {
   const double n = ::fma(x, 1.4426950408889634, to_integer), whole = n - to_integer;
   const double r = ::fma(whole, -0x1.62e42fefa39efp-1, x), rest = ::fma(whole, -0x1.abc9e3b39803fp-56, r);

@@ -2,6 +2,7 @@
 // computed of it.
 #pragma once
 #include <kernops/device_job.h>
+#include <kernops/starts.cuh>
 #include <kernops/values.cuh>
 
 namespace kernops {
@@ -80,6 +81,8 @@ __device__ void fill_items(const FillJob& job, const typename Formula::T* once, 
 
 template <class Formula> __device__ void fill_places(const FillJob& job) {
   using T = typename Formula::T;
+  let_next_kernel_begin();
+  wait_for_kernel_before();
   T* there = static_cast<T*>(job.places[0].out);
   const T* once = there;
   if constexpr (Formula::once <= FillJob::most_own) {

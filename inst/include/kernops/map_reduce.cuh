@@ -38,7 +38,7 @@ struct MadeLanes {
 template <int n> struct Group { static constexpr int size = n; };
 
 // The rows of a thread meet the lanes of a tile.
-template <class Pairs, class T, class O, class Row, int R>
+template <class Pairs, int unrolled, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
                                      int lane_stride, int first, int count) {
   const auto some = [&](int n, auto group) {
@@ -55,15 +55,15 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
       state[r].add(f, w, first + n, group.size);
     }
   };
-  constexpr int group = Row::group, unrolled = group > 1 || Pairs::much_work ? 1 : sizeof(T) == 4 ? 8 : 4;
+  constexpr int group = Row::group, groups = group > 1 ? 1 : unrolled;
   const int whole = count / group * group;
-  KERNOPS_UNROLL_BY(unrolled)
+  KERNOPS_UNROLL_BY(groups)
   for (int n = 0; n < whole; n += group) some(n, Group<group>());
   if (group > 1)
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
-template <class Formula, class Row, int R, int threads, class Share, class Lanes>
+template <class Formula, class Row, int R, int unrolled, int threads, class Share, class Lanes>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
@@ -101,12 +101,12 @@ __device__ void map_reduce(const PairJob& job) {
           if (threadIdx.x < count) weight_lane<Near>(own);
           __syncthreads();
         }
-        meet<Near>(once_values, x, state, lanes, lane_stride, int(lane), count);
+        meet<Near, unrolled>(once_values, x, state, lanes, lane_stride, int(lane), count);
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
         KERNOPS_UNROLL
         for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
-        meet<Formula>(once_values, exact, state, lanes, lane_stride, int(lane), count);
+        meet<Formula, unrolled>(once_values, exact, state, lanes, lane_stride, int(lane), count);
       }
       KERNOPS_UNROLL
       for (int r = 0; r < R; ++r) state[r].settle();
@@ -124,11 +124,12 @@ __device__ void map_reduce(const PairJob& job) {
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
-#define KERNOPS_KERNELS(Formula, Row, R, threads, Share, Lanes)                                                    \
+#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Lanes)                                          \
   KERNOPS_PLACES(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                                \
-    kernops::map_reduce<Formula, Row, R, threads, Share, Lanes>(job);                                              \
+    kernops::wait_for_kernel_before();                                                                             \
+    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Lanes>(job);                                    \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

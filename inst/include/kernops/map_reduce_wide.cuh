@@ -160,6 +160,7 @@ template <class Formula, class Row, class Share, int C> __device__ void map_redu
 #define KERNOPS_WIDE_KERNELS(Formula, Row, C, Share)                                                  \
   KERNOPS_PLACES(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) {          \
+    kernops::wait_for_kernel_before();                                                                \
     kernops::map_reduce_wide<Formula, Row, Share, C>(job);                                            \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \

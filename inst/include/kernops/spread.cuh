@@ -17,12 +17,9 @@ inline namespace KERNOPS_ISA {
 
 // Whether a sum may be a product of matrices, for these pairs.
 template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multiplies() {
-  using T = typename Formula::T;
   using Terms = typename Formula::Spread;
-  constexpr bool able = sizeof(T) == 4 ? multiplies_floats : multiplies_doubles;
   constexpr bool near = Formula::expands && !SameType<Pairs, Formula>::value;
-  return able && Formula::in_place && Row::adds_tiles && Terms::of_lane != 0 &&
-         (Terms::of_row == 0 || near);
+  return adds_matrices<Formula, Row>() && Terms::of_lane != 0 && (Terms::of_row == 0 || near);
 }
 
 template <class Formula, class Row, class Share, int C>
@@ -127,6 +124,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
   KERNOPS_PLACES(Formula)                                                                    \
   extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())       \
       kernops_pairs(kernops::PairJob job) {                                                  \
+    kernops::wait_for_kernel_before();                                                       \
     kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                 \
   }                                                                                          \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) {                           \

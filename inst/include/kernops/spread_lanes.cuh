@@ -9,10 +9,9 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_lanes() {
-  using T = typename Formula::T;
   using Terms = typename Formula::Spread;
-  return sizeof(T) == 4 && multiplies_floats && Formula::in_place && Row::adds_tiles &&
-         Formula::Contractions::count == 0 && Terms::of_lane == 1 && Terms::of_row == 0;
+  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::Contractions::count == 0 &&
+         Terms::of_lane == 1 && Terms::of_row == 0;
 }
 
 template <class Formula, class Row, class Share, int C> struct LanesSpread {

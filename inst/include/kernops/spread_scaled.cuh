@@ -9,8 +9,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_scaled() {
-  return sizeof(typename Formula::T) == 4 && multiplies_floats && Formula::in_place && Row::adds_tiles &&
-         Formula::expands && Formula::Spread::of_row != 0 && Formula::Near::Contractions::count == 1;
+  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::expands &&
+         Formula::Spread::of_row != 0 && Formula::Near::Contractions::count == 1;
 }
 
 // The numbers of a thread's pairs with 32 lanes, as two numbers of 16 bits each. A power of 2 for each row keeps them

@@ -23,6 +23,11 @@ template <> struct NumbersFor<double, true> { using type = Doubles; };
 template <class T>
 using MatrixNumbers = typename NumbersFor<T, sizeof(T) == 4 ? multiplies_floats : multiplies_doubles>::type;
 
+// Whether threads have the numbers of their pairs and may multiply matrices with them, whose products join the totals.
+template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
+  return !SameType<MatrixNumbers<typename Formula::T>, void>::value && Formula::in_place && Row::adds_tiles;
+}
+
 // A slab of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
 template <class T, int some_units, int some_runs> struct Slab {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,

@@ -152,22 +152,18 @@ struct Halves : InTwoParts<Halves> {
   }
   // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
   // and 2 j + 1 of row i; or, turned, those of column i.
-  static __device__ __forceinline__ Part<4> matrices(const T* row) {
-    Part<4> y;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
-                 : "memory");
-    return y;
+#define KERNOPS_MATRICES(name, turned)                                                                                 \
+  static __device__ __forceinline__ Part<4> name(const T* row) {                                                       \
+    Part<4> y;                                                                                                         \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" turned ".shared.b16 {%0, %1, %2, %3}, [%4];"                          \
+                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])                                    \
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))                                           \
+                 : "memory");                                                                                          \
+    return y;                                                                                                          \
   }
-  static __device__ __forceinline__ Part<4> turned_matrices(const T* row) {
-    Part<4> y;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
-                 : "memory");
-    return y;
-  }
+  KERNOPS_MATRICES(matrices, "")
+  KERNOPS_MATRICES(turned_matrices, ".trans")
+#undef KERNOPS_MATRICES
   template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
     const int thread = threadIdx.x % 32;
     return matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 8, thread / 8) * 4);
