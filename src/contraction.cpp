@@ -164,9 +164,7 @@ class Tiler {
       const Step product = step("Scalprod", {e.distance, 1}, {e.row_vector, size}, {e.lane_vector, size});
       plan_.inner_product = {e.distance, size, {e.row_vector, e.lane_vector}, {product}};
     } else if (e.root) {
-      const int scale = add(Place::once, "Minus", 1, e.factor, 0), sign = add(Place::once, "Step", 1, scale, 0);
-      scale_vector(Place::row, e.row, scale, sign, e.row_vector, e.row_norm);
-      scale_vector(Place::lane, e.lane, scale, sign, e.lane_vector, e.lane_norm);
+      scale_vectors();
     } else {
       e.row_norm = norm(Place::row, e.row), e.lane_norm = norm(Place::lane, e.lane);
       const int twice = add(Place::once, "Add", 1, e.factor, e.factor);
@@ -177,10 +175,27 @@ class Tiler {
     used_[e.row_norm] = used_[e.lane_norm] = true;
   }
 
-  // The norm, which nobody reads but to see whether it is small, is infinite or NaN where sign is 0.
-  void scale_vector(Place place, int from, int scale, int sign, int& vector, int& norm) {
+  void scale_vectors() {
+    Expansion& e = plan_.expansion;
+    const int scale = add(Place::once, "Minus", 1, e.factor, 0), square = add(Place::once, "Square", 1, scale, 0);
+    const int positive = add(Place::once, "ReLU", 1, add(Place::once, "Sign", 1, scale, 0), 0);
+    scale_vector(Place::row, e.row, scale, positive, e.row_vector, e.row_norm);
+    scale_vector(Place::lane, e.lane, scale, positive, e.lane_vector, e.lane_norm);
+    for (const Step& product : plan_.steps[int(Place::pair)]) {
+      if (product.out == e.exponent || op_row(product.op).name != "Mult") continue;
+      for (const int n : {0, 1}) {
+        if (product.in[n] != e.root && product.in[n] != e.distance) continue;
+        const int by = product.in[n] == e.root ? scale : square;
+        const int factor = add(Place::once, "Divide", 1, product.in[1 - n], by);
+        used_[factor] = true;
+        e.factors[product.out] = factor;
+      }
+    }
+  }
+  // The norm, which nobody reads but to see whether it is small, is divided by 1 or 0.
+  void scale_vector(Place place, int from, int scale, int positive, int& vector, int& norm) {
     vector = add(place, "Mult", plan_.slots[from].size, scale, from);
-    norm = add(place, "Divide", 1, add(place, "Sqrt", 1, add(place, "SqNorm2", 1, vector, 0), 0), sign);
+    norm = add(place, "Divide", 1, add(place, "Sqrt", 1, add(place, "SqNorm2", 1, vector, 0), 0), positive);
     used_[from] = false, used_[vector] = true;
   }
 

@@ -179,7 +179,10 @@ class Writer {
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
     if (step.in[0] == e.exponent) return "exp2_of_minus(" + names[e.root] + ", turn)";
-    return call(step, step.size, names);
+    const auto factor = e.factors.find(step.out);
+    if (factor == e.factors.end()) return call(step, step.size, names);
+    const int read = step.in[0] == e.root || step.in[0] == e.distance ? step.in[0] : step.in[1];
+    return "apply<ops::Mult, 1, 0, 0>(" + names[factor->second] + ", " + names[read] + ")";
   }
   std::string expanded_call(const Step& step, const std::vector<std::string>& names) const {
     const Expansion& e = plan_.expansion;

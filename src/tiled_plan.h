@@ -1,5 +1,7 @@
 // A Plan as a GPU takes it: with long vectors summed and spread by tiles, and exponents of distances expanded.
 #pragma once
+#include <map>
+
 #include "plan.h"
 
 namespace kernops {
@@ -15,9 +17,11 @@ struct Entries {
 // where x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of
 // values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the distance, the
 // exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'| then, and infinite
-// where c > 0. All 0 where there is none.
+// or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their slots, what multiplies
+// those of x' and y' instead. All 0 where there is none.
 struct Expansion {
   int exponent, distance, root, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
+  std::map<int, int> factors;
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`

@@ -38,7 +38,11 @@ test_that("exponents are expanded where that saves work", {
   expect_true(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)"))
   expect_true(expands("LogSumExp_Reduction(-s * Norm2(x - y), 1)"))
   expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)", 50))
-  expect_false(expands("Sum_Reduction((1 + s * Norm2(x - y)) * Exp(-s * Norm2(x - y)), 1)"))  # reads it twice
+  expect_true(expands("Sum_Reduction((1 + s * Norm2(x - y)) * Exp(-s * Norm2(x - y)), 1)"))
+  expect_true(expands("Sum_Reduction((1 + s * Norm2(x - y) + SqDist(x, y) * s^2) * Exp(-s * Norm2(x - y)), 1)"))
+  expect_false(expands("Sum_Reduction(s * Norm2(x - y) * Exp(-s * Norm2(x - y)), 1)"))
+  expect_false(expands("Sum_Reduction(SqDist(x, y) * Exp(-s * Norm2(x - y)), 1)"))
+  expect_false(expands("Sum_Reduction((b + Norm2(x - y)) * Exp(-s * Norm2(x - y)), 1)"))
   expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * (x | y), 1)"))  # takes x and y anyway
   expect_false(expands(sprintf("Grad(%s, x, e)", gauss)))           # takes x - y anyway
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
@@ -71,11 +75,15 @@ test_that("sums are right near and far from the origin, for scales of either sig
       points <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D))
       soft <- kernel("LogSumExp_Reduction(s * SqDist(x, y), 1)", points)
       laplace <- kernel("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)", c(points, "b = Vj(1)"))
+      matern <- kernel("Sum_Reduction((1 + s * Norm2(x - y) + s^2 / 3 * SqDist(x, y)) * Exp(-s * Norm2(x - y)) * b, 1)",
+                       c(points, "b = Vj(1)"))
       softer <- kernel("LogSumExp_Reduction(s * Norm2(x - y), 1)", points)
       for (s in c(-1, 0, 1, 40) / D) for (moved in c(0, 4, 2^12)) {
         expect_close(gauss(list(s, x + moved, y + moved, b)), exp(-s * squares) %*% b, precision)
         expect_close(soft(list(s, x + moved, y + moved)), log(rowSums(exp(s * squares))), precision)
         expect_close(laplace(list(s, x + moved, y + moved, b)), exp(-s * sqrt(squares)) %*% b, precision)
+        expect_close(matern(list(s, x + moved, y + moved, b)),
+                     ((1 + s * sqrt(squares) + s^2 / 3 * squares) * exp(-s * sqrt(squares))) %*% b, precision)
         expect_close(softer(list(s, x + moved, y + moved)), log(rowSums(exp(s * sqrt(squares)))), precision)
       }
       half_far <- x + 2^12 * (seq_len(300) %% 2)
