@@ -42,14 +42,16 @@ bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Place::row)]);
-  const bool root = plan.expansion.root > 0, expands = plan.expansion.exponent && !root;
-  int most = settings.single && needed <= (expands ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
-  if ((grouped(plan) && expands) || much_work(plan)) most = 1;
+  const Expansion& expansion = plan.expansion;
+  const bool squared = expansion.exponent && !expansion.root;
+  int most = settings.single && needed <= (squared ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
+  if ((grouped(plan) && expansion.exponent) || much_work(plan)) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
   if (most == 2 && sums_of_some(plan, settings) && needed <= 40) most = 3;
   while (most > 2 && rows < Count(most) * 64 * multiprocessors) most = (most + 1) / 2;
   const bool few = rows <= few_rows, large = settings.single && most != 3 && rows >= Count(256) * multiprocessors;
-  const int unrolled = much_work(plan) ? 1 : !settings.single || root ? 4 : most == 3 ? 16 : 8;
+  const bool bare_root = expansion.root && expansion.factors.empty();
+  const int unrolled = much_work(plan) ? 1 : !settings.single || bare_root ? 4 : most == 3 ? 16 : 8;
   int threads = few ? int(few_rows) / most : large ? 256 : 128;
   const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes

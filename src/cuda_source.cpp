@@ -178,7 +178,8 @@ class Writer {
     if (step.out == e.distance)
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
-    if (step.in[0] == e.exponent) return "exp2_of_minus(" + names[e.root] + ", turn)";
+    const char* every = e.factors.empty() ? "2" : "3";  // with more to do besides, the special functions are waited for less
+    if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
     const auto factor = e.factors.find(step.out);
     if (factor == e.factors.end()) return call(step, step.size, names);
     const int read = step.in[0] == e.root || step.in[0] == e.distance ? step.in[0] : step.in[1];

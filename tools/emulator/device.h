@@ -110,7 +110,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 template <class T> if_scalar<T> exp2_of_small(T x) { return std::exp2(x); }
 template <class T> if_scalar<T> exp2_in_turn(T x, int) { return std::exp2(x); }
-template <class T> if_scalar<T> exp2_of_minus(T x, int) { return std::exp2(-x); }
+template <int every, class T> if_scalar<T> exp2_of_minus(T x, int) { return std::exp2(-x); }
 inline float larger_or_nan(float x, float y) { return x > y || x != x ? x : y; }
 inline float larger(float x, float y) { return std::fmax(x, y); }
 inline double larger(double x, double y) { return x > y ? x : y; }

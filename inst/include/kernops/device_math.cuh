@@ -66,10 +66,10 @@ KERNOPS_FN float exp2_in_turn(float x, int turn) {
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125: of the instruction's own, a minus that flushes nothing costs nothing.
-KERNOPS_FN float exp2_of_minus(float x, int turn) {
+// 2^-x for 0 <= x <= 125, one of so many by the polynomial. The instruction takes a minus that flushes nothing for free.
+template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
-  if (turn % 2 == 1) return exp2_of_small_by_polynomial(-x);
+  if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);
 #endif
   float y;
   asm("{.reg .f32 minus;\n neg.f32 minus, %1;\n ex2.approx.ftz.f32 %0, minus;}" : "=f"(y) : "f"(x));
@@ -102,7 +102,7 @@ KERNOPS_FN double exp2_of_small(double x) {
 }
 KERNOPS_FN double exp2(double x) { return limited(x, exp2_of_small(x)); }
 KERNOPS_FN double exp2_in_turn(double x, int) { return exp2(x); }
-KERNOPS_FN double exp2_of_minus(double x, int) { return exp2_of_small(-x); }
+template <int> KERNOPS_FN double exp2_of_minus(double x, int) { return exp2_of_small(-x); }
 KERNOPS_FN double exp(double x) {
   const double n = ::fma(x, 1.4426950408889634, to_integer), whole = n - to_integer;
   const double r = ::fma(whole, -0x1.62e42fefa39efp-1, x), rest = ::fma(whole, -0x1.abc9e3b39803fp-56, r);

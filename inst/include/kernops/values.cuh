@@ -79,8 +79,8 @@ template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, 
   return result;
 }
 
-template <class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>& x, int turn) {
-  return {exp2_of_minus(x.v[0], turn)};
+template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>& x, int turn) {
+  return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
 // Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
