@@ -6,6 +6,7 @@
 # second are of that. The KeOps column was measured with PyKeOps 2.3 (Genred, torch tensors on the device, default
 # options) on one NVIDIA H200, driver 580.159, CUDA 13.0; it holds for that card only.
 library(kernops)
+options(width = 160)
 
 only <- commandArgs(TRUE)
 gaussian <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"

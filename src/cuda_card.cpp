@@ -118,7 +118,8 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     const Count end = std::min(block + most, grid.blocks());
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
-    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job, true);
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job,
+           starts_early(task, rows, lanes));
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }
@@ -147,6 +148,12 @@ PairJob Card::keep_states(const Work& work, Range rows, Range lanes, PairJob& jo
     ++merging.chunks;
   }
   return merging;
+}
+
+// Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
+bool Card::starts_early(const Task& task, Range rows, Range lanes) {
+  constexpr Count most = 256;  // items for each multiprocessor
+  return task.shape.kind == Shape::narrow && rows.count() + lanes.count() <= most * current_device().multiprocessors;
 }
 
 Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
