@@ -72,11 +72,10 @@ class Launcher {
 }  // namespace
 
 std::string axis_source(const std::string& op, const std::string& type, bool skip) {
-  const std::string last = type + ", " + (skip ? "true" : "false") + ")\n",
-                    head = "#include <kernops/axis_reduce.cuh>\n";
-  if (op == "softmax") return head + "KERNOPS_AXIS_SOFTMAX(" + last;
+  const std::string last = type + ", " + (skip ? "true" : "false") + ")\n";
+  if (op == "softmax") return "#include <kernops/axis_softmax.cuh>\nKERNOPS_AXIS_SOFTMAX(" + last;
   for (const Statistic& row : statistics())
-    if (row.name == op) return head + "KERNOPS_AXIS(" + row.structure + ", " + last;
+    if (row.name == op) return "#include <kernops/axis_reduce.cuh>\nKERNOPS_AXIS(" + row.structure + ", " + last;
   throw std::invalid_argument("there is no operation '" + op + "'");
 }
 

@@ -3,77 +3,9 @@
 // memory, else neighbouring results. Parts, and chunks of long slices, are joined in a fixed order: the same
 // bits on every run.
 #pragma once
-#include <kernops/axis_job.h>
-#include <kernops/missing.h>
-#include <kernops/segment_reductions.h>
+#include <kernops/axis_walk.cuh>
 
 namespace kernops {
-
-constexpr int slice_threads = 256;
-
-template <class T> __device__ double as_double(T x) { return x; }
-template <> __device__ inline double as_double(int x) { return x == -2147483647 - 1 ? missing() : x; }
-
-template <class T> __device__ const T* values_of(const SliceJob& job);
-template <> __device__ inline const double* values_of(const SliceJob& job) { return job.doubles; }
-template <> __device__ inline const float* values_of(const SliceJob& job) { return job.floats; }
-template <> __device__ inline const int* values_of(const SliceJob& job) { return job.integers; }
-
-__device__ inline Spot spot(const Runs& runs, long long index) {
-  Spot at{0, 0};
-  for (int n = 0; n < runs.count && index > 0; ++n) {
-    const long long step = index % runs.run[n].size;
-    at.offset += step * runs.run[n].stride;
-    at.number += step * runs.run[n].number;
-    index /= runs.run[n].size;
-  }
-  return at;
-}
-
-// The place of a thread: which result of which chunk, and which part of it.
-struct Post {
-  int part, neighbour,
-      first;  // of the same result: the next part is so many threads further, the first one is there
-  long long result, begin, end;
-  Spot base;
-  bool idle;
-
-  __device__ Post(const SliceJob& job) {
-    const int t = threadIdx.x, results = slice_threads / job.parts;
-    part = job.along ? t % job.parts : t / results;
-    neighbour = job.along ? 1 : results;
-    first = t - part * neighbour;
-    result = blockIdx.x * (long long)results + (job.along ? t / job.parts : t % results);
-    idle = result >= job.results;
-    begin = blockIdx.y * job.chunk;
-    end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
-    if (!idle) base = spot(job.kept, result);
-  }
-};
-
-// body(offset, position) for this thread's share of its slice, `batch` values at a time; then pause().
-template <int batch, class F, class G>
-__device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
-  const Run run = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
-  const int parts = job.parts;
-  for (long long begin = post.begin; begin < post.end;) {
-    const long long left = run.size - begin % run.size;
-    const long long count = left < post.end - begin ? left : post.end - begin;
-    const Spot start = spot(job.reduced, begin);
-    const auto each = [&](long long k) {
-      body(post.base.offset + start.offset + k * run.stride, start.number + k * run.number);
-    };
-    long long k = post.part;
-    for (; k + (batch - 1LL) * parts < count; k += (long long)batch * parts) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < batch; ++n) each(k + (long long)n * parts);
-      pause();
-    }
-    for (; k < count; k += parts) each(k);
-    pause();
-    begin += count;
-  }
-}
 
 // A position is NaN where there is none.
 template <class R> struct OfSlice : R {};
@@ -176,44 +108,6 @@ template <class T> __device__ void mark_missing(const SliceJob& job, int outputs
       if (out[n] != out[n]) out[n] = missing();
 }
 
-template <class T> __device__ inline void put(const SliceJob& job, long long offset, double x) {
-  if (job.out_floats)
-    job.out_floats[offset] = float(x);
-  else
-    job.out[offset] = x;
-}
-
-__device__ inline double exponential(double x, double) { return exp(x); }
-__device__ inline double exponential(double x, int) { return exp(x); }
-__device__ inline double exponential(double x, float) { return exp(float(x)); }
-
-// A chunk of slices that is all of them, or one whose states have been joined.
-template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job) {
-  using R = OnlineLogSumExp;
-  __shared__ SliceState<R> shared[slice_threads];
-  const Post post(job);
-  if (job.chunks() == 1) {
-    join_parts<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
-  } else if (!post.idle) {
-    shared[post.first] = static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks()];
-  }
-  __syncthreads();
-  const double top = shared[post.first].v[0];
-  double share = job.alpha / shared[post.first].v[1];
-  if (top - top != 0) share = top - top;  // infinite: no shares of it
-  if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
-  if (post.idle) return;
-  const T* values = values_of<T>(job);
-  walk<4>(
-      job, post,
-      [&](long long offset, long long) {
-        const double x = as_double(values[offset]);
-        const bool left_out = skip && x != x;
-        put<T>(job, offset, left_out ? x : share != share ? share : exponential(x - top, T()) * share);
-      },
-      [] {});
-}
-
 // The entry points, for values of type T.
 #define KERNOPS_AXIS_KERNEL(name) extern "C" __global__ void __launch_bounds__(kernops::slice_threads) name
 #define KERNOPS_AXIS(R, T, skip)                                        \
@@ -226,13 +120,5 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   KERNOPS_AXIS_KERNEL(kernops_axis_missing)(kernops::SliceJob job) {    \
     kernops::mark_missing<T>(job, kernops::R::outputs);                 \
   }
-#define KERNOPS_AXIS_SOFTMAX(T, skip)                               \
-  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) { \
-    kernops::reduce_slices<kernops::OnlineLogSumExp, T, skip>(job); \
-  }                                                                 \
-  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) {  \
-    kernops::merge_slices<kernops::OnlineLogSumExp, false>(job);    \
-  }                                                                 \
-  KERNOPS_AXIS_KERNEL(kernops_axis_softmax)(kernops::SliceJob job) { kernops::softmax_slices<T, skip>(job); }
 
 }  // namespace kernops
