@@ -31,7 +31,7 @@ plan_axes <- function(dim, dims, call = caller_env()) {
 }
 
 check_dims <- function(dims, most, call) {
-  if (!is.numeric(dims) && length(dims) || anyNA(dims)) {
+  if (!is.numeric(dims) || anyNA(dims)) {
     stop_kernops("dim", "{.arg dims} must be numbers of dimensions, from 1 to {most}.", call = call)
   }
   wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]

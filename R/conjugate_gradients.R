@@ -17,6 +17,7 @@ conjugate_gradients <- list(
     rz <- state$numbers$rz
     q <- product(p)
     curvature <- space$dots(p, q)
+    if (anyNA(curvature[active])) stop_not_finite()
     if (any(bad <- active & !(curvature > 0 & rz > 0))) stop_indefinite(state$numbers$column[bad])
     step <- ifelse(active, rz / curvature, 0)
     x <- space$axpby(step, p, 1, x)
@@ -34,7 +35,7 @@ conjugate_gradients <- list(
 
 stop_indefinite <- function(columns, call = caller_env()) {
   stop_kernops("input", call = call, c(
-    "The matrix is not positive definite (seen in column{?s} {columns} of the right-hand side).",
+    "The matrix is not positive definite (seen in column{?s} {as.character(columns)} of the right-hand side).",
     i = "A larger {.arg lambda} makes it so; are the points of both axes the same?",
     i = "{.code method = \"minres\"} solves indefinite systems."
   ))

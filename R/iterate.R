@@ -21,6 +21,7 @@ iterate <- function(method, system, product, precondition, b, target, maxit, rep
       active <- active[active]
     }
     state <- method$step(space, product, precondition, state, active)
+    if (anyNA(state$numbers$residual[active])) stop_not_finite()
     on <- state$numbers$column[active]
     residual[on] <- state$numbers$residual[active]
     kept <- lapply(state$numbers[method$recorded], \(x) replace(NA * residual, on, x[active]))
@@ -48,12 +49,15 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
   method <- switch(method, cg = conjugate_gradients, minres = minres)
   precondition <- preconditioning(precond, space)
   report <- progress_bar("Solving")
+  unit <- near_one(space, b)
+  b <- space$axpby(0, b, unit, space$copy(b))
+  if (!is.null(x0)) x0 <- space$axpby(0, b, unit, space$copy(x0))
   norm_b <- norms(space, b)
   scale <- ifelse(norm_b > 0, norm_b, 1)
-  a <- if (is.null(x0)) zeros_like(space, b) else space$axpby(0, b, as.numeric(norm_b > 0), space$copy(x0))
+  a <- if (is.null(x0)) zeros_like(space, b) else space$axpby(0, b, as.numeric(norm_b > 0), x0)
   true_residual <- function() space$axpby(1, b, -1, system$product(a, "float64"))
   r <- if (is.null(x0)) space$copy(b) else true_residual()
-  residual <- norms(space, r)
+  residual <- finite_norms(space, r)
   histories <- recorded <- NULL
   left <- maxit
   repeat {
@@ -70,12 +74,35 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
       if (check == 0 || all(residual <= 2 * tol * scale)) break
     }
     r <- true_residual()
-    residual <- norms(space, r)
+    residual <- finite_norms(space, r)
     off <- residual > 2 * tol * scale
     if (left == 0 || !any(off & residual < before / 2)) break
   }
-  list(solution = a, iterations = nrow(histories) - 1L, converged = residual <= 2 * tol * scale,
+  list(solution = space$axpby(0, a, 1 / unit, a), iterations = nrow(histories) - 1L, converged = residual <= 2 * tol * scale,
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
+}
+
+# Powers of 2 that bring the norms of columns near 1: squares of small or large numbers leave the doubles, and small
+# numbers the floats.
+near_one <- function(space, b) {
+  norm <- norms(space, b)
+  first <- ifelse(norm < 2^-400, 2^600, ifelse(norm > 2^400, 2^-600, 1))
+  if (any(first != 1)) norm <- norms(space, space$axpby(0, b, first, space$copy(b)))
+  power <- log2(first) - floor(log2(ifelse(norm > 0, norm, 1)))
+  2^pmin(power, 1000)
+}
+
+finite_norms <- function(space, x, call = caller_env()) {
+  norm <- norms(space, x)
+  if (anyNA(norm)) stop_not_finite(call)
+  norm
+}
+
+stop_not_finite <- function(call = caller_env()) {
+  stop_kernops("input", call = call, c(
+    "Products with the matrix are not finite.",
+    i = "Are there {.code NA}, {.code NaN} or infinite numbers among the points or parameters?"
+  ))
 }
 
 # The norms of b - (K + lambda I) a, to a relative error of about 1 / sqrt(2 count).

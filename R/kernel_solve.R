@@ -119,7 +119,7 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
     precond <- check_preconditioner(precond, system$n, call)
   } else {
     type <- check_choice(first_choice(precond), "precond", c("none", preconditioner_types), call)
-    if (type == "none") return(NULL)
+    if (type == "none" || system$n == 0) return(NULL)
     precond <- if (method == "cg") system_preconditioner(system, type, rank, call = call)
   }
   if (method == "cg") return(precond)

@@ -33,7 +33,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
     variant(op, b_name, 1, "float64", numbered = TRUE, together) %||% stop_fixed_width(b_name, 1, call)
   }
   with_b <- function(b) c(input, stats::setNames(list(b), b_name))
-  ones <- function(count) space$copy(matrix(1, count))
+  ones <- function(count) space$copy(matrix(rep(1, count), count, 1))
   column <- function(j) {
     chosen <- replace(with_b(ones(1)), points, lapply(input[points], chosen_point, j))
     numbered <- pairs_of(FALSE)

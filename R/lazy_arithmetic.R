@@ -47,7 +47,7 @@ setMethod("Math", "LazyTensor", function(x) {
 setMethod("Math", "ComplexLazyTensor", function(x) {
   switch(.Generic,
     exp = combined("ComplexExp(%s)", list(x), complex = TRUE),
-    abs = combined("ComplexAbs(%s)", list(x)),
+    abs = combined("ComplexAbs(%s)", list(x), takes_complex = TRUE),
     stop_undefined(.Generic, "ComplexLazyTensor")
   )
 })
@@ -57,7 +57,7 @@ setMethod("log", "LazyTensor", function(x, ...) {
 })
 setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
-  combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x))
+  combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
 })
 
 # ---- complex numbers
@@ -75,7 +75,7 @@ complex_elementwise <- function(op, x, y) {
   if (op == "/" && !is_complex_value(y)) return(complex_product(as_lazy(x), 1 / as_lazy(y)))
   if (op == "/") {
     y <- as_lazy(y)
-    return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / combined("ComplexSquareAbs(%s)", list(y))))
+    return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / combined("ComplexSquareAbs(%s)", list(y), takes_complex = TRUE)))
   }
   whole <- op == "^" && is.numeric(y) && length(y) == 1 && y %in% 1:64
   if (whole) return(Reduce(complex_product, rep(list(x), y)))
@@ -83,11 +83,15 @@ complex_elementwise <- function(op, x, y) {
 }
 
 complex_sum <- function(op, x, y) {
-  size <- max(x@size, y@size)
-  spread <- function(z) {
+  combined(paste0("(%s ", op, " %s)"), spread_alike(list(x, y)), complex = TRUE)
+}
+
+# One complex entry becomes as many as the others have.
+spread_alike <- function(of) {
+  size <- max(vapply(of, function(z) z@size, 0L))
+  lapply(of, function(z) {
     if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
-  }
-  combined(paste0("(%s ", op, " %s)"), list(spread(x), spread(y)), complex = TRUE)
+  })
 }
 
 complex_product <- function(x, y) {
@@ -100,7 +104,7 @@ complex_product <- function(x, y) {
 
 setMethod("Complex", "ComplexLazyTensor", function(z) {
   op <- c(Re = "ComplexReal", Im = "ComplexImag", Mod = "ComplexAbs", Arg = "ComplexAngle", Conj = "Conj")[[.Generic]]
-  combined(paste0(op, "(%s)"), list(z), complex = .Generic == "Conj")
+  combined(paste0(op, "(%s)"), list(z), complex = .Generic == "Conj", takes_complex = TRUE)
 })
 setMethod("Complex", "LazyTensor", function(z) {
   switch(.Generic, Re = , Conj = z, Mod = abs(z), callGeneric(as_complex(z)))

@@ -3,9 +3,12 @@
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
-# size it has, or why it makes no sense.
-combined <- function(formula, of, complex = FALSE, call = NULL) {
+# size it has, or why it makes no sense. Complex entries are two numbers each, of which most operations know nothing.
+combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex) {
   of <- told_apart(lapply(of, as_lazy, call = call))
+  if (!takes_complex && any(vapply(of, is_complex, NA))) {
+    stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
+  }
   variables <- variables_of(of)
   text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)

@@ -42,7 +42,7 @@ t.LazyTensor <- function(x) {
   x
 }
 
-setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) `colnames<-`(x %*% right_hand_side(y), colnames(y)))
+setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y)))
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
   t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
 })
@@ -140,12 +140,21 @@ solve.LazyTensor <- function(a, b, lambda = 0, ...) {
     stop_kernops("input", "The inverse of a {.cls LazyTensor} is not computed: {.code solve(K, b)} needs {.arg b}.")
   }
   check_has_data(a)
-  whole <- a * right_hand_side(b)
+  if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")
+  if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, ...))
+  whole <- a * right_hand_side(b, "b")
   about <- named(whole)
   op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
   input <- lapply(whole@variables[about$tokens], function(v) v$data)
   names <- environment(op)$about$variables$name
   kernel_solve(op, names[[length(names)]], stats::setNames(input, names), lambda, ...)$solution
+}
+
+# The real and imaginary parts side by side.
+solve_complex <- function(a, b, lambda, ...) {
+  parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
+  real <- seq_len(ncol(b))
+  array(complex(real = parts[, real], imaginary = parts[, -real]), dim(b), dimnames(b))
 }
 
 setMethod("show", "LazyTensor", function(object) {

@@ -4,7 +4,8 @@
 #' takes integers or lists of them, to those. The others are short names of the most common ones; what R itself has,
 #' such as `exp()` or `x + y`, is written as in R (see [LazyTensor]).
 #'
-#' Entries are counted from 1 here, as everywhere in R; inside formula strings they are counted from 0, as in 'KeOps'.
+#' Entries are counted from 1 by the short names, as everywhere in R. Formula strings count them from 0, as in 'KeOps',
+#' and so does `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
@@ -41,8 +42,15 @@ lazy_op <- function(name, ...) {
   literal <- grepl("^([pq]$|\\[)", slots[seq_along(given)])
   texts <- rep("%s", length(given))
   texts[literal] <- vapply(given[literal], integers_text, "")
-  combined(paste0(name, "(", paste(texts, collapse = ", "), ")"), given[!literal])
+  formula <- paste0(name, "(", paste(texts, collapse = ", "), ")")
+  combined(formula, given[!literal], complex = makes_complex(name), takes_complex = takes_complex(name))
 }
+
+makes_complex <- function(name) {
+  real <- c("ComplexReal", "ComplexImag", "ComplexAbs", "ComplexSquareAbs", "ComplexAngle")
+  grepl("^Complex|^Conj$|2Complex$", name) && !name %in% real
+}
+takes_complex <- function(name) grepl("^Complex|^Conj$", name) && name != "ComplexExp1j"
 
 integers_text <- function(x) {
   if (!is.numeric(x) || anyNA(x) || any(x != floor(x)) || any(abs(x) > 1e9)) {
@@ -56,16 +64,20 @@ listed <- function(x) paste0("[", gsub("^\\[|\\]$", "", integers_text(x)), "]")
 
 #' @rdname lazy_op
 #' @export
-sqdist <- function(x, y) combined("SqDist(%s, %s)", list(x, y))
+sqdist <- function(x, y) {
+  complex <- is_complex_value(x) || is_complex_value(y)
+  of <- if (complex) spread_alike(list(as_complex(x), as_complex(y))) else list(x, y)
+  combined("SqDist(%s, %s)", of, takes_complex = TRUE)
+}
 #' @rdname lazy_op
 #' @export
-sqnorm2 <- function(x) combined("SqNorm2(%s)", list(x))
+sqnorm2 <- function(x) combined("SqNorm2(%s)", list(x), takes_complex = TRUE)
 #' @rdname lazy_op
 #' @export
-norm2 <- function(x) combined("Norm2(%s)", list(x))
+norm2 <- function(x) combined("Norm2(%s)", list(x), takes_complex = TRUE)
 #' @rdname lazy_op
 #' @export
-normalize <- function(x) combined("Normalize(%s)", list(x))
+normalize <- function(x) combined("Normalize(%s)", list(x), is_complex(x))
 #' @rdname lazy_op
 #' @export
 weightedsqnorm <- function(x, s) combined("WeightedSqNorm(%s, %s)", list(s, x))
@@ -98,7 +110,12 @@ unit_step <- function(x) combined("Step(%s)", list(x))
 clamp <- function(x, a, b) combined("Clamp(%s, %s, %s)", list(x, a, b))
 #' @rdname lazy_op
 #' @export
-if_else <- function(f, a, b) combined("IfElse(%s, %s, %s)", list(f, a, b))
+if_else <- function(f, a, b) {
+  if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
+  complex <- is_complex_value(a) || is_complex_value(b)
+  cases <- if (complex) spread_alike(list(as_complex(a), as_complex(b))) else list(a, b)
+  combined("IfElse(%s, %s, %s)", c(list(f), cases), complex)
+}
 #' @rdname lazy_op
 #' @export
 mod <- function(x, n, offset = 0) combined("Mod(%s, %s, %s)", list(x, n, offset))
@@ -119,7 +136,12 @@ extract <- function(x, m, d) at_places("Extract", x, check_entry(m, x) - 1, d)
 extractT <- function(x, m, n) at_places("ExtractT", x, m - 1, n)
 #' @rdname lazy_op
 #' @export
-concat <- function(x, ...) Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), is_complex(x)), list(...), x)
+concat <- function(x, ...) {
+  all <- list(x, ...)
+  complex <- any(vapply(all, is_complex_value, NA))
+  if (complex) all <- lapply(all, as_complex)
+  Reduce(function(x, y) combined("Concat(%s, %s)", list(x, y), complex), all)
+}
 #' @rdname lazy_op
 #' @export
 one_hot <- function(x, n) lazy_op("OneHot", as_lazy(x) - 1, n)
@@ -152,13 +174,13 @@ softdtw <- function(x, y, gamma) combined("SoftDTW_SqDist(%s, %s, %s)", list(x, 
 
 #' @rdname lazy_op
 #' @export
-real2complex <- function(x) combined("Real2Complex(%s)", list(x), complex = TRUE)
+real2complex <- function(x) combined("Real2Complex(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 #' @rdname lazy_op
 #' @export
-imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE)
+imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 #' @rdname lazy_op
 #' @export
-exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE)
+exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 
 # Complex entries are two numbers each.
 at_places <- function(op, x, from, count) {
@@ -197,5 +219,5 @@ grad <- function(f, gradin, var) {
     stop_kernops("input", c("{.arg var} is no variable of {.arg f}.",
                             i = "Make it once, as in {.code x <- Vi(data)}, and use it for both."))
   }
-  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var))
+  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE)
 }

@@ -34,6 +34,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
     stop_undefined(paste0(reduction, "_Reduction"), "ComplexLazyTensor")
   }
   if (missing(index)) stop_index(NULL)
+  if (is_complex_value(weight)) stop_kernops("input", "{.arg weight} must be real.")
+  if ("na.rm" %in% ...names()) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
@@ -102,6 +104,7 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
     stop_undefined(.Generic)
   }
   others <- list(...)
+  if (!isFALSE(na.rm)) stop_na_rm()
   if (length(others) == 0) return(entries_summary(x, .Generic))
   second <- others[[1]]
   if (.Generic %in% c("min", "max") && (is_lazy(second) || is.null(names(others)) && is.numeric(second))) {
@@ -111,6 +114,11 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   names(others)[[1]] <- "index"
   do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), others))
 })
+
+stop_na_rm <- function() {
+  stop_kernops("input", c("Reductions of symbolic matrices have no {.arg na.rm}.",
+                          i = "Leave out the points that are not known."), call = NULL)
+}
 
 stop_undefined <- function(name, what = "LazyTensor") {
   stop_kernops("input", "{.fn {name}} is not defined for a {.cls {what}}.", call = NULL)

@@ -94,13 +94,16 @@ Pm <- function(x, size = NULL, name = NULL) {
 }
 
 # A right-hand side, of which one number is a point.
-right_hand_side <- function(b) Vj(if (is.null(dim(b)) && is.atomic(b)) as.matrix(b) else b, "b")
+right_hand_side <- function(b, arg) {
+  if (is.null(b)) stop_kernops("input", "{.arg {arg}} must hold numbers, it is {.code NULL}.", call = NULL)
+  points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg)
+}
 
-points <- function(x, axis, name, call = caller_env()) {
+points <- function(x, axis, name, call = caller_env(), arg = "x") {
   check_label(name, call)
-  if (is_lazy(x)) stop_kernops("input", "{.arg x} is a {.cls LazyTensor} already.", call = call)
+  if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is a {.cls LazyTensor} already.", call = call)
   if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
-  if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call))
+  if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call, arg))
   variable(x, axis, name)
 }
 
@@ -111,13 +114,13 @@ check_size <- function(x, call) {
                           i = "A single point of one entry is {.code matrix({x})}."), call = call)
 }
 
-check_numbers <- function(x, call = caller_env()) {
-  x <- plain_numbers(x, "x", call)
-  if (length(dim(x)) > 2) stop_kernops("dim", "{.arg x} must be a matrix or a vector, not an array.", call = call)
-  if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg x} holds no numbers.", call = call)
+check_numbers <- function(x, call = caller_env(), arg = "x") {
+  x <- plain_numbers(x, arg, call)
+  if (length(dim(x)) > 2) stop_kernops("dim", "{.arg {arg}} must be a matrix or a vector, not an array.", call = call)
+  if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg {arg}} holds no numbers.", call = call)
   if (is.numeric(x) || is.logical(x) || is.complex(x)) return(x)
   what <- if (is.object(x)) class(x)[[1]] else typeof(x)
-  stop_kernops("input", "{.arg x} must hold numbers, not {.cls {what}}.", call = call)
+  stop_kernops("input", "{.arg {arg}} must hold numbers, not {.cls {what}}.", call = call)
 }
 
 label_of <- function(expression, default = "p") {

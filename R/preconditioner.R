@@ -62,6 +62,7 @@ preconditioner_types <- c("pivoted_cholesky", "nystrom", "jacobi")
 system_preconditioner <- function(system, type, rank = 100, seed = 1, call = caller_env()) {
   check_number(rank, "rank", least = 1, whole = TRUE, call = call)
   check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
+  if (system$n == 0) stop_kernops("input", "A preconditioner needs points: there are none.", call = call)
   diagonal <- system$diagonal()
   if (!all(is.finite(diagonal) & diagonal > 0)) stop_diagonal(diagonal, call)
   if (type == "jacobi") return(new_preconditioner(type, shift = diagonal + system$lambda, n = system$n))

@@ -40,6 +40,11 @@ logsumexp <- function(x, ...) UseMethod("logsumexp")
 #' @export
 logsumexp.default <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, plan = NULL,
                               backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), ...) {
+  if (...length()) {
+    unknown <- setdiff(names(list(...)), "")
+    if (length(unknown) == 0) stop_kernops("input", "{.fn logsumexp} of arrays takes fewer arguments.")
+    stop_kernops("input", "{.fn logsumexp} of arrays has no argument {.arg {unknown}}.")
+  }
   reduce_axes(x, dims, "logsumexp", keepdims, na.rm, plan, 1, backend, output)
 }
 

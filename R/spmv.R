@@ -33,7 +33,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
                  output = c("host", "gpu")) {
   backend <- check_backend(backend)
   A <- as_compressed(A)
-  plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan)
+  plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan, A)
   v <- check_values(v, backend, name = "v")
   stay <- check_output(output, uses_gpu(v, backend))
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
@@ -46,6 +46,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
   values <- entries_of(A, length(plan$column))
+  check_whole_terms(add, list(values, v))
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
                      threads(), isa()) # multiplied where they are added
@@ -80,6 +81,14 @@ check_terms <- function(terms, plan, call = caller_env()) {
                           x = "It gave {length(terms)} element{?s} of type {.cls {typeof(terms)}}."), call = call)
 }
 
+# Bits are those of integers. What a function or formula makes of them is its own affair, but for fractions.
+check_whole_terms <- function(add, of, call = caller_env()) {
+  if (inherits(add, "seg_op") || !startsWith(add, "bit_")) return(invisible())
+  whole <- vapply(of, \(x) is.null(x) || is.integer(x) || is.logical(x) || all(x == floor(x), na.rm = TRUE), NA)
+  if (all(whole)) return(invisible())
+  stop_kernops("input", "The operation {.val {add}} needs whole numbers in {.arg A} and {.arg v}.", call = call)
+}
+
 # Sparse matrices of other classes in one of those that are read as they are.
 as_compressed <- function(A) {
   if (!methods::is(A, "sparseMatrix") || inherits(A, c("dgCMatrix", "dgRMatrix"))) return(A)
@@ -109,7 +118,7 @@ spmv_plan <- function(A) {
   exact <- !is.list(A)
   structure(list(rows = rows, column = column, exact = exact,
                  columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
-                 names = if (exact) A@Dimnames[[1]], cell = new.env(parent = emptyenv())), class = "spmv_plan")
+                 names = if (exact) A@Dimnames[[1]], of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
 #' @export
@@ -140,10 +149,17 @@ check_columns <- function(columns, call = caller_env()) {
                call = call)
 }
 
-check_spmv_plan <- function(plan, call = caller_env()) {
-  if (inherits(plan, "spmv_plan")) return(plan)
-  stop_kernops("input", "{.arg plan} must be made by {.fn spmv_plan}, not {.obj_type_friendly {plan}}.", call = call)
+check_spmv_plan <- function(plan, A, call = caller_env()) {
+  if (!inherits(plan, "spmv_plan")) {
+    stop_kernops("input", "{.arg plan} must be made by {.fn spmv_plan}, not {.obj_type_friendly {plan}}.", call = call)
+  }
+  if (identical(plan$of, stored(A))) return(plan)
+  stop_kernops("input", c("{.arg plan} must be that of {.arg A}.",
+                          x = "It is of a matrix of other entries, sizes, or of another class."), call = call)
 }
+
+# What a plan goes by, but for the columns of the entries.
+stored <- function(A) if (isS4(A)) list(class(A)[[1]], A@Dim, A@p) else if (is.list(A)) A[c("offsets", "sources")]
 
 entries_of <- function(A, count, call = caller_env()) {
   values <- if (is.list(A)) A$values else A@x

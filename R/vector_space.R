@@ -53,7 +53,10 @@ gpu_space <- function(device) {
       if (has_solver()) list(R = gpu_orthogonal(x, passes), Q = x) else orthogonal(gpu_space(device), x, passes)
     },
     worth_leaving = function(active, width, n) 2 * active <= width && n >= 1e5,
-    finite = function(x) all(is.finite(gpu_dots(x, x)))
+    finite = function(x) {
+      smaller <- \() gpu_axpby(0, x, 2^-600, gpu_copy(x, device)) # whose squares are no Inf
+      all(is.finite(gpu_dots(x, x))) || all(is.finite(gpu_dots(y <- smaller(), y)))
+    }
   )
 }
 

@@ -158,6 +158,28 @@ test_that("the product may run over the other axis", {
   expect_close(fit$solution, dense(case, 0.2), tolerance = 1e-8)
 })
 
+test_that("right-hand sides may be as small or as large as doubles are", {
+  withr::local_seed(12)
+  case <- problem(30, 4)
+  sizes <- c(1e-300, 1e-160, 1e160, 1e300)
+  wide <- replace(case$input, "b", list(sweep(case$b, 2, sizes, "*")))
+  for_each_space(\(backend) for (method in c("cg", "minres")) {
+    fit <- kernel_solve(gaussian(4, backend = backend), "b", wide, 0.2, tol = 1e-12, method = method)
+    expect_true(all(fit$converged))
+    expect_close(sweep(as.matrix(fit$solution), 2, sizes, "/"), dense(case, 0.2), tolerance = 1e-8)
+    narrow <- kernel_solve(gaussian(4, precision = "float32", backend = backend), "b",
+                           replace(case$input, "b", list(case$b * 1e-60)), 0.2, tol = 1e-9, method = method)
+    expect_close(narrow$solution * 1e60, dense(case, 0.2), tolerance = 1e-6)
+  })
+})
+
+test_that("no points have no solution, whatever the preconditioner", {
+  none <- list(s = 8, x = matrix(0, 0, 2), y = matrix(0, 0, 2), b = numeric())
+  for (precond in c("none", preconditioner_types)) {
+    expect_identical(dim(kernel_solve(gaussian(), "b", none, 1, precond = precond)$solution), c(0L, 1L))
+  }
+})
+
 test_that("the result prints as a summary", {
   withr::local_seed(11)
   case <- problem(20)
@@ -183,6 +205,12 @@ test_mistakes("kernops_input_error", alist(
   `missing variable` = solve_tiny(input = tiny[-2]),
   `missing right-hand side` = solve_tiny(input = replace(tiny, "b", list(c(1, NA)))),
   `matrix that is not positive definite` = kernel_solve(negative, "b", tiny[-1]),
+  `matrix that is not positive definite, for several columns` =
+    kernel_solve(keops_kernel("Sum_Reduction(-(x|y) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(2)")), "b",
+                 list(x = diag(2), y = diag(2), b = diag(2) + 1)),
+  `missing parameter` = solve_tiny(input = replace(tiny, "s", NA)),
+  `missing parameter, for MINRES` = solve_tiny(input = replace(tiny, "s", NA), method = "minres"),
+  `missing parameter, with a start` = solve_tiny(input = replace(tiny, "s", NA), x0 = 1:2),
   `no operator` = kernel_solve(sum, "b", tiny),
   `lambda of the wrong length` = solve_tiny(1:3),
   `negative lambda of a point` = solve_tiny(c(1, -1)),

@@ -195,6 +195,34 @@ test_that("complex tensors take and give complex matrices", {
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })
 
+test_that("what knows nothing of complex numbers refuses them", {
+  z <- X + 1i * X[, 3:1]
+  Z <- Vi(z)
+  for (refused in alist(square(Z), inv(Z), relu(Z), clamp(Z, 0, 1), mod(Z, 2), tensorprod(Z, Z), matvecmult(Z, Z), !Z,
+                        max(Z, Vj(Y + 0i)), lazy_op("Exp", Z), lazy_op("Mult", Z, 2), real2complex(Z), exp1j(Z),
+                        sumsoftmaxweight(Re(elem(Z, 1)), Z, "i"), solve(elem(Z, 1) * Vj(Y[, 1]), 1:10))) {
+    expect_error(eval(refused), class = "kernops_input_error", label = deparse(refused))
+  }
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), as.matrix(expected), tolerance = 1e-12)
+  same(round(Z, 1), round(z, 1))
+  same(lazy_op("ComplexExp", Z), exp(z))
+  same(lazy_op("Conj", Z) * 1i, Conj(z) * 1i)
+  same(lazy_op("ComplexAbs", Z), Mod(z))
+  same(if_else(Re(elem(Z, 1)) - 0.5, Z, 2), ifelse(Re(z[, 1]) >= 0.5, 1, 0) * z + ifelse(Re(z[, 1]) >= 0.5, 0, 2))
+  same(concat(Vi(X), Z), cbind(X + 0i, z))
+  same(normalize(Z) * 1i, 1i * z / sqrt(rowSums(Mod(z)^2)))
+  same(sqdist(Z, 2), rowSums(Mod(z - 2)^2))
+})
+
+test_that("systems with complex right-hand sides", {
+  K <- exp(-sqdist(Vi(X), Vj(X)))
+  b <- cbind(u = X[, 1] + 1i * X[, 2], v = X[, 3])
+  expected <- solve(unname(exp(-as.matrix(dist(X))^2)) + diag(10), b)
+  fit <- solve(K, b, lambda = 1, tol = 1e-12)
+  expect_identical(colnames(fit), c("u", "v"))
+  expect_equal(unname(fit), unname(expected), tolerance = 1e-8)
+})
+
 test_that("complex entries are taken and put as wholes", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
@@ -340,6 +368,11 @@ test_mistakes("kernops_error", alist(
   `the inverse` = solve(sqdist(Vi(X), Vj(X))),
   `a derivative by an expression` = grad(Vi(X), 1, Vi(X) + 1),
   `a derivative by a variable of something else` = grad(sqdist(Vi(X), Vj(Y)), 1, Vi(X + 1)),
+  `na.rm of a sum` = sum(Vi(X), "j", na.rm = TRUE),
+  `na.rm of a mean` = mean(Vi(X), "j", na.rm = TRUE),
+  `a product with nothing` = sqdist(Vi(X), Vj(Y)) %*% NULL,
+  `a product with words` = sqdist(Vi(X), Vj(Y)) %*% "a",
+  `a system with a symbolic right-hand side` = solve(sqdist(Vi(X), Vj(X)), Vj(X)),
   `the largest of complex numbers` = max(Vi(X + 1i), "j"),
   `a product of complex numbers` = prod(Vi(X + 1i), "j"),
   `the largest entry of complex numbers` = max(Vi(X + 1i)),

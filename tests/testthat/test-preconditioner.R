@@ -196,6 +196,7 @@ test_mistakes("kernops_input_error", alist(
   `fractional seed` = make_tiny(seed = 0.5),
   `formula for vectors of one size only` = make_tiny(op = per_column),
   `diagonal with a zero` = make_tiny(op = linear, input = list(s = 1, x = diag(2)[, c(1, 1)], y = diag(2)[, c(1, 1)])),
+  `no points` = make_tiny(input = list(s = 1, x = matrix(0, 0, 2), y = matrix(0, 0, 2))),
   `missing points` = make_tiny(input = tiny[-2])
 ))
 test_mistakes("kernops_dim_error", alist(

@@ -116,6 +116,22 @@ test_that("a sparse matrix whose slots do not fit is refused", {
   expect_refused(by_row, "j", c(0L, NA, 1L))
 })
 
+test_that("a plan serves the matrix that it was made of", {
+  skip_if_not_installed("Matrix")
+  withr::local_seed(7)
+  by_column <- Matrix::rsparsematrix(6, 6, 0.4)
+  by_row <- methods::as(by_column, "RsparseMatrix")
+  for (A in list(by_column, by_row)) {
+    plan <- spmv_plan(A)
+    A@x <- 2 * A@x
+    expect_equal(spmv(A, 1:6, plan = plan), as.vector(A %*% 1:6))
+  }
+  refused <- \(A, of) expect_error(spmv(A, 1:6, plan = spmv_plan(of)), "plan", class = "kernops_input_error")
+  refused(by_row, by_column)
+  refused(by_column, by_row)
+  refused(by_column, by_column[6:1, 6:1][, c(2:6, 1)])
+})
+
 bad <- list(offsets = c(0, 1), columns = 0, values = 2)
 test_mistakes("kernops_error", alist(
   `not a sparse matrix` = spmv(matrix(1, 2, 2), 1:2),
@@ -124,6 +140,7 @@ test_mistakes("kernops_error", alist(
   `columns in words` = spmv(replace(bad, "columns", "0"), 1),
   `values in words` = spmv(replace(bad, "values", "2"), 1),
   `a vector in words` = spmv(bad, "1"),
+  `bits of fractions` = spmv(bad, 0.5, add = "bit_or"),
   `a product of another length` = spmv(bad, 1, mul = \(a, b) c(a, b)),
   `a range of products` = spmv(bad, 1, add = "range"),
   `a plan of something else` = spmv(bad, 1, plan = seg_plan(lengths = 1)),
