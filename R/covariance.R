@@ -21,7 +21,8 @@
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
 #'
 #' A number multiplies: `2 * matern()`. In a product only one factor keeps a variance of its own: the others are
-#' held at 1 unless they are given, as only their product is determined.
+#' held at 1, or at the value given, as only their product is determined. Of a factor that is a sum, the first variance
+#' is held: the ratios of its terms stay free.
 #'
 #' The name is `squared_exponential()`, not `gaussian()`, since a function of that name would break
 #' `glm(family = "gaussian")`.

@@ -85,7 +85,7 @@ join <- function(operation, a, b) {
     if ("nugget" %in% c(leaf_labels(a), leaf_labels(b))) {
       stop_kernops("input", "{.fn nugget} can be added to a covariance, not multiplied with one.", call = NULL)
     }
-    if (has_own_scale(a)) b <- unit_scale(b) else a <- unit_scale(a)
+    if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }
   structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
 }
@@ -98,12 +98,14 @@ has_own_scale <- function(x) {
          "+" = all(vapply(x$parts, has_own_scale, NA)))
 }
 
-unit_scale <- function(x) {
-  if (x$kind != "leaf") {
-    x$parts[[1]] <- unit_scale(x$parts[[1]])
-  } else if (!x$own && is.null(x$parameters$variance)) {
-    x$parameters$variance <- 1
+# A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.
+hold_scale <- function(x) {
+  if (x$kind == "leaf") {
+    x$parameters$variance <- x$parameters$variance %||% 1
     x$fixed <- union(x$fixed, "variance")
+  } else {
+    n <- which(vapply(x$parts, has_own_scale, NA))[[1]]
+    x$parts[[n]] <- hold_scale(x$parts[[n]])
   }
   x
 }
