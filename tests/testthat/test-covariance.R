@@ -118,6 +118,13 @@ test_that("both terms of a sum that is a factor are estimated", {
   expect_lt(-2 * fit$loglik, best$value + 1e-3)
 })
 
+test_that("a parameter of a formula of one's own may be called range or center", {
+  withr::local_seed(12)
+  a <- points_of(5, 3)
+  own <- covariance("range | (Exp(-SqDist(x, y)) * center)", list(range = 1:2, center = 3:4))
+  expect_close(covariance_values(own, a, a), 11 * exp(-as.matrix(dist(a))^2))
+})
+
 test_that("covariances print", {
   expect_snapshot({
     matern(3/2, range = c(1, 2), fixed = "range") * periodic(dims = 1) + linear() + nugget(0.1)
@@ -158,5 +165,8 @@ test_mistakes("kernops_dim_error", alist(
   `more ranges than coordinates` = kernops:::covariance_model(exponential(range = 1:3), 2),
   `coordinates that are not there` = kernops:::covariance_model(exponential(dims = 3), 2),
   `spherical in 4 dimensions` = kernops:::covariance_model(spherical(), 4),
-  `anisotropy in 3 dimensions` = kernops:::covariance_model(exponential(angle = 10), 3)
+  `anisotropy in 3 dimensions` = kernops:::covariance_model(exponential(angle = 10), 3),
+  `two centers for one coordinate` = kernops:::covariance_model(linear(1, center = 1:2), 1),
+  `two centers for three coordinates` = kernops:::covariance_model(linear(1, center = 1:2), 3),
+  `three centers for two dims` = kernops:::covariance_model(linear(1, center = 1:3, dims = 2:3), 3)
 ))
