@@ -103,8 +103,8 @@ rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...)
 #' @rdname covariance_functions
 #' @export
 periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
-  given <- names(list(...))
-  if (any(given %in% c("angle", "ratio", "distance"))) {
+  given <- intersect(names(list(...)), c("angle", "ratio", "distance"))
+  if (length(given)) {
     stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
   }
   sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"
