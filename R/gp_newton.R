@@ -49,6 +49,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
       if (is.null(trial)) next
       lower <- trial$state$value < at$state$value
+      # a steeper descent is none: along ridges few probes show one that is not there
       if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
       if (lower) {
         found <- trial
@@ -56,7 +57,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       }
     }
     if (is.null(found)) {
-      message <- "no better step found"
+      message <- paste0("no better step found", if (is.na(at$state$value)) better_slopes)
       early <- gain > 0.01  # less may be rounding
       break
     }
@@ -65,13 +66,15 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   if (!identical(latest, at$s)) at <- visit(at$s)
   if (is.na(at$state$value) && clearly_worse(at$state$estimate, scaled(at), start$theta)) {
-    message <- "its steps made the likelihood worse, as too few probes tell the slope"
+    message <- paste0("its steps made the likelihood worse", better_slopes)
     early <- TRUE
     at <- visit(start$s)
   }
   list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
        iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated))
 }
+
+better_slopes <- " (more `probes` of gp_control() tell slopes better)"
 
 # Whether the log-likelihood at `end` is less than at `start` by more than one and what the probes leave open.
 clearly_worse <- function(estimate, end, start) {
