@@ -21,7 +21,8 @@
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
 #'
 #' A number multiplies: `2 * matern()`. In a product only one factor keeps a variance of its own: the others are
-#' held at 1 unless they are given, as only their product is determined.
+#' held at 1, or at the value given, as only their product is determined. Of a factor that is a sum, the first variance
+#' is held: the ratios of its terms stay free.
 #'
 #' The name is `squared_exponential()`, not `gaussian()`, since a function of that name would break
 #' `glm(family = "gaussian")`.
@@ -102,8 +103,8 @@ rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...)
 #' @rdname covariance_functions
 #' @export
 periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
-  given <- names(list(...))
-  if (any(given %in% c("angle", "ratio", "distance"))) {
+  given <- intersect(names(list(...)), c("angle", "ratio", "distance"))
+  if (length(given)) {
     stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
   }
   sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"

@@ -77,9 +77,15 @@ check_leaf_dims <- function(leaf, dims, d, call) {
     what <- if (leaf$geometry == "turned") "Anisotropy" else "Great-circle distance"
     stop_kernops("dim", "{what} needs 2 coordinates, not {length(dims)}.", call = call)
   }
+  if (leaf$own) return()  # whatever its parameters are called
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)
+  }
+  centers <- length(leaf$parameters$center)
+  if (centers > 1 && centers != length(dims)) {
+    stop_kernops("dim", call = call,
+                 "{.fn {leaf$label}} has a {.arg center} of {centers} numbers for {length(dims)} coordinate{?s}.")
   }
 }
 

@@ -2,8 +2,9 @@
 
 # `formula` may speak of {q}, the squared distance over the squared range.
 stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = "euclidean",
-                       dims = NULL, fixed = character(), about = NULL, most_dims = Inf, unit_range = FALSE,
+                       dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, unit_range = FALSE,
                        call = caller_env()) {
+  if (...length()) stop_unknown_arguments(label, setdiff(names(list(...)), ""), unit_range, call)
   check_flag(ard, "ard", call)
   check_choice(distance, "distance", c("euclidean", "great_circle"), call)
   turned <- !is.null(angle) || !is.null(ratio)
@@ -20,6 +21,15 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   leaf$movable <- distance == "euclidean"  # not where coordinates are angles
   leaf$most_dims <- most_dims
   leaf
+}
+
+stop_unknown_arguments <- function(label, names, unit_range, call) {
+  known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
+             "fixed")
+  stop_kernops("input", call = call, c(
+    if (length(names)) "{.fn {label}} has no argument {.arg {names}}." else "{.fn {label}} has too many arguments.",
+    i = "There are {.arg {known}}."
+  ))
 }
 
 new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, movable = TRUE, about = NULL,
@@ -85,7 +95,7 @@ join <- function(operation, a, b) {
     if ("nugget" %in% c(leaf_labels(a), leaf_labels(b))) {
       stop_kernops("input", "{.fn nugget} can be added to a covariance, not multiplied with one.", call = NULL)
     }
-    if (has_own_scale(a)) b <- unit_scale(b) else a <- unit_scale(a)
+    if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }
   structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
 }
@@ -98,12 +108,14 @@ has_own_scale <- function(x) {
          "+" = all(vapply(x$parts, has_own_scale, NA)))
 }
 
-unit_scale <- function(x) {
-  if (x$kind != "leaf") {
-    x$parts[[1]] <- unit_scale(x$parts[[1]])
-  } else if (!x$own && is.null(x$parameters$variance)) {
-    x$parameters$variance <- 1
+# A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.
+hold_scale <- function(x) {
+  if (x$kind == "leaf") {
+    x$parameters$variance <- x$parameters$variance %||% 1
     x$fixed <- union(x$fixed, "variance")
+  } else {
+    n <- which(vapply(x$parts, has_own_scale, NA))[[1]]
+    x$parts[[n]] <- hold_scale(x$parts[[n]])
   }
   x
 }

@@ -1,9 +1,10 @@
 # The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
 # random probes at once.
 #
-# For the search, the probes are independent signs, which estimate traces best: there is a gradient, and no value. Else
-# they go with the preconditioner, and stochastic Lanczos quadrature has the log-determinant from them (lanczos.R). The
-# same probes serve all parameters, so that the search sees a smooth function.
+# For the search, the probes are independent signs, which estimate traces best: there is a gradient, and no value, but
+# a function that estimates it. Else they go with the preconditioner, and stochastic Lanczos quadrature has the
+# log-determinant from them (lanczos.R). The same probes serve all parameters, so that the search sees a smooth
+# function.
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
   product <- covariance_product(model, 1L, how$precision, how$backend)
@@ -13,7 +14,12 @@ iterative_likelihood <- function(data, model, how) {
   chosen <- 1 + p + seq_len(control$probes)
   points <- resident_points(product, data$u)
   search_probes <- NULL
-  list(evaluate = function(theta, profile = FALSE, search = FALSE) {
+  latest <- NULL  # where a search compares last, the fit is made
+  estimate <- function(theta) {
+    if (!identical(latest$theta, unname(theta))) latest <<- list(theta = unname(theta), state = evaluate(theta))
+    latest$state
+  }
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
     system <- iterative_system(product, data, model, theta, points)
     precond <- iterative_preconditioner(system, control)
     probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
@@ -32,6 +38,7 @@ iterative_likelihood <- function(data, model, how) {
     state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
                            iterations = fit$iterations))
     if (!search) return(state)
+    state$estimate <- estimate
     state$gradient <- function() {
       solved <- fit$solution[, chosen, drop = FALSE]
       iterative_gradient(state, solved, probes$probes, data, model, unname(theta), points, gradient_of, how$reml,
@@ -43,6 +50,9 @@ iterative_likelihood <- function(data, model, how) {
       average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
     }
     state
+  }
+  list(evaluate = function(theta, profile = FALSE, search = FALSE) {
+    if (search || profile) evaluate(theta, profile, search) else estimate(theta)
   })
 }
 

@@ -1,6 +1,7 @@
 # What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
-# estimated gradient and no value, a step is good that makes the slope along it smaller. Stops once a step would gain
-# less than control$gain of log-likelihood. The result has the `information` of all free parameters at the optimum.
+# estimated gradient and no value, a step is good that makes the slope along it smaller; at the end, the values there
+# and at the start are estimated, and the start is the result if it is clearly better. Stops once a step would gain less
+# than control$gain of log-likelihood. The result has the `information` of all free parameters at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- estimated <- !parameters$fixed
@@ -24,16 +25,23 @@ information_search <- function(theta, likelihood, model, profile, control) {
   at <- visit(to_search(some, theta[free]))
   if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
                                iterations = 0L, evaluations = 1L))
+  scaled <- function(at) {
+    if (profile) at$theta[model$scale] <- at$theta[model$scale] * at$state$scale
+    at$theta
+  }
+  start <- list(s = at$s, theta = scaled(at))
+  early <- TRUE
   message <- "as many steps as allowed"
   curvature <- at$information(profile, free)
   first_gain <- 2 * control$gain
-  for (iteration in seq_len(min(control$maxit, 30))) {
+  for (iteration in seq_len(control$maxit)) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
     if (gain < control$gain) {
       message <- paste("a step would gain less than", control$gain)
+      early <- FALSE
       break
     }
     found <- NULL
@@ -41,6 +49,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
       if (is.null(trial)) next
       lower <- trial$state$value < at$state$value
+      # a steeper descent is none: along ridges few probes show one that is not there
       if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
       if (lower) {
         found <- trial
@@ -48,18 +57,31 @@ information_search <- function(theta, likelihood, model, profile, control) {
       }
     }
     if (is.null(found)) {
-      message <- "no better step found"
+      message <- paste0("no better step found", if (is.na(at$state$value)) better_slopes)
+      early <- gain > 0.01  # less may be rounding
       break
     }
     curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
     at <- found
   }
   if (!identical(latest, at$s)) at <- visit(at$s)
-  result <- at$theta
-  if (profile) result[model$scale] <- result[model$scale] * at$state$scale
-  list(theta = result, value = at$state$value, convergence = as.integer(message == "as many steps as allowed"),
-       message = message, iterations = iteration, evaluations = evaluations,
-       information = at$information(FALSE, estimated))
+  if (is.na(at$state$value) && clearly_worse(at$state$estimate, scaled(at), start$theta)) {
+    message <- paste0("its steps made the likelihood worse", better_slopes)
+    early <- TRUE
+    at <- visit(start$s)
+  }
+  list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
+       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated))
+}
+
+better_slopes <- " (more `probes` of gp_control() tell slopes better)"
+
+# Whether the log-likelihood at `end` is less than at `start` by more than one and what the probes leave open.
+clearly_worse <- function(estimate, end, start) {
+  if (identical(end, start)) return(FALSE)
+  before <- estimate(start)
+  after <- estimate(end)
+  isTRUE(after$value - before$value > 2 + 3 * sqrt(sum(before$logdet_error^2, after$logdet_error^2)))
 }
 
 # What a step `s` that changed the gradient by `y` says of the second derivatives.

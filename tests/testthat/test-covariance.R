@@ -69,6 +69,62 @@ test_that("in a product one factor keeps its variance", {
   expect_identical(model$parameters$name[model$scale], c("matern.variance", "exponential.variance"))
 })
 
+test_that("of redundant variances all but one are held, and no others", {
+  held <- function(covariance) {
+    table <- kernops:::covariance_model(covariance, 1)$parameters
+    setNames(table$value, table$name)[table$fixed]
+  }
+  expect_identical(held(exponential() * (2 * matern())), c(constant.variance = 2, matern.variance = 1))
+  expect_identical(held(periodic() * (matern(variance = 1, fixed = "variance") * exponential())),
+                   c(matern.variance = 1, exponential.variance = 1))
+  expect_identical(held((matern() + 1) * exponential()), c(constant.variance = 1))
+  expect_identical(held(exponential() * (matern() + 1)), c(constant.variance = 1))
+  expect_identical(held(exponential() * (matern() + periodic())), c(matern.variance = 1))
+  expect_identical(held(matern() * periodic(variance = 3)), c(periodic.variance = 3))
+
+  # as many free variances as directions in which the covariance moves
+  withr::local_seed(10)
+  a <- points_of(8, 1)
+  products <- list(exponential(1, 0.3) * (2 * matern(1.5, 1.5, 0.4)), (matern(1.5, 2, 0.4) + 1) * exponential(1, 2),
+                   exponential(1, 0.3) * (matern(1.5, 2, 0.4) + wendland(3, 0.5)))
+  for (product in products) {
+    table <- kernops:::covariance_model(product, 1)$parameters
+    at <- function(n) {
+      other <- kernops:::with_values(list(covariance = product, parameters = table),
+                                     replace(table$value, n, 1.1 * table$value[n]))
+      as.vector(covariance_values(other, a, a))
+    }
+    free <- which(table$kind == "variance" & !table$fixed)
+    moves <- vapply(free, function(n) at(n) - at(0), numeric(64))
+    expect_identical(qr(moves)$rank, length(free))
+  }
+})
+
+test_that("both terms of a sum that is a factor are estimated", {
+  withr::local_seed(11)
+  d <- data.frame(x = runif(40))
+  d$y <- sin(6 * d$x) + rnorm(40, sd = 0.1)
+  covariance <- (matern(1.5, NULL, 0.3, fixed = "range") + 1) * exponential(NULL, 0.5, fixed = "range") + nugget(0.01)
+  fit <- gp(y ~ 1, d, ~ x, covariance, method = "exact")
+  h <- as.matrix(dist(d$x))
+  m <- sqrt(3) * h / 0.3
+  X <- matrix(1, 40)
+  deviance <- function(s) {
+    t <- exp(s)
+    oracle_likelihood((t[1] * (1 + m) * exp(-m) + 1) * t[2] * exp(-h / 0.5) + diag(t[3], 40), d$y, X)$value
+  }
+  best <- optim(log(c(1, 1, 0.01)), deviance, control = list(maxit = 2000))
+  expect_equal(fit$df, 4)
+  expect_lt(-2 * fit$loglik, best$value + 1e-3)
+})
+
+test_that("a parameter of a formula of one's own may be called range or center", {
+  withr::local_seed(12)
+  a <- points_of(5, 3)
+  own <- covariance("range | (Exp(-SqDist(x, y)) * center)", list(range = 1:2, center = 3:4))
+  expect_close(covariance_values(own, a, a), 11 * exp(-as.matrix(dist(a))^2))
+})
+
 test_that("covariances print", {
   expect_snapshot({
     matern(3/2, range = c(1, 2), fixed = "range") * periodic(dims = 1) + linear() + nugget(0.1)
@@ -96,6 +152,9 @@ test_mistakes("kernops_input_error", alist(
   `fixed that is no parameter` = exponential(fixed = "shape"),
   `anisotropy with two ranges` = exponential(range = 1:2, angle = 30),
   `ratio above 1` = exponential(ratio = 2),
+  `an argument that is not there` = matern(rnge = 1),
+  `an argument that periodic lacks` = periodic(dims = 1, rnge = 1),
+  `more arguments than there are` = exponential(1, 2, FALSE, NULL, NULL, "euclidean", 1, "range", 3),
   `periodic on a sphere` = periodic(distance = "great_circle"),
   `difference of covariances` = matern() - nugget(),
   `sum with a word` = matern() + "nugget",
@@ -109,5 +168,8 @@ test_mistakes("kernops_dim_error", alist(
   `more ranges than coordinates` = kernops:::covariance_model(exponential(range = 1:3), 2),
   `coordinates that are not there` = kernops:::covariance_model(exponential(dims = 3), 2),
   `spherical in 4 dimensions` = kernops:::covariance_model(spherical(), 4),
-  `anisotropy in 3 dimensions` = kernops:::covariance_model(exponential(angle = 10), 3)
+  `anisotropy in 3 dimensions` = kernops:::covariance_model(exponential(angle = 10), 3),
+  `two centers for one coordinate` = kernops:::covariance_model(linear(1, center = 1:2), 1),
+  `two centers for three coordinates` = kernops:::covariance_model(linear(1, center = 1:2), 3),
+  `three centers for two dims` = kernops:::covariance_model(linear(1, center = 1:3, dims = 2:3), 3)
 ))

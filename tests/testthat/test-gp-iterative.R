@@ -99,6 +99,49 @@ test_that("estimates are near the exact ones: the likelihood lost is less than o
   expect_lt(abs(fit$loglik - at$loglik), 4 * fit$state$logdet_error / 2)
 })
 
+# A search from exp(s) for the minimum of `value` of its logarithm.
+search_of_one <- function(s, value, slope, maxit = 100, ...) {
+  parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = exp(-100), upper = exp(100))
+  likelihood <- function(theta) {
+    at <- log(theta)
+    list(value = value(at), gradient = \() slope(at) / theta, information = \(profiled) matrix(2 / theta^2), ...)
+  }
+  kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
+}
+
+test_that("the search takes as many steps as it may, and tells where it stopped early", {
+  value <- \(s) (s - 50)^2
+  slope <- \(s) 2 * (s - 50)
+  found <- search_of_one(0, value, slope)
+  expect_equal(log(found$theta), 50, tolerance = 1e-3)
+  expect_identical(found$convergence, 0L)
+  early <- search_of_one(0, value, slope, maxit = 35)
+  expect_equal(log(early$theta), 35)
+  expect_identical(early$convergence, 1L)
+  expect_identical(search_of_one(0, value, \(s) -slope(s))[c("message", "convergence")],
+                   list(message = "no better step found", convergence = 1L))
+})
+
+test_that("a search that ends clearly below its start returns the start", {
+  # the slope leads to 50, the value is best at 0
+  follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
+                                   estimate = \(theta) list(value = log(theta)^2 / 100, logdet_error = error))
+  expect_equal(log(follow(1)$theta), 1)
+  expect_identical(follow(1)$convergence, 1L)
+  expect_equal(log(follow(10)$theta), 50, tolerance = 1e-3)
+  expect_identical(follow(10)$convergence, 0L)
+
+  withr::local_seed(1)
+  d <- data.frame(x = runif(40))
+  d$y <- sin(6 * d$x)
+  exact <- function(theta) {
+    oracle_likelihood(theta[1] * exp(-as.matrix(dist(d$x))^2 / 2 / theta[2]^2), d$y, matrix(1, 40))$value / -2
+  }
+  expect_warning(fit <- gp(y ~ 1, d, ~ x, squared_exponential(), method = "iterative"), class = "kernops_not_converged",
+                 "probes")
+  expect_gt(exact(fit$theta), 30)
+})
+
 test_that("draws and leave-one-out work without the matrix", {
   some <- case[1:150, ]
   exact <- fitted_by("exact", data = some)
