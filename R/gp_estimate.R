@@ -110,8 +110,9 @@ at_bound <- function(model, theta, profile) {
 
 warn_about_search <- function(search, control) {
   if (search$convergence != 0 && !grepl("singular|false", search$message)) {
+    limited <- grepl("limit|as allowed", search$message)
     cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
-                    i = "{.code gp_control(maxit = )} allows more than {control$maxit}."),
+                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit}."),
                   class = "kernops_not_converged")
   }
   if (length(search$at_bound)) {

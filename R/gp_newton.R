@@ -57,8 +57,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
       }
     }
     if (is.null(found)) {
-      message <- paste0("no better step found", if (is.na(at$state$value)) better_slopes)
-      early <- gain > 0.01  # less may be rounding
+      guessed <- is.na(at$state$value)
+      message <- paste0("no better step found", if (guessed) better_slopes)
+      early <- gain > if (guessed) 0.5 else 0.01 # less is nothing to the estimate, or may be rounding
       break
     }
     curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
