@@ -22,8 +22,10 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat,
-                crs = source$crs)
+                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
+                covariates = intersect(all.vars(stats::delete.response(terms)), names(source$data)),
+                points = !is.null(source$u),
+                long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs)
   check_gp_values(parts, call)
   parts
 }

@@ -136,6 +136,37 @@ test_that("the trend is that of lm(): levels that do not occur, bases that depen
   expect_equal(unname(predict(fit, as.matrix(d[1:3, ]))), unname(predict(fit, d[1:3, ])))
 })
 
+test_that("the trend may name functions, settings and constants, as that of lm()", {
+  withr::local_seed(26)
+  d <- transform(smooth_case(40), g = sample(c("p", "q", "r"), 40, TRUE), l = rep(c(TRUE, FALSE), 20))
+  setting <- list(p = 2)
+  squared <- TRUE
+  for (trend in list(~ poly(w, 2, raw = T), ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
+                     ~ I(if (squared) w^2 else w), ~ g + l)) {
+    # a process of next to no variance leaves the trend alone
+    fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
+    # of contrasts in the formula lm() warns that it drops them, though it does not
+    expected <- suppressWarnings(predict(lm(update(trend, z ~ .), d), d[3:9, ]))
+    expect_silent(ours <- predict(fit, d[3:9, ]))
+    expect_equal(unname(ours), unname(expected), tolerance = 1e-6)
+  }
+})
+
+test_that("variables of new data are of the types that they had", {
+  withr::local_seed(27)
+  d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20)), l = rep(c(TRUE, FALSE, TRUE, TRUE), 10))
+  new <- data.frame(a = 0.5, b = 0.5, w = 2, g = "q", l = TRUE)
+  fit <- gp(z ~ w + g + l, d, ~ a + b, given(), estimate = "none")
+  expect_equal(predict(fit, transform(new, w = 2L)), predict(fit, new))
+  expect_equal(predict(fit, transform(new, g = factor("q"))), predict(fit, new))
+  expect_identical(unname(predict(fit, transform(new, w = NA))), NA_real_)
+  for (wrong in list(transform(new, w = "7"), transform(new, w = factor(2)), transform(new, l = 1))) {
+    name <- names(new)[!mapply(identical, wrong, new)]
+    expect_error(predict(fit, wrong), paste0("'", name, "' was fitted"), class = "kernops_input_error")
+  }
+  expect_no_warning(expect_error(predict(fit, transform(new, g = 1L)), "'g' was fitted", class = "kernops_input_error"))
+})
+
 test_that("missing values are left out, or kept as NA", {
   withr::local_seed(8)
   d <- smooth_case(40)
