@@ -31,8 +31,8 @@
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
-  interval <- check_choice(interval[[1]], "interval", c("none", "confidence", "prediction"))
-  type <- check_choice(type[[1]], "type", c("response", "terms"))
+  interval <- check_choice(interval[1], "interval", c("none", "confidence", "prediction"))
+  type <- check_choice(type[1], "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
   check_level(level)
   if (length(control)) object$how$control <- as_control(control, object$how$control)
@@ -192,15 +192,18 @@ field_variance <- function(object, points) {
 }
 
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early.
+# quadratic in the residual, so that the iterative method may stop early. It is kept from points whose covariance is not a
+# number.
 host_explained <- function(object, factor) {
   product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
   solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
   weights <- object$state$z %*% object$state$root
   function(u) {
     k <- covariance_matrix(product, object$theta, object$data$u, u)
-    list(variance = if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2),
-         trend = crossprod(k, weights))
+    unknown <- is.na(colSums(k))
+    k[, unknown] <- 0
+    variance <- if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2)
+    list(variance = replace(variance, unknown, NaN), trend = crossprod(k, weights))
   }
 }
 
