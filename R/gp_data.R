@@ -68,10 +68,12 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   }
   extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
+  act <- if_incomplete(na.action, call)
   tryCatch(
-    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action),
-                                       drop.unused.levels = TRUE), extra), quote = TRUE),
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = act, drop.unused.levels = TRUE), extra),
+            quote = TRUE),
     error = function(e) {
+      if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
                               x = "{conditionMessage(e)}"), call = call)
     }
@@ -79,10 +81,19 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
 }
 
 # The usual actions copy complete data, too.
-if_incomplete <- function(na.action) {
+if_incomplete <- function(na.action, call) {
   if (is.null(na.action)) return(NULL)
-  act <- match.fun(na.action)
-  function(frame, ...) if (anyNA(frame, recursive = TRUE)) act(frame, ...) else frame
+  act <- tryCatch(match.fun(na.action), error = function(e) {
+    stop_kernops("input", "{.arg na.action} must be a function such as {.fn na.omit}, or the name of one.", call = call)
+  })
+  function(frame, ...) {
+    if (!anyNA(frame, recursive = TRUE)) return(frame)
+    tryCatch(act(frame, ...), error = function(e) {
+      rows <- which(!stats::complete.cases(frame))
+      stop_kernops("input", c("{.arg na.action} stopped at {cli::qty(length(rows))}row{?s} {rows}.",
+                              x = "{conditionMessage(e)}"), call = call)
+    })
+  }
 }
 
 check_gp_values <- function(parts, call) {
@@ -92,7 +103,7 @@ check_gp_values <- function(parts, call) {
   for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
     if (length(bad)) {
-      stop_kernops("input", "The {words[[name]]} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
+      stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.", call = call)
     }
   }
 }
