@@ -24,8 +24,8 @@
 #' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half the
 #'   logarithm of det(X'X)), or `"none"`: the covariance is taken as it is, with a value for every parameter.
 #' @param known a list of what is known: `beta`, the coefficients of the trend, by their names or in order (one number,
-#'   the mean, with `y ~ 0`), and `noise`, the variance of the noise of each observation: numbers, or a formula such as `~ sd^2` of variables of
-#'   `data`.
+#'   the mean, with `y ~ 0`), and `noise`, the variance of the noise of each observation: numbers, or a formula such as
+#'   `~ sd^2` of variables of `data`.
 #' @param weights positive numbers, or an expression of variables of `data` as in [lm()]: the nugget of an observation
 #'   is divided by its weight.
 #' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64.
@@ -171,6 +171,6 @@ known_coefficients <- function(beta, columns, call) {
   if (!length(columns)) return(if (length(beta)) unname(beta))
   if (is.null(names(beta)) || length(beta) != length(columns)) return(beta)
   if (setequal(names(beta), columns)) return(unname(beta[columns]))
-  stop_kernops("input", "{.code known$beta} must be named as the columns of the trend, {.code {columns}}, or not at all.",
-               call = call)
+  stop_kernops("input", "{.code known$beta} must be named as the columns of the trend, {.code {columns}}, or not at
+                         all.", call = call)
 }

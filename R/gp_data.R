@@ -103,7 +103,8 @@ check_gp_values <- function(parts, call) {
   for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
     if (length(bad)) {
-      stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.", call = call)
+      stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
+                   call = call)
     }
   }
 }

@@ -20,8 +20,8 @@
 #'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
 #'   object of the same class with these columns. Rows with missing values give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` where `newdata` lacks a covariate, has one of another type, or a level of
-#'   a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
+#' @section Errors: class `kernops_input_error` where `newdata` lacks a covariate, has one of another type, or a level
+#'   of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
 #'   dimensions.
 #'
 #' @examples
@@ -192,8 +192,8 @@ field_variance <- function(object, points) {
 }
 
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early. It is kept from points whose covariance is not a
-# number.
+# quadratic in the residual, so that the iterative method may stop early. It is kept from points whose covariance is
+# not a number.
 host_explained <- function(object, factor) {
   product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
   solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
