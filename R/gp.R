@@ -23,9 +23,9 @@
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
 #' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half the
 #'   logarithm of det(X'X)), or `"none"`: the covariance is taken as it is, with a value for every parameter.
-#' @param known a list of what is known: `beta`, the coefficients of the trend (one number, the mean, with `y ~ 0`), and
-#'   `noise`, the variance of the noise of each observation: numbers, or a formula such as `~ sd^2` of variables of
-#'   `data`.
+#' @param known a list of what is known: `beta`, the coefficients of the trend, by their names or in order (one number,
+#'   the mean, with `y ~ 0`), and `noise`, the variance of the noise of each observation: numbers, or a formula such as
+#'   `~ sd^2` of variables of `data`.
 #' @param weights positive numbers, or an expression of variables of `data` as in [lm()]: the nugget of an observation
 #'   is divided by its weight.
 #' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64.
@@ -68,8 +68,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                method = c("auto", "exact", "iterative"), estimate = c("ML", "REML", "none"), known = list(),
                weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
                na.action = getOption("na.action"), control = gp_control()) {
-  method <- check_choice(method[[1]], "method", c("auto", "exact", "iterative"))
-  estimate <- check_choice(estimate[[1]], "estimate", c("ML", "REML", "none"))
+  method <- check_choice(method[1], "method", c("auto", "exact", "iterative"))
+  estimate <- check_choice(estimate[1], "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
   backend <- check_backend(backend)
   here <- environment()
@@ -81,6 +81,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   weights <- within_data(rlang::enquo(weights), data, here)
   known$noise <- noise_values(known$noise, data, here)
   data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
+  known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
   if (data_parts$long_lat && model$movable) {
     cli::cli_warn(c("The coordinates are longitude and latitude, measured in degrees.",
@@ -138,15 +139,22 @@ gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
-  progress <- check_choice(progress[[1]], "progress", c("bar", "steps", "none"))
+  progress <- check_choice(progress[1], "progress", c("bar", "steps", "none"))
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
        rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress)
 }
 
 # Settings checked; those that are not given are as `before`.
 as_control <- function(control, before = list(), call = caller_env()) {
-  if (is.list(control)) return(do.call(gp_control, utils::modifyList(before, control)))
-  stop_kernops("input", "{.arg control} must be what {.fn gp_control} returns, or a list of its arguments.", call = call)
+  if (!is.list(control)) {
+    stop_kernops("input", "{.arg control} must be what {.fn gp_control} returns, or a list of its arguments.",
+                 call = call)
+  }
+  known <- names(formals(gp_control))
+  given <- names(control) %||% character(length(control))
+  if (all(given %in% known)) return(do.call(gp_control, utils::modifyList(before, control)))
+  stop_kernops("input", c("{.arg control} must be a list of some of {.code {known}}, by name.",
+                          x = "{.val {setdiff(given, known)}} is none of them."), call = call)
 }
 
 check_known <- function(known, call = caller_env()) {
@@ -156,4 +164,13 @@ check_known <- function(known, call = caller_env()) {
   if (!is.null(known$beta) && !(is.numeric(known$beta) && all(is.finite(known$beta)))) {
     stop_kernops("input", "{.code known$beta} must be finite numbers.", call = call)
   }
+}
+
+# In the order of the trend.
+known_coefficients <- function(beta, columns, call) {
+  if (!length(columns)) return(if (length(beta)) unname(beta))
+  if (is.null(names(beta)) || length(beta) != length(columns)) return(beta)
+  if (setequal(names(beta), columns)) return(unname(beta[columns]))
+  stop_kernops("input", "{.code known$beta} must be named as the columns of the trend, {.code {columns}}, or not at
+                         all.", call = call)
 }

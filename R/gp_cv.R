@@ -31,6 +31,7 @@
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
   check_flag(refit, "refit")
+  check_seed(seed)
   object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   result <- if (is.null(folds)) {
@@ -55,7 +56,7 @@ fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
   if (left_out > 0 && length(folds) == n + left_out) folds <- folds[rows]
-  if (length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
+  if (!is.atomic(folds) || length(dim(folds)) > 1 || length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
     stop_kernops("dim", "{.arg folds} must be a number from 2, or {n} labels of at least two kinds.", call = call)
   }
   folds
@@ -135,6 +136,13 @@ estimated_diagonal <- function(object, solver) {
 
 predict_fold <- function(object, out, refit) {
   parts <- object$parts
+  told <- rep(TRUE, sum(out))
+  if (is.null(object$known$beta)) {
+    kept <- independent_columns(parts$x[!out, , drop = FALSE])
+    told <- is_told(parts$x, out, kept)
+    parts$x <- parts$x[, kept, drop = FALSE]
+  }
+  at <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
   for (name in c("y", "x", "u", "offset", "noise", "weights", "rows")) parts[[name]] <- keep(parts[[name]])
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
@@ -145,10 +153,29 @@ predict_fold <- function(object, out, refit) {
   search <- estimate_covariance(problem, likelihood, object$how, estimate, NULL)
   fit <- finish_fit(problem, likelihood, search, object$how, NULL)
   fit <- c(fit, list(parts = parts, known = object$known, how = object$how, method = object$method))
-  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = object$parts$x[out, , drop = FALSE],
+  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = at,
                  offset = object$parts$offset[out])
   noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
-  cbind(rowSums(predicted_terms(fit, points)), sqrt(field_variance(fit, points) + noise))
+  cbind(ifelse(told, rowSums(predicted_terms(fit, points)), NA),
+        ifelse(told, sqrt(field_variance(fit, points) + noise), Inf))
+}
+
+independent_columns <- function(x) {
+  q <- qr(x)
+  sort(q$pivot[seq_len(q$rank)])
+}
+
+# Whether the others tell the trend at what is left out: columns that follow from those kept do so there, too.
+is_told <- function(x, out, kept) {
+  dropped <- setdiff(seq_len(ncol(x)), kept)
+  if (!length(dropped)) return(rep(TRUE, sum(out)))
+  x <- x / rep(pmax(apply(abs(x), 2, max), .Machine$double.xmin), each = nrow(x))
+  gap <- x[out, dropped, drop = FALSE]
+  if (length(kept)) {
+    follow <- qr.coef(qr(x[!out, kept, drop = FALSE]), x[!out, dropped, drop = FALSE])
+    gap <- gap - x[out, kept, drop = FALSE] %*% follow
+  }
+  rowSums(gap^2) <= 1e-12
 }
 
 #' @export

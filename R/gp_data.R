@@ -22,8 +22,10 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)), long_lat = source$long_lat,
-                crs = source$crs)
+                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
+                covariates = intersect(all.vars(stats::delete.response(terms)), names(source$data)),
+                points = !is.null(source$u),
+                long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs)
   check_gp_values(parts, call)
   parts
 }
@@ -66,10 +68,12 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   }
   extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
+  act <- if_incomplete(na.action, call)
   tryCatch(
-    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = if_incomplete(na.action),
-                                       drop.unused.levels = TRUE), extra), quote = TRUE),
+    do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = act, drop.unused.levels = TRUE), extra),
+            quote = TRUE),
     error = function(e) {
+      if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
                               x = "{conditionMessage(e)}"), call = call)
     }
@@ -77,10 +81,19 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
 }
 
 # The usual actions copy complete data, too.
-if_incomplete <- function(na.action) {
+if_incomplete <- function(na.action, call) {
   if (is.null(na.action)) return(NULL)
-  act <- match.fun(na.action)
-  function(frame, ...) if (anyNA(frame, recursive = TRUE)) act(frame, ...) else frame
+  act <- tryCatch(match.fun(na.action), error = function(e) {
+    stop_kernops("input", "{.arg na.action} must be a function such as {.fn na.omit}, or the name of one.", call = call)
+  })
+  function(frame, ...) {
+    if (!anyNA(frame, recursive = TRUE)) return(frame)
+    tryCatch(act(frame, ...), error = function(e) {
+      rows <- which(!stats::complete.cases(frame))
+      stop_kernops("input", c("{.arg na.action} stopped at {cli::qty(length(rows))}row{?s} {rows}.",
+                              x = "{conditionMessage(e)}"), call = call)
+    })
+  }
 }
 
 check_gp_values <- function(parts, call) {
@@ -90,7 +103,8 @@ check_gp_values <- function(parts, call) {
   for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
     if (length(bad)) {
-      stop_kernops("input", "The {words[[name]]} must be finite: see row{?s} {parts$rows[bad]}.", call = call)
+      stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
+                   call = call)
     }
   }
 }

@@ -48,7 +48,7 @@ cat_labelled <- function(label, items, between) {
 #' @rdname gp_methods
 #' @export
 coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
-  type <- check_choice(type[[1]], "type", c("trend", "covariance", "both"))
+  type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
   c(if (type != "covariance") object$beta, if (type != "trend") object$theta)
 }
 
@@ -63,7 +63,7 @@ logLik.gp <- function(object, ...) {
 nobs.gp <- function(object, ...) length(object$data$y)
 
 #' @export
-formula.gp <- function(x, ...) x$formula
+formula.gp <- function(x, ...) stats::formula(x$parts$terms)
 
 #' @export
 model.frame.gp <- function(formula, ...) formula$parts$frame
@@ -80,7 +80,7 @@ residuals.gp <- function(object, ...) {
 #' @rdname gp_methods
 #' @export
 vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
-  type <- check_choice(type[[1]], "type", c("trend", "covariance", "both"))
+  type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
   own <- covariance_vcov(object)
@@ -145,11 +145,15 @@ covariance_errors <- function(object) {
 #' @rdname gp_methods
 #' @export
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
-  type <- check_choice(type[[1]], "type", c("both", "trend", "covariance"))
+  type <- check_choice(type[1], "type", c("both", "trend", "covariance"))
   check_level(level)
-  variance <- c(if (type != "covariance") diag(vcov.gp(object)), if (type != "trend") diag(covariance_vcov(object)))
-  all <- coef.gp(object, "both")[names(variance)]
-  parameters <- object$model$parameters[match(names(all), object$model$parameters$name), ]
+  trend <- if (type != "covariance") diag(vcov.gp(object))
+  own <- if (type != "trend") diag(covariance_vcov(object))
+  variance <- c(trend, own)
+  at <- match(names(own), object$model$parameters$name)
+  all <- c(if (length(trend)) object$beta, object$theta[at])
+  # a coefficient of the trend is none of the parameters, whatever its name
+  parameters <- object$model$parameters[c(rep(NA, length(trend)), at), ]
   parameters$log <- parameters$log %in% TRUE
   parameters$kind[is.na(parameters$kind)] <- "beta"
   limits <- (1 + c(-1, 1) * level) / 2

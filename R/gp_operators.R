@@ -53,10 +53,16 @@ covariance_matrix <- function(product, theta, x, y) {
   k
 }
 
-# Columns first..last of k(x, y), from row `from` on, are written into k.
+# Columns first..last of k(x, y), from row `from` on, are written into k. Products with zeros spread what is not finite
+# from one column to the others: these are then computed one at a time.
 covariance_block <- function(product, theta, x, y, first, last, from, k) {
+  rows <- x[from:nrow(x), , drop = FALSE]
   columns <- seq_len(last - first + 1)
-  block <- product(list(theta = theta, x = x[from:nrow(x), , drop = FALSE], y = y[first:last, , drop = FALSE],
-                        b = identity_block[columns, , drop = FALSE]))
+  at <- function(some) {
+    product(list(theta = theta, x = rows, y = y[first - 1 + some, , drop = FALSE],
+                 b = identity_block[some, , drop = FALSE]))
+  }
+  block <- at(columns)
+  if (anyNA(block)) for (one in columns) block[, one] <- at(one)[, one]
   dense_put(k, block, from, first, length(columns))
 }

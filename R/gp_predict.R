@@ -2,7 +2,8 @@
 #'
 #' @param object what [gp()] returns.
 #' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
-#'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit.
+#'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit. Where the fit
+#'   had a formula of coordinates, so has an sf or sp object with its variables.
 #' @param se.fit whether to give the standard error of what is predicted.
 #' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
 #'   included; `"none"`.
@@ -19,8 +20,9 @@
 #'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
 #'   object of the same class with these columns. Rows with missing values give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` where `newdata` lacks a covariate, has a level of a factor that the fit
-#'   has not seen, or is in another reference system; `kernops_dim_error` for points of other dimensions.
+#' @section Errors: class `kernops_input_error` where `newdata` lacks a covariate, has one of another type, or a level
+#'   of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
+#'   dimensions.
 #'
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
@@ -29,8 +31,8 @@
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
-  interval <- check_choice(interval[[1]], "interval", c("none", "confidence", "prediction"))
-  type <- check_choice(type[[1]], "type", c("response", "terms"))
+  interval <- check_choice(interval[1], "interval", c("none", "confidence", "prediction"))
+  type <- check_choice(type[1], "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
   check_level(level)
   if (length(control)) object$how$control <- as_control(control, object$how$control)
@@ -76,25 +78,17 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
   source <- spatial_parts(newdata)
-  check_same_crs(object$parts$crs, source$crs, call)
-  wanted <- coords %||% if (inherits(object$coords, "formula") && is.null(source$u)) object$coords
-  u <- coordinates_of(wanted, source, environment(object$formula), call)
+  u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
-  check_covariates(terms, frame, call)
-  frame <- tryCatch(
-    stats::model.frame(terms, frame, na.action = stats::na.pass, xlev = parts$xlevels),
-    error = function(e) stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.",
-                                     call = call)
-  )
-  x <- if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts) else {
-    matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
-  }
+  check_covariates(terms, frame, parts$covariates, call)
+  trend <- new_trend(parts, terms, frame, call)
+  x <- trend$x %||% matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
   if (nrow(x) != nrow(u)) {
     stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
   }
-  offset <- stats::model.offset(frame) %||% rep(0, nrow(u))
+  offset <- trend$offset %||% rep(0, nrow(u))
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
   list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
@@ -111,13 +105,52 @@ check_same_crs <- function(fitted, given, call) {
                           i = "{.fn sf::st_transform} takes it there."), call = call)
 }
 
-# A variable that newdata lacks may still stand where the formula was written, but not as a function of that name.
-check_covariates <- function(terms, frame, call) {
+# A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no
+# points besides the formula, and took the coordinates as they are.
+new_coordinates <- function(object, coords, source, call) {
+  fitted <- object$coords
+  if (is.null(coords) && inherits(fitted, "formula")) {
+    variables <- attr(stats::terms(fitted), "term.labels")
+    as_they_are <- setequal(variables, all.vars(fitted)) && !any(variables %in% names(source$data))
+    if (is.null(source$u) || isTRUE(object$parts$points) || !as_they_are) coords <- fitted
+  } else if (!is.null(fitted) && isTRUE(object$parts$points)) source$u <- NULL
+  if (is.null(coords)) check_same_crs(object$parts$crs, source$crs, call)
+  coordinates_of(coords, source, environment(object$formula), call)
+}
+
+# A variable of the data of the fit that newdata lacks may still stand where the formula was written, but not as a
+# function of that name. Other names in the formula are its own affair: constants, functions, parts of lists.
+check_covariates <- function(terms, frame, covariates, call) {
   from <- environment(terms) %||% globalenv()
-  lacking <- Filter(function(name) !exists(name, from, mode = "numeric") && !is.factor(get0(name, from)) &&
-                      !is.character(get0(name, from)), setdiff(all.vars(terms), names(frame)))
+  lacking <- Filter(function(name) !exists(name, from) || is.function(get(name, from)),
+                    setdiff(covariates, names(frame)))
   if (!length(lacking)) return(invisible())
   stop_kernops("input", "{.arg newdata} lacks {.code {lacking}}, which the trend needs.", call = call)
+}
+
+# The columns of the trend at new data, NULL where it has no variables, and the offset. Variables are of the types that
+# they had in the fit, as in predict.lm(); one that is nothing but missing values has none.
+new_trend <- function(parts, terms, data, call) {
+  tryCatch({
+    frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
+    classes <- attr(terms, "dataClasses")
+    unknown <- Filter(function(name) is.logical(frame[[name]]) && all(is.na(frame[[name]])),
+                      names(classes)[classes == "numeric"])
+    frame[unknown] <- lapply(frame[unknown], as.numeric)
+    stats::.checkMFClasses(classes, frame)
+    list(x = if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts),
+         offset = stats::model.offset(frame))
+  }, error = function(e) {
+    stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.", call = call)
+  })
+}
+
+# What model.frame() itself warns of, such as a number for a factor, is an error later.
+without_own_warnings <- function(frame) {
+  withCallingHandlers(frame, warning = function(w) {
+    by <- conditionCall(w)
+    if (is.call(by) && identical(by[[1]], quote(model.frame.default))) invokeRestart("muffleWarning")
+  })
 }
 
 # The trend with known coefficients is part of the mean only.
@@ -159,15 +192,18 @@ field_variance <- function(object, points) {
 }
 
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early.
+# quadratic in the residual, so that the iterative method may stop early. It is kept from points whose covariance is
+# not a number.
 host_explained <- function(object, factor) {
   product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
   solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
   weights <- object$state$z %*% object$state$root
   function(u) {
     k <- covariance_matrix(product, object$theta, object$data$u, u)
-    list(variance = if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2),
-         trend = crossprod(k, weights))
+    unknown <- is.na(colSums(k))
+    k[, unknown] <- 0
+    variance <- if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2)
+    list(variance = replace(variance, unknown, NaN), trend = crossprod(k, weights))
   }
 }
 

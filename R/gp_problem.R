@@ -81,7 +81,7 @@ check_latitudes <- function(model, u, call) {
 # Points that occur twice have the same field: without noise its covariance matrix is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
-  key <- do.call(paste, c(as.data.frame(data$u), sep = "\r"))
+  key <- do.call(paste, c(unname(as.data.frame(data$u)), sep = "\r"))
   exact <- data$noise == 0
   again <- which(duplicated(key[exact]))
   if (!length(again)) return()

@@ -38,7 +38,8 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   check_number(features, "features", least = 1, whole = TRUE)
   check_flag(conditional, "conditional")
   check_flag(noise, "noise")
-  points <- new_points(object, newdata, coords)
+  check_seed(seed)
+  points <- with_variance(object, new_points(object, newdata, coords))
   object$how$backend <- usable_backend(object$how$backend)
   draw <- function() {
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {
@@ -53,6 +54,20 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
   result[points$complete, ] <- draws
   if (points$fitted) stats::napredict(object$na.action, result) else result
+}
+
+check_seed <- function(seed, call = caller_env()) {
+  if (!is.null(seed)) check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
+}
+
+# Points where the covariance is not a number, such as the logarithm of what is negative, are as those that are missing.
+with_variance <- function(object, points) {
+  variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
+  good <- is.finite(variance)
+  if (points$fitted || all(good)) return(points)
+  points$complete[points$complete] <- good
+  replace(points, c("u", "x", "offset"), list(points$u[good, , drop = FALSE], points$x[good, , drop = FALSE],
+                                              points$offset[good]))
 }
 
 conditional_draws <- function(object, points, nsim, features) {
@@ -88,9 +103,11 @@ prior_draws <- function(object, u, nsim, features) {
   jitter <- 10 * n * .Machine$double.eps * max(diagonal)
   repeat {
     dense_add_diagonal(k, rep(jitter, n))
-    if (dense_factor(k, isa(), threads()) == 0) break
+    if (dense_factor(k, isa(), threads()) == 0 || !is.finite(jitter)) break
     jitter <- 10 * jitter
     for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
   }
-  dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
+  draws <- dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
+  if (!anyNA(draws)) return(draws)
+  stop_kernops("input", "The covariance is not a finite number between some of the points.", call = NULL)
 }

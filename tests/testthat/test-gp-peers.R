@@ -133,3 +133,30 @@ test_that("broom's verbs work", {
   new <- smooth_case(3)
   expect_equal(generics::augment(fit, newdata = new)$.fitted, unname(predict(fit, new)))
 })
+
+test_that("a formula of coordinates is computed from the variables of sf and sp objects", {
+  skip_if_not_installed("sf")
+  skip_if_not_installed("sp")
+  withr::local_seed(4)
+  d <- transform(smooth_case(30), lon = runif(30, 5, 6), lat = runif(30, 50, 51))
+  covariance <- exponential(1, 0.3) + nugget(0.1)
+  points <- sf::st_as_sf(d, coords = c("lon", "lat"), crs = 4326)
+  plain <- gp(z ~ w, d, ~ a + b, covariance, estimate = "none")
+  expect_silent(fit <- gp(z ~ w, points, ~ a + b, covariance, estimate = "none"))
+  for (new in list(points, sf::as_Spatial(points))) {
+    expect_equal(predict(fit, new)$fit, unname(fitted(plain)))
+    expect_equal(predict(plain, new)$fit, unname(fitted(plain)))
+    expect_equal(simulate(fit, 1, 2, new)$sim1, unname(simulate(plain, 1, 2, d)[, 1]))
+  }
+  scaled <- gp(z ~ 1, transform(d, a = 1000 * a), ~ I(a / 1000) + b, covariance, estimate = "none")
+  ours <- sf::st_as_sf(transform(d, a = 1000 * a), coords = c("lon", "lat"))
+  expect_equal(predict(scaled, ours)$fit, unname(fitted(scaled)))
+  # the geometry is neither what was scaled nor what the fit was given besides its own
+  for (at in list(list(scaled, c("a", "lat")), list(fit, c("lon", "lat")))) {
+    lacking <- sf::st_as_sf(d[c("w", at[[2]])[seq_len(3)]], coords = at[[2]])
+    expect_error(predict(at[[1]], lacking), "not to be found", class = "kernops_input_error")
+  }
+  by_matrix <- gp(z ~ w, points, as.matrix(d[c("a", "b")]), covariance, estimate = "none")
+  expect_error(predict(by_matrix, points), "coords", class = "kernops_input_error")
+  expect_equal(predict(by_matrix, points, coords = as.matrix(d[c("a", "b")]))$fit, unname(fitted(plain)))
+})

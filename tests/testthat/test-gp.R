@@ -136,6 +136,80 @@ test_that("the trend is that of lm(): levels that do not occur, bases that depen
   expect_equal(unname(predict(fit, as.matrix(d[1:3, ]))), unname(predict(fit, d[1:3, ])))
 })
 
+test_that("the trend may name functions, settings and constants, as that of lm()", {
+  withr::local_seed(26)
+  d <- transform(smooth_case(40), g = sample(c("p", "q", "r"), 40, TRUE), l = rep(c(TRUE, FALSE), 20))
+  setting <- list(p = 2)
+  squared <- TRUE
+  for (trend in list(~ poly(w, 2, raw = T), ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
+                     ~ I(if (squared) w^2 else w), ~ g + l)) {
+    # a process of next to no variance leaves the trend alone
+    fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
+    # model.frame() warns that it drops the contrasts of the formula: model.matrix() has them still
+    expected <- suppressWarnings(predict(lm(update(trend, z ~ .), d), d[3:9, ]))
+    expect_equal(unname(suppressWarnings(predict(fit, d[3:9, ]))), unname(expected), tolerance = 1e-6)
+  }
+})
+
+test_that("variables of new data are of the types that they had", {
+  withr::local_seed(27)
+  d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20)), l = rep(c(TRUE, FALSE, TRUE, TRUE), 10))
+  new <- data.frame(a = 0.5, b = 0.5, w = 2, g = "q", l = TRUE)
+  fit <- gp(z ~ w + g + l, d, ~ a + b, given(), estimate = "none")
+  expect_equal(predict(fit, transform(new, w = 2L)), predict(fit, new))
+  expect_equal(predict(fit, transform(new, g = factor("q"))), predict(fit, new))
+  expect_identical(unname(predict(fit, transform(new, w = NA))), NA_real_)
+  for (wrong in list(transform(new, w = "7"), transform(new, w = factor(2)), transform(new, l = 1))) {
+    name <- names(new)[!mapply(identical, wrong, new)]
+    expect_error(predict(fit, wrong), paste0("'", name, "' was fitted"), class = "kernops_input_error")
+  }
+  expect_no_warning(expect_error(predict(fit, transform(new, g = 1L)), "'g' was fitted", class = "kernops_input_error"))
+})
+
+test_that("a point where the covariance is not a number is NaN alone", {
+  withr::local_seed(28)
+  d <- smooth_case(40)
+  own <- covariance("s * Exp(-Abs(Log(x) - Log(y)) / l)", list(s = 1, l = 0.5))
+  new <- data.frame(a = c(0.5, 2, -1, 3))
+  for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ 1, d, ~ a, own + nugget(0.1), estimate = "none", method = method)
+    ours <- predict(fit, new, se.fit = TRUE)
+    expect_equal(ours[-3, ], predict(fit, new[-3, , drop = FALSE], se.fit = TRUE), tolerance = 1e-6,
+                 ignore_attr = "row.names")
+    expect_true(all(is.na(ours[3, ])))
+  }
+  fit <- update(fit, method = "exact")
+  for (conditional in c(TRUE, FALSE)) {
+    draws <- simulate(fit, 2, 1, new, conditional = conditional)
+    expect_equal(unname(draws[-3, ]), unname(simulate(fit, 2, 1, new[-3, , drop = FALSE], conditional = conditional)))
+    expect_true(all(is.na(draws[3, ])))
+  }
+  # far apart, of finite variance, and no number between them
+  torn <- covariance("s * Exp(-Norm2(x - y)) * Exp(Log(l - Norm2(x - y)))", list(s = 1, l = 2)) + nugget(1)
+  torn <- gp(z ~ 1, d, ~ a, torn, estimate = "none")
+  expect_error(simulate(torn, newdata = data.frame(a = c(0, 9))), "finite", class = "kernops_input_error")
+})
+
+test_that("update() knows what a dot stood for", {
+  withr::local_seed(29)
+  d <- smooth_case(30)
+  fit <- gp(z ~ ., d[c("z", "w", "a")], d[c("a", "b")], given(), estimate = "none")
+  expect_equal(formula(fit), z ~ w + a)
+  expect_equal(coef(update(fit, . ~ . - a)), coef(gp(z ~ w, d, ~ a + b, given(), estimate = "none")))
+})
+
+test_that("known coefficients go by their names", {
+  withr::local_seed(30)
+  d <- smooth_case(30)
+  beta <- c(w = 1, `(Intercept)` = 100)
+  fit <- gp(z ~ w, d, ~ a + b, given(), estimate = "none", known = list(beta = beta))
+  same <- gp(z ~ w, d, ~ a + b, given(), estimate = "none", known = list(beta = c(100, 1)))
+  expect_equal(predict(fit, d[1:3, ]), predict(same, d[1:3, ]))
+  expect_equal(gp_cv(fit, 3), gp_cv(same, 3))
+  nothing <- gp(z ~ 0, d, ~ a + b, given(), estimate = "none", known = list(beta = numeric()))
+  expect_equal(predict(nothing, d), predict(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"), d))
+})
+
 test_that("missing values are left out, or kept as NA", {
   withr::local_seed(8)
   d <- smooth_case(40)
@@ -226,6 +300,8 @@ test_that("methods agree with one another", {
   expect_true(all(limits[, 1] < coef(fit, "both") & coef(fit, "both") < limits[, 2]))
   expect_equal(formula(update(fit, . ~ 1)), z ~ 1)
   expect_lt(update(fit, . ~ 1)$loglik, fit$loglik + 1e-6)
+  d$nugget.variance <- d$w
+  expect_equal(unname(confint(update(fit, . ~ nugget.variance), level = 0.9)), unname(limits), tolerance = 1e-6)
   expect_identical(dim(confint(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"))), c(0L, 2L))
 })
 
@@ -238,7 +314,13 @@ test_that("an observation that the trend needs cannot be predicted from the othe
   expect_identical(left_out$se.fit[[1]], Inf)
   expect_equal(left_out[-1, c("fit", "se.fit")], gp_cv(update(fit, data = d[-1, ]))[, c("fit", "se.fit")])
   expect_identical(summary(left_out)$n, 19L)
-  expect_error(gp_cv(fit, folds = 5), "without fold", class = "kernops_input_error")
+  columns <- c("fit", "se.fit", "zscore")
+  expect_equal(gp_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
+  # others in its fold are predicted by the trend that is left
+  folds <- c(1, rep(1:4, length.out = 19))
+  expect_equal(gp_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
+               ignore_attr = TRUE)
+  expect_identical(gp_cv(fit, folds)$se.fit[[1]], Inf)
 })
 
 test_that("folds may label all rows of the data", {
