@@ -19,6 +19,7 @@
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, ...) {
   check_subset(which, "which", c("field", "residuals", "covariance"))
+  if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE)
   if (length(which) > 1) {
     before <- graphics::par(mfrow = c(ceiling(length(which) / 2), 2))
     on.exit(graphics::par(before))

@@ -1,0 +1,93 @@
+# New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
+
+# Centred coordinates, trend and offset of complete rows; `complete` says which those are.
+new_points <- function(object, newdata, coords, call = caller_env()) {
+  parts <- object$parts
+  if (is.null(newdata) && is.null(coords)) {
+    return(list(u = object$data$u, x = parts$x, offset = parts$offset, complete = rep(TRUE, length(parts$y)),
+                names = rownames(parts$frame), fitted = TRUE))
+  }
+  terms <- stats::delete.response(parts$terms)
+  d <- object$model$d
+  if (is.character(newdata) || is.factor(newdata) || is.function(newdata)) {
+    stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an sf or sp object.", call = call)
+  }
+  if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
+    coords <- one_or_many_points(newdata, d)
+    newdata <- data.frame(row.names = seq_len(nrow(coords)))
+  }
+  source <- spatial_parts(newdata)
+  u <- new_coordinates(object, coords, source, call)
+  if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
+  frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
+  if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
+  check_covariates(terms, frame, parts$covariates, call)
+  trend <- new_trend(parts, terms, frame, call)
+  x <- trend$x %||% matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
+  if (nrow(x) != nrow(u)) {
+    stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
+  }
+  offset <- trend$offset %||% rep(0, nrow(u))
+  complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
+  list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+       offset = offset[complete], complete = complete, fitted = FALSE,
+       names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
+}
+
+# A vector is one point, or the points of one coordinate.
+one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) else t(x)
+
+check_same_crs <- function(fitted, given, call) {
+  if (is.null(fitted) || is.null(given) || is.na(fitted) || is.na(given) || fitted == given) return(invisible())
+  stop_kernops("input", c("{.arg newdata} is in the reference system {.val {given$input}}, the fit in
+                           {.val {fitted$input}}.",
+                          i = "{.fn sf::st_transform} takes it there."), call = call)
+}
+
+# A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no
+# points besides the formula, and took the coordinates as they are.
+new_coordinates <- function(object, coords, source, call) {
+  fitted <- object$coords
+  if (is.null(coords) && inherits(fitted, "formula")) {
+    variables <- attr(stats::terms(fitted), "term.labels")
+    as_they_are <- setequal(variables, all.vars(fitted)) && !any(variables %in% names(source$data))
+    if (is.null(source$u) || isTRUE(object$parts$points) || !as_they_are) coords <- fitted
+  } else if (!is.null(fitted) && isTRUE(object$parts$points)) source$u <- NULL
+  if (is.null(coords)) check_same_crs(object$parts$crs, source$crs, call)
+  coordinates_of(coords, source, environment(object$formula), call)
+}
+
+# A variable of the data of the fit that newdata lacks may still stand where the formula was written, but not as a
+# function of that name. Other names in the formula are its own affair: constants, functions, parts of lists.
+check_covariates <- function(terms, frame, covariates, call) {
+  from <- environment(terms) %||% globalenv()
+  lacking <- Filter(function(name) !exists(name, from) || is.function(get(name, from)),
+                    setdiff(covariates, names(frame)))
+  if (!length(lacking)) return(invisible())
+  stop_kernops("input", "{.arg newdata} lacks {.code {lacking}}, which the trend needs.", call = call)
+}
+
+# The columns of the trend at new data, NULL where it has no variables, and the offset. Variables are of the types that
+# they had in the fit, as in predict.lm(); one that is nothing but missing values has none.
+new_trend <- function(parts, terms, data, call) {
+  tryCatch({
+    frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
+    classes <- attr(terms, "dataClasses")
+    unknown <- Filter(function(name) is.logical(frame[[name]]) && all(is.na(frame[[name]])),
+                      names(classes)[classes == "numeric"])
+    frame[unknown] <- lapply(frame[unknown], as.numeric)
+    stats::.checkMFClasses(classes, frame)
+    list(x = if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts),
+         offset = stats::model.offset(frame))
+  }, error = function(e) {
+    stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.", call = call)
+  })
+}
+
+# What model.frame() itself warns of, such as a number for a factor, is an error later.
+without_own_warnings <- function(frame) {
+  withCallingHandlers(frame, warning = function(w) {
+    by <- conditionCall(w)
+    if (is.call(by) && identical(by[[1]], quote(model.frame.default))) invokeRestart("muffleWarning")
+  })
+}
