@@ -24,6 +24,15 @@ check_flag <- function(x, name, call = caller_env()) {
   stop_kernops("input", "{.arg {name}} must be TRUE or FALSE, not {.val {x}}.", call = call)
 }
 
+# Arguments `given` through dots that nothing takes. `what` may be marked up.
+stop_further_arguments <- function(what, given, known = NULL, call = caller_env()) {
+  names <- setdiff(names(given), "")
+  stop_kernops("input", call = call, c(
+    paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
+    i = if (length(known)) "There are {.arg {known}}."
+  ))
+}
+
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
 stop_formula <- function(message, position, unknown, text) {
   message <- utf8(message)

@@ -4,7 +4,11 @@
 stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = "euclidean",
                        dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, unit_range = FALSE,
                        call = caller_env()) {
-  if (...length()) stop_unknown_arguments(label, setdiff(names(list(...)), ""), unit_range, call)
+  if (...length()) {
+    known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
+               "fixed")
+    stop_further_arguments(paste0("{.fn ", label, "}"), list(...), known, call)
+  }
   check_flag(ard, "ard", call)
   check_choice(distance, "distance", c("euclidean", "great_circle"), call)
   turned <- !is.null(angle) || !is.null(ratio)
@@ -21,15 +25,6 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   leaf$movable <- distance == "euclidean"  # not where coordinates are angles
   leaf$most_dims <- most_dims
   leaf
-}
-
-stop_unknown_arguments <- function(label, names, unit_range, call) {
-  known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
-             "fixed")
-  stop_kernops("input", call = call, c(
-    if (length(names)) "{.fn {label}} has no argument {.arg {names}}." else "{.fn {label}} has too many arguments.",
-    i = "There are {.arg {known}}."
-  ))
 }
 
 new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, movable = TRUE, about = NULL,

@@ -40,11 +40,7 @@ logsumexp <- function(x, ...) UseMethod("logsumexp")
 #' @export
 logsumexp.default <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, plan = NULL,
                               backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), ...) {
-  if (...length()) {
-    unknown <- setdiff(names(list(...)), "")
-    if (length(unknown) == 0) stop_kernops("input", "{.fn logsumexp} of arrays takes fewer arguments.")
-    stop_kernops("input", "{.fn logsumexp} of arrays has no argument {.arg {unknown}}.")
-  }
+  if (...length()) stop_further_arguments("{.fn logsumexp} of arrays", list(...))
   reduce_axes(x, dims, "logsumexp", keepdims, na.rm, plan, 1, backend, output)
 }
 

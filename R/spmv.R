@@ -41,12 +41,12 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
   add <- check_addition(add)
-  if (uses_gpu(v, backend) && !is.function(mul)) return(spmv_on_gpu(A, v, mul, add, plan, stay))
+  values <- entries_of(A, length(plan$column))
+  check_whole_terms(add, list(values, if (!is_gpu_matrix(v)) v))
+  if (uses_gpu(v, backend) && !is.function(mul)) return(spmv_on_gpu(values, v, mul, add, plan, stay))
   if (stay) stop_kernops("input", "{.arg mul} must be a name or a formula where the GPU multiplies, not a function.")
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
-  values <- entries_of(A, length(plan$column))
-  check_whole_terms(add, list(values, v))
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
                      threads(), isa()) # multiplied where they are added

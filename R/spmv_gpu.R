@@ -1,9 +1,7 @@
 # Sparse matrix times vector on the GPU.
 
-spmv_on_gpu <- function(A, v, mul, add, plan, stay, call = caller_env()) {
+spmv_on_gpu <- function(values, v, mul, add, plan, stay, call = caller_env()) {
   check_multiplication(mul, call)
-  values <- entries_of(A, length(plan$column), call)
-  check_whole_terms(add, list(values, if (!is_gpu_matrix(v)) v), call)
   if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")
   there <- entries_on_gpu(plan, if (is_gpu_matrix(v)) gpu_describe(v)$device else check_device(NULL)[[1]])
   formula <- if (mul %in% names(multiplications)) multiplications[[mul]] else mul

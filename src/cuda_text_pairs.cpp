@@ -12,9 +12,9 @@ class Pairs {
   explicit Pairs(const Words& words) : words(words), plan(words.plan) {}
 
   std::string text(bool near) const {
-    const bool wide = words.wide(), spread = words.spreads(), all = !near;
+    const bool wide = words.wide(), spread = words.spreads();
     const auto entries = [&](Place where) {
-      return number(at_least_one(all ? plan.entries[int(where)] : plan.kept[int(where)]));
+      return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
     std::string out =
         "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) +
