@@ -53,16 +53,11 @@ covariance_matrix <- function(product, theta, x, y) {
   k
 }
 
-# Columns first..last of k(x, y), from row `from` on, are written into k. Products with zeros spread what is not finite
-# from one column to the others: these are then computed one at a time.
+# Columns first..last of k(x, y), from row `from` on, are written into k. One that is not finite spoils its block, as it
+# is multiplied by zeros.
 covariance_block <- function(product, theta, x, y, first, last, from, k) {
-  rows <- x[from:nrow(x), , drop = FALSE]
-  columns <- seq_len(last - first + 1)
-  at <- function(some) {
-    product(list(theta = theta, x = rows, y = y[first - 1 + some, , drop = FALSE],
-                 b = identity_block[some, , drop = FALSE]))
-  }
-  block <- at(columns)
-  if (anyNA(block)) for (one in columns) block[, one] <- at(one)[, one]
-  dense_put(k, block, from, first, length(columns))
+  columns <- last - first + 1
+  block <- product(list(theta = theta, x = x[from:nrow(x), , drop = FALSE], y = y[first:last, , drop = FALSE],
+                        b = identity_block[seq_len(columns), , drop = FALSE]))
+  dense_put(k, block, from, first, columns)
 }

@@ -78,40 +78,40 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included, by solves in blocks of points.
+# The variance of the field given the data, trend included, by solves in blocks of points. Those where the covariance
+# with some observation is not a number, as their mean tells, are left out, lest they spoil others of their block.
 field_variance <- function(object, points) {
-  m <- nrow(points$u)
+  known <- which(is.finite(covariance_times(object, points$u, object$state$alpha)))
+  m <- length(known)
   n <- nrow(object$data$u)
   factor <- if (object$method == "exact") factor_of(object)
   explained_at <- if (is_gpu_matrix(factor)) gpu_explained(object, factor) else host_explained(object, factor)
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  variance <- rep(NaN, length(prior))
   with_bar("Predicting", for_blocks(m, function(first, last) {
-    at <- first:last
+    at <- known[first:last]
     say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
     by_data <- explained_at(points$u[at, , drop = FALSE])
-    prior[at] <<- prior[at] - by_data$variance
+    variance[at] <<- prior[at] - by_data$variance
     if (ncol(x)) {
       gap <- x[at, , drop = FALSE] - by_data$trend
-      prior[at] <<- prior[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
+      variance[at] <<- variance[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
     }
   }, if (is.null(factor)) solve_width(n) else 128L, n))
-  pmax(prior, 0)
+  pmax(variance, 0)
 }
 
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early. It is kept from points whose covariance is
-# not a number.
+# quadratic in the residual, so that the iterative method may stop early.
 host_explained <- function(object, factor) {
   product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
   solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
   weights <- object$state$z %*% object$state$root
   function(u) {
     k <- covariance_matrix(product, object$theta, object$data$u, u)
-    unknown <- is.na(colSums(k))
-    k[, unknown] <- 0
     variance <- if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2)
-    list(variance = replace(variance, unknown, NaN), trend = crossprod(k, weights))
+    list(variance = variance, trend = crossprod(k, weights))
   }
 }
 
