@@ -41,8 +41,8 @@ cuda_compile <- function(text, architecture) {
     .Call(`_kernops_cuda_compile`, text, architecture)
 }
 
-cuda_sources <- function(kernel, single) {
-    .Call(`_kernops_cuda_sources`, kernel, single)
+cuda_sources <- function(kernel, single, few = TRUE) {
+    .Call(`_kernops_cuda_sources`, kernel, single, few)
 }
 
 cuda_segment_sources <- function(all = FALSE) {

@@ -33,13 +33,14 @@ write_out <- function(texts, sets) {
   texts
 }
 
-# All CUDA texts of the catalogue, each once.
+# The CUDA texts of the catalogue, each once. Kernels for a few rows are left to the first use, for the sake of the time
+# that an installation takes.
 catalogue_sources <- function(entries) {
   sources <- function(formula, args) {
     kernel <- tryCatch(kernel_compile(formula, args), error = function(e) {
       stop("the catalogue's formula ", formula, " is wrong: ", conditionMessage(e), call. = FALSE)
     })
-    c(cuda_sources(kernel, FALSE), cuda_sources(kernel, TRUE))
+    c(cuda_sources(kernel, FALSE, few = FALSE), cuda_sources(kernel, TRUE, few = FALSE))
   }
   unique(unlist(Map(sources, entries$formula, entries$args)))
 }

@@ -141,14 +141,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_sources
-std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single);
-RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP) {
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few);
+RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single));
+    Rcpp::traits::input_parameter< bool >::type few(fewSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single, few));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1054,7 +1055,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
-    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 2},
+    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},

@@ -1,6 +1,6 @@
 // Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
 #pragma once
-#include <Rcpp.h>
+#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the time to compile
 
 #include "backend.h"
 #include "cuda_driver.h"

@@ -38,8 +38,8 @@ bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
-// The shapes a plan may run in, the one for many rows first.
-std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings);
+// The shapes a plan may run in on at least so many rows, the one for many first.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);
 
 std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 

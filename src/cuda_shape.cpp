@@ -109,9 +109,9 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 }
 
 // Each shape of choose_shape() serves twice as many rows as it begins with, at least.
-std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings) {
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows) {
   std::vector<Shape> all;
-  for (Count rows = 1 << 24; rows >= 1; rows /= 2) {
+  for (Count rows = 1 << 24; rows >= least_rows; rows /= 2) {
     const Shape shape = choose_shape(plan, settings, rows, 128);
     if (all.empty() || all.back().fields() != shape.fields()) all.push_back(shape);
   }

@@ -1,6 +1,4 @@
 // What R asks about the CUDA backend.
-#include <Rcpp.h>
-
 #include "border.h"
 #include "cuda.h"
 #include "cuda_archive.h"
@@ -91,15 +89,15 @@ int cuda_compile(std::string text, std::string architecture) {
   return guard([&] { return int(cuda::compile(text, architecture, cuda::paths().include).size()); });
 }
 
-// The CUDA texts that a kernel may need: of every reduction, in every shape.
+// The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.
 // [[Rcpp::export]]
-std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single) {
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true) {
   Settings settings;
   settings.single = single;
   std::vector<std::string> texts;
   for (const Plan& untiled : kernel->gpu_plans) {
     const TiledPlan plan = cuda::tiled(untiled, settings);
-    for (const cuda::Shape& shape : cuda::shapes(plan, settings))
+    for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
       texts.push_back(cuda::source(plan, settings, shape));
   }
   return texts;

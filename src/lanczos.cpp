@@ -70,6 +70,7 @@ Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector 
     const Tridiagonal solved(diagonal, below);
     Rcpp::NumericVector nodes(solved.diagonal.begin(), solved.diagonal.end());
     Rcpp::NumericVector weights(solved.first.begin(), solved.first.end());
-    return Rcpp::List::create(Rcpp::_["nodes"] = nodes, Rcpp::_["weights"] = weights * weights);
+    for (double& weight : weights) weight *= weight;
+    return Rcpp::List::create(Rcpp::_["nodes"] = nodes, Rcpp::_["weights"] = weights);
   });
 }

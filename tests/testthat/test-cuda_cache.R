@@ -119,7 +119,7 @@ test_that("a line of the catalogue stands for every choice it names", {
 
 test_that("what the README writes is in the catalogue, with its gradient", {
   known <- catalogue_sources(catalogue(catalogue_file))
-  sources <- \(op) c(cuda_sources(environment(op)$kernel, TRUE), cuda_sources(environment(op)$kernel, FALSE))
+  sources <- \(op) unlist(lapply(c(TRUE, FALSE), \(single) cuda_sources(environment(op)$kernel, single, few = FALSE)))
   gauss <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
                         c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
   for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
