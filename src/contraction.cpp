@@ -65,8 +65,8 @@ class Tiler : Tiling {
   void take_out_factor() {
     if (reduction_table()[plan.reduction.row].name != "Sum") return;
     for (int* product : {&plan.f, &plan.w}) {
-      if (plan.slots[*product].place != Place::pair || op_row(maker(*product).op).name != "Mult") continue;
-      const Step& step = maker(*product);
+      if (plan.slots[*product].place != Place::pair || op_row(plan.maker(*product)->op).name != "Mult") continue;
+      const Step& step = *plan.maker(*product);
       for (const int n : {0, 1}) {
         if (plan.slots[step.in[n]].place != Place::row || step.sizes[n] != 1) continue;
         plan.factor = step.in[n];
@@ -102,7 +102,7 @@ class Tiler : Tiling {
         made.leaves.push_back(slot);
       return leaves(made, s.place) <= most_leaves;
     }
-    const Step& step = maker(slot);
+    const Step& step = *plan.maker(slot);
     if (!entrywise(op_row(step.op))) return false;
     for (const int in : step.in)
       if (!collect(in, made)) return false;
@@ -133,7 +133,7 @@ class Tiler : Tiling {
     if (used[slot]) return;
     used[slot] = true;
     if (plan.slots[slot].place != Place::pair) return;
-    const Step step = maker(slot);
+    const Step step = *plan.maker(slot);
     if (contracts(step)) return;
     computed.insert(slot);
     for (const int in : step.in) need(in);

@@ -34,9 +34,9 @@ class Expander {
 
  private:
   Expansion of_distance(int exponent, int factor, int slot) const {
-    const Step* made = maker(slot);
+    const Step* made = plan_.maker(slot);
     const int root = made && op_row(made->op).name == "Sqrt" ? slot : 0;
-    if (root) made = maker(made->in[0]);
+    if (root) made = plan_.maker(made->in[0]);
     if (!made || op_row(made->op).name != "SqDist") return {};
     int row = made->in[0], lane = made->in[1];
     if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
@@ -63,7 +63,7 @@ class Expander {
     const auto sum = std::find_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); });
     if (readers(slot) != 1 || sum == steps_.end() || op_row(sum->op).name != "Add") return false;
     const int other = sum->in[sum->in[0] == slot ? 1 : 0];
-    const Step* made = maker(other);
+    const Step* made = plan_.maker(other);
     return is_once(other) || (made && op_row(made->op).name == "Add" && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
@@ -72,10 +72,6 @@ class Expander {
     return long_vectors_ ? plan_.slots[vector].size >= long_vector : readers(vector) == 1;
   }
 
-  const Step* maker(int slot) const {
-    const auto found = std::find_if(steps_.begin(), steps_.end(), [=](const Step& s) { return s.out == slot; });
-    return found == steps_.end() ? nullptr : &*found;
-  }
   static bool reads(const Step& step, int slot) {
     return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
   }

@@ -65,7 +65,8 @@ class Placing {
   }
 
   void scale_both() {
-    const int scale = add(Place::once, "Minus", 1, e_.factor), square = add(Place::once, "Square", 1, scale);
+    const int scale = add(Place::once, "Minus", 1, e_.factor);
+    int square = 0;
     const int positive = add(Place::once, "ReLU", 1, add(Place::once, "Sign", 1, scale));
     scale_vector(Place::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
     scale_vector(Place::lane, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
@@ -73,8 +74,9 @@ class Placing {
       if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
       for (const int n : {0, 1}) {
         if (product.in[n] != e_.root && product.in[n] != e_.distance) continue;
-        const int by = product.in[n] == e_.root ? scale : square;
-        const int factor = add(Place::once, "Divide", 1, product.in[1 - n], by);
+        const bool squared = product.in[n] == e_.distance;
+        if (squared && !square) square = add(Place::once, "Square", 1, scale);
+        const int factor = add(Place::once, "Divide", 1, product.in[1 - n], squared ? square : scale);
         tiling_.used[factor] = true;
         e_.factors[product.out] = factor;
       }
@@ -104,15 +106,15 @@ bool can_weight_lanes(const Tiling& tiling) {
   const bool sums = reduction_table()[plan.reduction.row].name == "Sum";
   if (!e.exponent || e.root || !plan.contractions.empty() || !sums) return false;
   const auto is_power = [&](int slot) {
-    return plan.slots[slot].place == Place::pair && op_row(tiling.maker(slot).op).name == "Exp2" &&
-           tiling.maker(slot).in[0] == e.exponent;
+    return plan.slots[slot].place == Place::pair && op_row(plan.maker(slot)->op).name == "Exp2" &&
+           plan.maker(slot)->in[0] == e.exponent;
   };
   const auto is_weight = [&](int slot) {
     const Slot& weight = plan.slots[slot];
     return slot == 0 || (weight.place == Place::lane && weight.size == 1 && slot != e.lane_vector);
   };
   const long readers = std::count_if(tiling.computed.begin(), tiling.computed.end(), [&](int slot) {
-    const auto& in = tiling.maker(slot).in;
+    const auto& in = plan.maker(slot)->in;
     return std::any_of(std::begin(in), std::end(in), [&](int read) { return read == e.exponent || is_power(read); });
   });
   return readers == 1 && ((is_power(plan.f) && is_weight(plan.w)) || (is_power(plan.w) && is_weight(plan.f)));

@@ -132,6 +132,12 @@ class Planner {
 
 }  // namespace
 
+const Step* Plan::maker(int slot) const {
+  for (const Step& step : steps[int(Place::pair)])
+    if (step.out == slot) return &step;
+  return nullptr;
+}
+
 Plan plan(const Graph& graph, const Reduction& reduction) {
   static long made = 0;
   Plan plan = Planner(graph, reduction).make();

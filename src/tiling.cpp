@@ -1,16 +1,9 @@
 // A TiledPlan in the making.
 #include "tiling.h"
 
-#include <algorithm>
-
 #include "op_table.h"
 
 namespace kernops {
-
-const Step& Tiling::maker(int slot) const {
-  const auto& steps = plan.steps[int(Place::pair)];
-  return *std::find_if(steps.begin(), steps.end(), [=](const Step& step) { return step.out == slot; });
-}
 
 int Tiling::new_slot(Place place, int size) {
   plan.slots.push_back({place, 0, size});

@@ -11,7 +11,6 @@ struct Tiling {
   std::vector<bool> used;  // slots that the pair steps that are left read
   std::set<int> computed;  // slots that they write
 
-  const Step& maker(int slot) const;                                 // of a pair's value
   int new_slot(Place place, int size);
   int add(Place place, const char* op, int size, int a, int b = 0);  // a step: its slot
 };
