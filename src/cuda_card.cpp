@@ -119,7 +119,7 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
     launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job,
-           starts_early(task, rows, lanes));
+           starts_early(rows, lanes));
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
   }
@@ -151,16 +151,20 @@ PairJob Card::keep_states(const Work& work, Range rows, Range lanes, PairJob& jo
 }
 
 // Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
-bool Card::starts_early(const Task& task, Range rows, Range lanes) {
+bool Card::starts_early(Range rows, Range lanes) {
   constexpr Count most = 256;  // items for each multiprocessor
-  return task.shape.kind == Shape::narrow && rows.count() + lanes.count() <= most * current_device().multiprocessors;
+  return rows.count() + lanes.count() <= most * current_device().multiprocessors;
 }
 
 Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
 
 void Card::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
-  const bool together = job.chunks > merged_by_one && task.shape.kind != Shape::spread;
+  if (task.shape.kind == Shape::spread) {
+    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_columns);
+    return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_columns, &job);
+  }
+  const bool together = job.chunks > merged_by_one;
   launch(kernels_->merge, unsigned(together ? rows : ceil_div(rows, 64)), 1, 64, &job);
 }
 

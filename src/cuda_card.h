@@ -100,7 +100,7 @@ class Card {
   struct Work;
 
   Count filled() const;  // blocks that run at a time
-  static bool starts_early(const Task& task, Range rows, Range lanes);
+  static bool starts_early(Range rows, Range lanes);
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
   void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
   Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;

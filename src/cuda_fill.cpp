@@ -117,7 +117,7 @@ void Card::fill(const Task& task, const Places& places, Range rows, Range lanes)
   if (task.plan.entries[int(Place::once)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
   job.row_blocks = blocks(rows);
   launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job,
-         starts_early(task, rows, lanes));
+         starts_early(rows, lanes));
 }
 
 }  // namespace cuda

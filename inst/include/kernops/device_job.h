@@ -40,6 +40,8 @@ static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
 
 // So many chunks of a row one thread joins; a block joins more.
 constexpr int merged_by_one = 64;
+// Where totals are vectors, a block joins those of so many rows and entries, one a thread.
+constexpr int merged_rows = 32, merged_columns = 8;
 
 // `rows` and `lanes` point to where number 0 is, or would be: of the lanes, only lane_begin .. lane_end are
 // there. Where few rows meet them, lanes are made from their sources as they are needed, instead of a filled place.

@@ -99,19 +99,16 @@ __device__ void map_reduce_spread(const PairJob& job) {
     LongSpread<Formula, Row, Share>(job).run();
 }
 
-// One thread a row: joins the chunks of each entry.
+// One thread an entry of a row: joins its chunks. What a warp reads and writes are whole sectors, however results lie.
 template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
-  constexpr int size = Formula::Spread::size;
-  const long long row = job.row_begin + blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (row >= job.row_end) return;
-  for (int k = 0; k < size; ++k) {
-    Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
-    Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
-    if (job.out)
-      state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
-    else
-      *states = state;
-  }
+  constexpr int size = Formula::Spread::size, columns = merged_columns, blocks = (size + columns - 1) / columns;
+  const int k = blockIdx.x % blocks * columns + threadIdx.x % columns;
+  const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / columns;
+  if (row >= job.row_end || k >= size) return;
+  Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
+  Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
+  if (job.out) state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
+  else *states = state;
 }
 
 // How many blocks share a multiprocessor.
