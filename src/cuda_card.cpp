@@ -110,7 +110,8 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   PairJob merging = keep_states(work, rows, lanes, job);
   const bool merges = work.states && (merging.chunks > 1 || merging.out);
   const bool first = lanes.begin == work.lanes.begin;
-  const bool by_last_block = merges && first && job.chunks <= merged_by_one &&
+  const Count bytes = job.chunks * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
+  const bool by_last_block = merges && first && job.chunks <= merged_by_one && bytes <= 700 &&
                              task.shape.kind != Shape::spread &&
                              std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;

@@ -50,11 +50,13 @@ Count Card::lanes_of_launch(const Task& task, Count rows, Count lanes) const {
 void Card::split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const {
   const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a piece
   // A list is filled anew in each chunk; where rows are few, states are soon more than data.
-  const Count waves = task.plan.reduction.k > 0 ? 1 : task.shape.makes_lanes ? 2 : 8;
-  const Count most_lanes = task.most_lanes(slabs.lanes);
-  const Count wanted = std::min<Count>(waves * filled() / task.full_blocks(rows), most_lanes / (2 * task.shape.lanes));
+  const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
+  const Count waves = lists ? 1 : task.shape.makes_lanes ? 2 : large ? 4 : 8;
+  const Count most_lanes = task.most_lanes(slabs.lanes), blocks = task.full_blocks(rows);
+  Count wanted = std::min<Count>(waves * filled() / blocks, most_lanes / (2 * task.shape.lanes));
+  if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
   const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-  slabs.chunk = balanced_chunk(most_lanes, pieces, task.full_blocks(rows), task.shape);
+  slabs.chunk = balanced_chunk(most_lanes, pieces, blocks, task.shape);
   const int chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
   const bool streams = slabs.lanes < lanes;
   const bool merges = to_states || streams || chunks > 1 || task.shape.kind == Shape::spread;

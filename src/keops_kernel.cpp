@@ -103,6 +103,8 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
   return guard([&] {
     using Clock = std::chrono::steady_clock;
     const Call call(*kernel, input, R_NilValue, false);
+    if (kernel->program.graph.reductions[kernel->program.result].axes() == none)
+      throw InputError("input", "a sum over both axes ends on the host");
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
     Settings settings{Where::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
     const auto once = [&] {
