@@ -51,8 +51,8 @@ void Card::split_lanes(const Task& task, Count rows, Count lanes, bool to_states
   const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a piece
   // A list is filled anew in each chunk; where rows are few, states are soon more than data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
-  const Count waves = lists ? 1 : task.shape.makes_lanes ? 2 : large ? 4 : 8;
   const Count most_lanes = task.most_lanes(slabs.lanes), blocks = task.full_blocks(rows);
+  const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
   Count wanted = std::min<Count>(waves * filled() / blocks, most_lanes / (2 * task.shape.lanes));
   if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
   const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));

@@ -10,9 +10,7 @@ inline namespace KERNOPS_ISA {
 
 template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
 
-template <class T> struct Quad;
-template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
-template <> struct Quad<double> { using type = double2; static constexpr int size = 2; };
+constexpr int long_item = 16;  // entries
 
 // N numbers from an item, by 16-byte loads where its stride allows them.
 template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
@@ -20,9 +18,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   alignas(16) Vec<T, stride> all;
   if (stride % wide == 0) {
     KERNOPS_UNROLL_FEW(stride)
-    for (int k = 0; k < stride; k += wide)
-      *reinterpret_cast<typename Quad<T>::type*>(all.v + k) =
-          *reinterpret_cast<const typename Quad<T>::type*>(from + k);
+    for (int k = 0; k < stride; k += wide) copy_quad(all.v + k, from + k);
   } else {
     KERNOPS_UNROLL_FEW(N)
     for (int k = 0; k < N; ++k) all.v[k] = from[k];
@@ -30,14 +26,27 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
-// Every `step`th entry of a source, from `first` on, into item n of a place.
-template <class T>
+// Every `step`th entry of a source, from `first` on, into item n of a place. Where a thread has a long item to itself, it
+// writes 16 bytes at a time: the threads of a warp write far from one another.
+template <bool by_quads = false, class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out,
                                        int first, int step) {
   const auto read = [&](auto type) {
     const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
+    int k = first;
+    if constexpr (by_quads) {
+      const int whole = s.offset % 4 == 0 ? s.size / 4 * 4 : 0;
+      KERNOPS_UNROLL_BY(1)
+      for (; k < whole; k += 4) {
+        alignas(16) T some[4];
+        KERNOPS_UNROLL
+        for (int e = 0; e < 4; ++e) some[e] = T(__ldg(data + (k + e) * s.entry));
+        KERNOPS_UNROLL
+        for (int e = 0; e < 4; e += Quad<T>::size) copy_quad(out + s.offset + k + e, some + e);
+      }
+    }
     KERNOPS_UNROLL_BY(4)
-    for (int k = first; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
+    for (; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
   };
   if (s.kind == DeviceSource::doubles) return read(double());
   if (s.kind == DeviceSource::floats) return read(float());
@@ -62,7 +71,9 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
 template <class Formula, int place>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {
-  for (int s = 0; s < count; ++s) gather(sources[s], nullptr, n, out, 0, 1);
+  using T = typename Formula::T;
+  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  for (int s = 0; s < count; ++s) gather<stride >= long_item>(sources[s], nullptr, n, out, 0, 1);
   if constexpr (place == 1) Formula::run_row(once, out);
   if constexpr (place == 2) Formula::run_lane(once, out);
 }

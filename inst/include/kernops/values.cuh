@@ -122,7 +122,7 @@ __device__ __forceinline__ float from_half(unsigned short half) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
   return x;
 }
-KERNOPS_FN double put_quad(float* chunk, int quad, bool of_lane, const float (&v)[4]) {
+KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool of_lane, const float (&v)[4]) {
   unsigned short high[4], low[4];
   double sum = 0;
   for (int e = 0; e < 4; ++e) {
@@ -140,17 +140,25 @@ KERNOPS_FN double put_quad(float* chunk, int quad, bool of_lane, const float (&v
 }
 #else
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {T(1)}; }
-KERNOPS_FN double put_quad(float* chunk, int quad, bool, const float (&v)[4]) {
+KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool, const float (&v)[4]) {
   double sum = 0;
   for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(double(v[e]));
   return sum;
 }
 #endif
-KERNOPS_FN double put_quad(double* chunk, int quad, bool, const double (&v)[4]) {
+KERNOPS_FN double put_scaled_quad(double* chunk, int quad, bool, const double (&v)[4]) {
   double sum = 0;
   for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(v[e]);
   return sum;
 }
+// 16 bytes, written or read at once.
+template <class T> struct Quad;
+template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
+template <> struct Quad<double> { using type = double2; static constexpr int size = 2; };
+template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
+  *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
+}
+
 // The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
 // vector of a lane is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near, then.
 template <int offset, int norm, int sign, int room, bool spread, class T, int size>
@@ -158,14 +166,22 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
   double square = 0;
   bool zero = true;
-  for (int k = 0; k < room; k += 4) {
-    T some[4];
-    for (int e = 0; e < 4; ++e) {
-      const T seen = k + e < size ? (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
-      some[e] = scale * seen;
-      zero = zero && seen == T(0);
+  KERNOPS_UNROLL_BY(1)
+  for (int k = 0; k < room; k += 16) {
+    alignas(16) T chunk[16];
+    KERNOPS_UNROLL
+    for (int n = 0; n < 16; n += 4) {
+      T some[4];
+      KERNOPS_UNROLL
+      for (int e = n; e < n + 4; ++e) {
+        const T seen = k + e < size ? (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
+        some[e - n] = scale * seen;
+        zero = zero && seen == T(0);
+      }
+      square += put_scaled_quad(chunk, n / 4, sign > 0, some);
     }
-    square += put_quad(whole + offset + k / 16 * 16, k % 16 / 4, sign > 0, some);
+    KERNOPS_UNROLL
+    for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);
   }
   const bool coarse = spread && !zero && square < 1e-9;
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
