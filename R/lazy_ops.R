@@ -202,7 +202,8 @@ check_entry <- function(m, x, call = caller_env()) {
 #'
 #' @param f a [LazyTensor].
 #' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats.
-#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made.
+#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made. Tensors of the same
+#'   matrix on the same axis, with the same name, are one variable, and parameters made one by one are different ones.
 #' @return A [LazyTensor] with as many entries as `var`.
 #' @section Errors: class `kernops_input_error` where `var` is no variable, or not one of `f`.
 #' @examples
@@ -215,7 +216,8 @@ grad <- function(f, gradin, var) {
   if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
     stop_kernops("input", "{.arg var} must be a variable, as {.fn Vi}, {.fn Vj} or {.fn Pm} make it.")
   }
-  if (!var@formula %in% names(f@variables)) {
+  # one of that name may be another one, where either was read from a file
+  if (!identical(f@variables[[var@formula]], var@variables[[1]])) {
     stop_kernops("input", c("{.arg var} is no variable of {.arg f}.",
                             i = "Make it once, as in {.code x <- Vi(data)}, and use it for both."))
   }

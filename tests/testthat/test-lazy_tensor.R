@@ -271,6 +271,30 @@ test_that("the same data are one variable", {
   expect_length((x - Vi(X) + x)@variables, 1)
 })
 
+test_that("a right-hand side is no variable of the matrix, though it has the data of one", {
+  b <- X[, 1, drop = FALSE]
+  K <- exp(-sqdist(Vi(b), Vj(b)))
+  dense <- exp(-outer(b[, 1], b[, 1], `-`)^2)
+  expect_equal(solve(K, b, lambda = 10, tol = 1e-12), solve(dense + diag(10, 10), b), tolerance = 1e-9)
+  weighted <- K * Vj(b)
+  expect_equal(weighted %*% b, dense %*% b^2, tolerance = 1e-12)
+})
+
+test_that("each call of Pm() makes a parameter, and numbers are none", {
+  number <- 3
+  a <- Pm(number)
+  b <- Pm(number)
+  expect_equal(drop(as.matrix(grad(a * b^2, 1, a))), 9)
+  expect_equal(drop(as.matrix(grad(a * b^2, 1, b))), 18)
+  made <- lapply(1:2, function(k) Pm(3))
+  expect_equal(drop(as.matrix(grad(made[[1]] * made[[2]]^2, 1, made[[1]]))), 9)
+  p <- 2
+  P <- Pm(p)
+  expect_equal(drop(as.matrix(grad(p * P, 1, P))), 2)
+  expect_length((P * P + 1 / P)@variables, 2)
+  expect_length((p * Vi(X) + p)@variables, 2)
+})
+
 test_that("without data, a reduction is an operator that has gradients", {
   withr::local_seed(20)
   op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
@@ -297,6 +321,16 @@ test_that("grad() differentiates pair by pair", {
   by_x <- sum(grad(exp(-sqdist(x, Vj(Y))), 1, x), "j")
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
   expect_close(by_x, central_difference(value, X), "float64", 1e-6)
+})
+
+test_that("a variable that was saved apart from its formula is told from the formula's own", {
+  reread <- function(x) unserialize(serialize(x, NULL))
+  x <- Vi(3)
+  f <- exp(-sqdist(x, Vj(3)))
+  expect_error(grad(reread(f), 1, reread(x)), "no variable of", class = "kernops_input_error")
+  both <- reread(list(f = f, x = x))
+  value <- \(x) sum(exp(-dense_sqdist(x, Y)))
+  expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
 })
 
 test_that("long formulas stay whole", {
