@@ -87,19 +87,16 @@ complex_sum <- function(op, x, y) {
 }
 
 # One complex entry becomes as many as the others have.
-spread_alike <- function(of) {
-  size <- max(vapply(of, function(z) z@size, 0L))
-  lapply(of, function(z) {
-    if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
-  })
+spread_alike <- function(of) lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
+
+spread <- function(z, size) {
+  if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
 }
 
 complex_product <- function(x, y) {
-  if (!is_complex(y)) return(combined("ComplexRealScal(%s, %s)", list(y, x), complex = TRUE))
-  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, y), complex = TRUE))
-  if (x@size == y@size) return(combined("ComplexMult(%s, %s)", list(x, y), complex = TRUE))
-  if (y@size == 2) combined("ComplexScal(%s, %s)", list(y, x), complex = TRUE)
-  else combined("ComplexScal(%s, %s)", list(x, y), complex = TRUE)
+  if (!is_complex(y)) return(complex_product(y, x))
+  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, spread(y, 2L * x@size)), complex = TRUE))
+  combined("ComplexMult(%s, %s)", spread_alike(list(x, y)), complex = TRUE)
 }
 
 setMethod("Complex", "ComplexLazyTensor", function(z) {

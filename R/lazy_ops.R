@@ -112,9 +112,11 @@ clamp <- function(x, a, b) combined("Clamp(%s, %s, %s)", list(x, a, b))
 #' @export
 if_else <- function(f, a, b) {
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  complex <- is_complex_value(a) || is_complex_value(b)
-  cases <- if (complex) spread_alike(list(as_complex(a), as_complex(b))) else list(a, b)
-  combined("IfElse(%s, %s, %s)", c(list(f), cases), complex)
+  if (!is_complex_value(a) && !is_complex_value(b)) return(combined("IfElse(%s, %s, %s)", list(f, a, b)))
+  f <- as_lazy(f)
+  if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
+  cases <- spread_alike(list(as_complex(a), as_complex(b), f))[1:2]
+  combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
 }
 #' @rdname lazy_op
 #' @export
@@ -201,7 +203,8 @@ check_entry <- function(m, x, call = caller_env()) {
 #' reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats.
+#' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats; complex only where `f` is, of
+#'   which real and imaginary parts count as two numbers.
 #' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made. Tensors of the same
 #'   matrix on the same axis, with the same name, are one variable, and parameters made one by one are different ones.
 #' @return A [LazyTensor] with as many entries as `var`.
@@ -221,5 +224,7 @@ grad <- function(f, gradin, var) {
     stop_kernops("input", c("{.arg var} is no variable of {.arg f}.",
                             i = "Make it once, as in {.code x <- Vi(data)}, and use it for both."))
   }
+  if (is_complex(f)) gradin <- spread(as_complex(gradin), f@size)
+  else if (is_complex_value(gradin)) stop_kernops("input", "{.arg gradin} must be real, as {.arg f} is.")
   combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE)
 }

@@ -195,6 +195,36 @@ test_that("complex tensors take and give complex matrices", {
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })
 
+test_that("one complex entry repeats where the others are several, real or complex", {
+  z <- X[, 1] + 1i * X[, 2]
+  Z <- Vi(z)
+  W <- Vi(X + 1i * X[, 3:1])
+  R <- Vi(X)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(1i * R, 1i * X)
+  same(R * Z, X * z)
+  same(exp(1i * R), exp(1i * X))
+  same(R / Z, X / z)
+  same(Z / R, z / X)
+  same(R - Z, X - z)
+  same(W * Z, (X + 1i * X[, 3:1]) * z)
+})
+
+test_that("conditions choose complex entries as wholes", {
+  z <- X[, 1] + 1i * X[, 2]
+  w <- X[, 2] - 3i * X[, 3]
+  f <- cbind(X[, 1] - 0.5, 0.4 - X[, 2])
+  chosen <- \(a, b) unname(ifelse(f >= 0, a, b))
+  both <- \(x) cbind(x, x)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(if_else(Vi(f), Vi(both(z)), Vi(both(w))), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), Vi(both(w))), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), Vi(w)), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), 2), chosen(both(z), 2))
+  same(if_else(Vi(f[, 1]), Vi(both(z)), 1i), unname(ifelse(both(f[, 1]) >= 0, both(z), 1i)))
+  expect_error(if_else(Vi(f), Vi(X + 1i), Vi(w)), class = "kernops_formula_error")
+})
+
 test_that("what knows nothing of complex numbers refuses them", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
@@ -331,6 +361,20 @@ test_that("a variable that was saved apart from its formula is told from the for
   both <- reread(list(f = f, x = x))
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
   expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
+})
+
+test_that("the incoming gradient of complex values is complex: real numbers are so, and one repeats", {
+  z <- X + 1i * X[, 3:1]
+  w <- X[, 2:1] - 1i * X[, 3]
+  Z <- Vi(z)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(grad(Z * (2 + 3i), 1, Z), matrix(2 - 3i, 10, 3))
+  same(grad(Z * (2 + 3i), 1i, Z), matrix((2 - 3i) * 1i, 10, 3))
+  same(grad(Z * Vi(z^2), 1i, Z), Conj(z^2) * 1i)
+  same(grad(Z * Vi(z^2), Vi(X), Z), Conj(z^2) * X)
+  same(grad(Mod(elem(Z, 1)), 1, Z), cbind(z[, 1] / Mod(z[, 1]), 0, 0))
+  expect_error(grad(Re(Z), 1i, Z), "must be real", class = "kernops_input_error")
+  expect_error(grad(Z * Z, Vi(w), Z), class = "kernops_error")
 })
 
 test_that("long formulas stay whole", {
