@@ -19,7 +19,8 @@
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
-#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points.
+#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A
+#'   tensor without points along an axis has one row or column.
 #'
 #' @section Data: A tensor keeps the values that its data had when it was made. Numbers, such as the 2 in `2 * K`, are
 #'   parameters: other numbers need no other kernel, and `2L` and `2` are the same. Exponents that are whole numbers
@@ -91,6 +92,7 @@ Vj <- function(x, name = NULL) points(x, "j", name %||% label_of(substitute(x), 
 Pm <- function(x, size = NULL, name = NULL) {
   name <- check_label(name %||% label_of(substitute(x)))
   if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name, mark = new.env()))
+  if (!missing(x)) stop_kernops("input", "Give {.fn Pm} numbers, or the {.arg size} of those to come, not both.")
   check_number(size, "size", least = 1, whole = TRUE)
   symbol(size, "p", name)
 }

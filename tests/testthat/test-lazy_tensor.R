@@ -301,6 +301,18 @@ test_that("the same data are one variable", {
   expect_length((x - Vi(X) + x)@variables, 1)
 })
 
+test_that("products conform as those of matrices do", {
+  column <- Vi(X[, 1])
+  expect_equal(column %*% 5, X[, 1, drop = FALSE] %*% 5)
+  expect_equal(column %*% t(1:4), X[, 1] %*% t(1:4))
+  expect_equal(Vj(Y[, 1]) %*% (1:6), t(Y[, 1]) %*% (1:6))
+  expect_equal((1:10) %*% column, (1:10) %*% X[, 1])
+  for (unfit in alist(column %*% (1:5), (1:5) %*% Vj(Y[, 1]), column %*% Vj(Y[, 1]), Pm(2) %*% (1:5))) {
+    expect_error(eval(unfit), class = "kernops_dim_error", label = deparse(unfit))
+  }
+  expect_s3_class(exp(-sqdist(Vi(3), Vj(3))) %*% Vj(2), "keops_kernel")
+})
+
 test_that("a right-hand side is no variable of the matrix, though it has the data of one", {
   b <- X[, 1, drop = FALSE]
   K <- exp(-sqdist(Vi(b), Vj(b)))
@@ -375,6 +387,21 @@ test_that("the incoming gradient of complex values is complex: real numbers are 
   same(grad(Mod(elem(Z, 1)), 1, Z), cbind(z[, 1] / Mod(z[, 1]), 0, 0))
   expect_error(grad(Re(Z), 1i, Z), "must be real", class = "kernops_input_error")
   expect_error(grad(Z * Z, Vi(w), Z), class = "kernops_error")
+})
+
+test_that("the numbers in an operator for later data are told apart from variables with such names", {
+  amp <- 2
+  op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
+  expect_equal(op(list(X, Y)), matrix(rowSums(4 * exp(-D2))), tolerance = 1e-12)
+})
+
+test_that("the index of R's reductions is found wherever it stands", {
+  S <- sqdist(Vi(X), Vj(Y))
+  everything <- from_matrix(cbind(1, 10), cbind(1, 6), matrix(TRUE))
+  expect_equal(sum(S, ranges = everything, index = "j"), matrix(rowSums(D2)))
+  expect_equal(min(S, ranges = everything, "i"), matrix(apply(D2, 2, min)))
+  expect_equal(sum(S, precision = "float64", 1), matrix(rowSums(D2)))
+  expect_error(sum(S, precision = "float64"), "index", class = "kernops_input_error")
 })
 
 test_that("long formulas stay whole", {
@@ -456,5 +483,8 @@ test_mistakes("kernops_error", alist(
   `the largest entry of complex numbers` = max(Vi(X + 1i)),
   `a name with spaces` = Vi(X, "my x"),
   `an index of LazyTensor()` = LazyTensor(X, "k"),
+  `two indices` = sum(sqdist(Vi(X), Vj(Y)), "j", "j"),
+  `a column times too many numbers` = Vi(X[, 1]) %*% 1:6,
+  `numbers for a parameter, and their size` = Pm(1:3, size = 2),
   `vectors times a vector` = (Vi(X) - Vj(Y)) %*% 1:6
 ))
