@@ -21,7 +21,7 @@ power <- function(x, y) {
   combined("Powf(%s, %s)", list(x, y))
 }
 
-#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round dim dimnames length "%*%" "[" diag show
+#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round signif dim dimnames length "%*%" "[" diag show
 NULL
 
 setMethod("Ops", signature("LazyTensor", "LazyTensor"), function(e1, e2) elementwise(.Generic, e1, e2))
@@ -59,6 +59,7 @@ setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
 })
+setMethod("signif", "LazyTensor", function(x, digits = 6) stop_undefined("signif"))
 
 # ---- complex numbers
 

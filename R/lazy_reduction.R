@@ -5,7 +5,8 @@
 #' `any()`, `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
 #'
 #' @param x a [LazyTensor].
-#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas.
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. `max(K, 1)` and `min(K, 0)`, though,
+#'   compare the entries of K with a number: say `max(K, "j")` or `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K for the K smallest or largest values, how many.
 #' @param weight a [LazyTensor] that weights the terms.

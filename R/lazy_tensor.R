@@ -14,8 +14,10 @@
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, the functions of R's groups Math (`exp()`, `abs()`,
 #'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
-#'   `lazy_op("Or", x, y)` the logical one.
-#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one.
+#'   `lazy_op("Or", x, y)` the logical one. `xor()`, which base R makes of `|`, has no meaning: of two conditions,
+#'   `a != b` is the exclusive one.
+#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one,
+#'   where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`.
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
@@ -61,6 +63,7 @@
 #'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
 #'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
+#'   signif,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
 #'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method %*%,LazyTensor,LazyTensor-method
 #'   [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
@@ -93,7 +96,7 @@ Pm <- function(x, size = NULL, name = NULL) {
   name <- check_label(name %||% label_of(substitute(x)))
   if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name, mark = new.env()))
   if (!missing(x)) stop_kernops("input", "Give {.fn Pm} numbers, or the {.arg size} of those to come, not both.")
-  check_number(size, "size", least = 1, whole = TRUE)
+  check_number(size, "size", least = 1, whole = TRUE, most = most_entries)
   symbol(size, "p", name)
 }
 
@@ -111,10 +114,13 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   variable(x, axis, name, mark)
 }
 
+most_entries <- 2^20 # of a variable in a formula
+
 # One number is taken for a number of entries.
 check_size <- function(x, call) {
-  if (is.finite(x) && x >= 1 && x == floor(x)) return(x)
-  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1, not {x}.",
+  if (is.finite(x) && x >= 1 && x <= most_entries && x == floor(x)) return(x)
+  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1 to
+                           {most_entries}, not {x}.",
                           i = "A single point of one entry is {.code matrix({x})}."), call = call)
 }
 

@@ -313,6 +313,15 @@ test_that("products conform as those of matrices do", {
   expect_s3_class(exp(-sqdist(Vi(3), Vj(3))) %*% Vj(2), "keops_kernel")
 })
 
+test_that("points and parameters without data have as many entries as formulas take", {
+  most <- 2^20
+  expect_no_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most)))
+  expect_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most + 1)), class = "kernops_error")
+  expect_identical(c(dim(Vi(most))[3], dim(Pm(size = most))[3]), rep(1048576L, 2))
+  expect_error(Vj(most + 1), class = "kernops_input_error")
+  expect_error(Pm(size = most + 1), class = "kernops_input_error")
+})
+
 test_that("a right-hand side is no variable of the matrix, though it has the data of one", {
   b <- X[, 1, drop = FALSE]
   K <- exp(-sqdist(Vi(b), Vj(b)))
@@ -483,6 +492,23 @@ test_mistakes("kernops_error", alist(
   `the largest entry of complex numbers` = max(Vi(X + 1i)),
   `a name with spaces` = Vi(X, "my x"),
   `an index of LazyTensor()` = LazyTensor(X, "k"),
+  `a tensor for an exponent` = lazy_op("Pow", Vi(X), Vj(Y)),
+  `a tensor for an entry` = elem(Vi(X), Vj(Y)),
+  `a tensor for a number of entries` = extract(Vi(X), 1, Vj(Y)),
+  `a tensor for the width of a vector` = one_hot(elem(Vi(X), 1), Vj(Y)),
+  `a tensor for a shape` = tensordot(Vi(X), Vj(Y), Vj(Y), 3, 1, 1),
+  `a dimension out of reach` = tensordot(Vi(X), Vj(Y), 3, 3, 2, 1),
+  `dimensions of other lengths` = tensordot(Vi(X), elem(Vj(Y), 1), 3, 1, 1, 1),
+  `no permutation` = tensordot(Vi(X), Vj(Y), 3, 3, NULL, NULL, c(3, 1)),
+  `entries out of reach` = extract(Vi(X), 2, 3),
+  `entries put out of reach` = extractT(Vi(X), 2, 3),
+  `an entry put out of reach` = elemT(elem(Vi(X), 1), 4, 3),
+  `more entries than a formula takes` = Vi(1e10),
+  `more entries than a formula takes, of a parameter` = Pm(size = 1e10),
+  `a derivative of a number` = grad(5, 1, Vi(X)),
+  `words for a bound` = clamp(Vi(X), "low", 1),
+  `no numbers for a factor` = Vi(X) * numeric(),
+  `digits that count from the first` = signif(Vi(X), 2),
   `two indices` = sum(sqdist(Vi(X), Vj(Y)), "j", "j"),
   `a column times too many numbers` = Vi(X[, 1]) %*% 1:6,
   `numbers for a parameter, and their size` = Pm(1:3, size = 2),
