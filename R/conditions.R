@@ -15,9 +15,12 @@ stop_input <- function(kind, message) {
 
 check_choice <- function(x, name, choices, call = caller_env()) {
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
-  got <- if (is.atomic(x) && length(x)) "{.val {x}}" else "{.obj_type_friendly {x}}"
-  stop_kernops("input", paste0("{.arg {name}} must be one of {.or {.val {choices}}}, not ", got, "."), call = call)
+  stop_kernops("input", paste0("{.arg {name}} must be one of {.or {.val {choices}}}, not ", shown(x), "."),
+               call = call)
 }
+
+# The markup of a message for what was given as `x`: its value, or what kind of thing has none to show.
+shown <- function(x) if (is.atomic(x) && length(x)) "{.val {x}}" else "{.obj_type_friendly {x}}"
 
 check_flag <- function(x, name, call = caller_env()) {
   if (is.logical(x) && length(x) == 1 && !is.na(x)) return(x)

@@ -13,8 +13,8 @@
 #' @param precond as in [kernel_solve()]. Smooth kernels need a preconditioner: without one, 100 points may take 1000
 #'   steps.
 #' @inheritParams gp
-#' @return A function of new points, m x d, that gives f there: m values, or m rows. Its attribute `solve` is what
-#'   [kernel_solve()] returned.
+#' @return A function of new points, m x d, that gives f there: m values, or m rows and the columns of `y`. Its
+#'   attribute `solve` is what [kernel_solve()] returned.
 #' @examples
 #' x <- matrix(runif(200), 100)
 #' f <- kernel_interpolation(x, sin(6 * x[, 1]), squared_exponential(1, 0.2), lambda = 1e-6)
@@ -48,6 +48,6 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
       stop_kernops("dim", "The points must have {ncol(x)} coordinate{?s}, not {ncol(u)}.", call = NULL)
     }
     result <- op(list(theta = theta, x = unname(sweep(u, 2, center)), y = x, b = fit$solution))
-    if (is.null(dim(y))) as.vector(result) else result
+    if (is.null(dim(y))) as.vector(result) else `colnames<-`(result, colnames(values))
   }, solve = fit)
 }

@@ -126,12 +126,13 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   stop_kernops("input", "{.code method = \"minres\"} takes no preconditioner.", call = call)
 }
 
-check_number <- function(x, name, least, above = FALSE, whole = FALSE, call = caller_env()) {
-  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) &&
+check_number <- function(x, name, least, above = FALSE, whole = FALSE, most = Inf, call = caller_env()) {
+  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && x <= most &&
     !(whole && x != floor(x))
   if (fits) return(invisible())
   what <- paste(c(if (whole) "whole" else "finite", "number"), collapse = " ")
   bound <- if (is.finite(least)) paste0(", ", if (above) "above " else "at least ", least)
+  if (is.finite(most)) bound <- paste0(", from ", least, " to ", format(most, scientific = FALSE))
   stop_kernops("input", "{.arg {name}} must be one {what}{bound}.", call = call)
 }
 

@@ -21,7 +21,7 @@ power <- function(x, y) {
   combined("Powf(%s, %s)", list(x, y))
 }
 
-#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round dim dimnames length "%*%" "[" diag show
+#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round signif dim dimnames length "%*%" "[" diag show
 NULL
 
 setMethod("Ops", signature("LazyTensor", "LazyTensor"), function(e1, e2) elementwise(.Generic, e1, e2))
@@ -59,6 +59,7 @@ setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
 })
+setMethod("signif", "LazyTensor", function(x, digits = 6) stop_undefined("signif"))
 
 # ---- complex numbers
 
@@ -87,19 +88,16 @@ complex_sum <- function(op, x, y) {
 }
 
 # One complex entry becomes as many as the others have.
-spread_alike <- function(of) {
-  size <- max(vapply(of, function(z) z@size, 0L))
-  lapply(of, function(z) {
-    if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
-  })
+spread_alike <- function(of) lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
+
+spread <- function(z, size) {
+  if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
 }
 
 complex_product <- function(x, y) {
-  if (!is_complex(y)) return(combined("ComplexRealScal(%s, %s)", list(y, x), complex = TRUE))
-  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, y), complex = TRUE))
-  if (x@size == y@size) return(combined("ComplexMult(%s, %s)", list(x, y), complex = TRUE))
-  if (y@size == 2) combined("ComplexScal(%s, %s)", list(y, x), complex = TRUE)
-  else combined("ComplexScal(%s, %s)", list(x, y), complex = TRUE)
+  if (!is_complex(y)) return(complex_product(y, x))
+  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, spread(y, 2L * x@size)), complex = TRUE))
+  combined("ComplexMult(%s, %s)", spread_alike(list(x, y)), complex = TRUE)
 }
 
 setMethod("Complex", "ComplexLazyTensor", function(z) {

@@ -61,6 +61,10 @@ as_lazy <- function(x, call = caller_env()) {
                                       "{.code Pm(x)}.")),
                  call = call)
   }
+  if (length(x) == 0 || !(is.numeric(x) || is.logical(x) || is.complex(x))) {
+    stop_kernops("input", "A {.cls LazyTensor} meets tensors and numbers only, not {.obj_type_friendly {x}}.",
+                 call = call)
+  }
   variable(as.vector(check_numbers(x, call)), "p", "p")
 }
 
@@ -125,6 +129,6 @@ keops_formula <- function(x) {
   structure(about$formula, args = about$args)
 }
 
-check_lazy <- function(x, call = caller_env()) {
-  if (!is_lazy(x)) stop_kernops("input", "{.arg x} must be a {.cls LazyTensor}, as of {.fn Vi}.", call = call)
+check_lazy <- function(x, call = caller_env(), arg = "x") {
+  if (!is_lazy(x)) stop_kernops("input", "{.arg {arg}} must be a {.cls LazyTensor}, as of {.fn Vi}.", call = call)
 }

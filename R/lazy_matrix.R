@@ -52,6 +52,10 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
     stop_kernops("dim", c("The product of two symbolic matrices is not one: it would have to be stored.",
                           i = "{.code K %*% (L %*% b)} takes a matrix of numbers through both."), call = NULL)
   }
+  summed <- c(dim(x)[[2]], i_j_points(y, "j"))
+  if (!anyNA(summed) && summed[[1]] != summed[[2]]) {
+    stop_kernops("dim", "The matrices of {.code %*%} do not conform: they sum over {summed} points.", call = NULL)
+  }
   lazy_reduce(x * y, "Sum", "j")
 })
 

@@ -54,7 +54,7 @@ takes_complex <- function(name) grepl("^Complex|^Conj$", name) && name != "Compl
 
 integers_text <- function(x) {
   if (!is.numeric(x) || anyNA(x) || any(x != floor(x)) || any(abs(x) > 1e9)) {
-    stop_kernops("input", "Sizes and places must be whole numbers, not {.val {x}}.", call = NULL)
+    stop_kernops("input", paste0("Sizes and places must be whole numbers, not ", shown(x), "."), call = NULL)
   }
   text <- paste(format(x, scientific = FALSE, trim = TRUE), collapse = ", ")
   if (length(x) == 1) text else paste0("[", text, "]")
@@ -112,9 +112,11 @@ clamp <- function(x, a, b) combined("Clamp(%s, %s, %s)", list(x, a, b))
 #' @export
 if_else <- function(f, a, b) {
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  complex <- is_complex_value(a) || is_complex_value(b)
-  cases <- if (complex) spread_alike(list(as_complex(a), as_complex(b))) else list(a, b)
-  combined("IfElse(%s, %s, %s)", c(list(f), cases), complex)
+  if (!is_complex_value(a) && !is_complex_value(b)) return(combined("IfElse(%s, %s, %s)", list(f, a, b)))
+  f <- as_lazy(f)
+  if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
+  cases <- spread_alike(list(as_complex(a), as_complex(b), f))[1:2]
+  combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
 }
 #' @rdname lazy_op
 #' @export
@@ -122,18 +124,30 @@ mod <- function(x, n, offset = 0) combined("Mod(%s, %s, %s)", list(x, n, offset)
 #' @rdname lazy_op
 #' @export
 elem <- function(x, m) {
-  check_entry(m, x)
-  if (is_complex(as_lazy(x))) extract(x, m, 1) else lazy_op("Elem", x, m - 1)
+  x <- as_lazy(x)
+  check_number(m, "m", least = 1, whole = TRUE, most = entries(x))
+  if (is_complex(x)) extract(x, m, 1) else lazy_op("Elem", x, m - 1)
 }
 #' @rdname lazy_op
 #' @export
-elemT <- function(x, m, n) if (is_complex(as_lazy(x))) extractT(x, m, n) else lazy_op("ElemT", x, n, m - 1)
+elemT <- function(x, m, n) {
+  check_places(x, m, n)
+  if (is_complex(as_lazy(x))) extractT(x, m, n) else lazy_op("ElemT", x, n, m - 1)
+}
 #' @rdname lazy_op
 #' @export
-extract <- function(x, m, d) at_places("Extract", x, check_entry(m, x) - 1, d)
+extract <- function(x, m, d) {
+  x <- as_lazy(x)
+  check_number(m, "m", least = 1, whole = TRUE, most = entries(x))
+  check_number(d, "d", least = 1, whole = TRUE, most = entries(x) - m + 1)
+  at_places("Extract", x, m - 1, d)
+}
 #' @rdname lazy_op
 #' @export
-extractT <- function(x, m, n) at_places("ExtractT", x, m - 1, n)
+extractT <- function(x, m, n) {
+  check_places(x, m, n)
+  at_places("ExtractT", x, m - 1, n)
+}
 #' @rdname lazy_op
 #' @export
 concat <- function(x, ...) {
@@ -157,8 +171,29 @@ tensorprod <- function(x, y) combined("TensorProd(%s, %s)", list(x, y))
 #' @rdname lazy_op
 #' @export
 tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
-  lists <- c(list(dim_x, dim_y, sum_x - 1, sum_y - 1), if (!is.null(perm)) list(perm - 1))
-  combined(paste0("TensorDot(%s, %s, ", paste(vapply(lists, listed, ""), collapse = ", "), ")"), list(x, y))
+  shapes <- vapply(list(dim_x, dim_y), listed, "")
+  check_contraction(dim_x, dim_y, sum_x, sum_y, perm)
+  places <- vapply(c(list(sum_x, sum_y), if (!is.null(perm)) list(perm)), function(p) listed(p - 1), "")
+  combined(paste0("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
+}
+
+# What goes by places is checked here, where they count from 1.
+check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_env()) {
+  check_dimensions(sum_x, length(dim_x), "sum_x", call)
+  check_dimensions(sum_y, length(dim_y), "sum_y", call)
+  if (length(sum_x) != length(sum_y) || any(dim_x[sum_x] != dim_y[sum_y])) {
+    stop_kernops("dim", "The dimensions {.arg sum_x} and {.arg sum_y} must be pairwise of the same length.",
+                 call = call)
+  }
+  left <- length(dim_x) + length(dim_y) - 2 * length(sum_x)
+  if (is.null(perm)) return(invisible())
+  check_dimensions(perm, left, "perm", call)
+  if (length(perm) != left) stop_kernops("input", "{.arg perm} must hold the numbers from 1 to {left}.", call = call)
+}
+
+check_dimensions <- function(given, count, name, call) {
+  fits <- (is.numeric(given) || is.null(given)) && all(given %in% seq_len(count)) && !anyDuplicated(given)
+  if (!fits) stop_kernops("input", "{.arg {name}} must hold different numbers from 1 to {count}.", call = call)
 }
 #' @rdname lazy_op
 #' @export
@@ -189,10 +224,10 @@ at_places <- function(op, x, from, count) {
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-check_entry <- function(m, x, call = caller_env()) {
-  size <- entries(as_lazy(x))
-  if (is.numeric(m) && length(m) == 1 && m %in% seq_len(size)) return(m)
-  stop_kernops("input", "{.arg m} must be a place from 1 to {size}, not {.val {m}}.", call = call)
+# Whether x finds room among n entries from place m on.
+check_places <- function(x, m, n, call = caller_env()) {
+  check_number(m, "m", least = 1, whole = TRUE, call = call)
+  check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)
 }
 
 #' The gradient of a symbolic matrix
@@ -201,8 +236,10 @@ check_entry <- function(m, x, call = caller_env()) {
 #' reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats.
-#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made.
+#' @param gradin the incoming gradient: of as many entries as `f`, or 1, which repeats; complex only where `f` is, of
+#'   which real and imaginary parts count as two numbers.
+#' @param var the variable: the tensor that [Vi()], [Vj()] or [Pm()] made, of which `f` was made. Tensors of the same
+#'   matrix on the same axis, with the same name, are one variable, and parameters made one by one are different ones.
 #' @return A [LazyTensor] with as many entries as `var`.
 #' @section Errors: class `kernops_input_error` where `var` is no variable, or not one of `f`.
 #' @examples
@@ -211,13 +248,16 @@ check_entry <- function(m, x, call = caller_env()) {
 #' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
 #' @export
 grad <- function(f, gradin, var) {
-  check_lazy(f)
+  check_lazy(f, arg = "f")
   if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
     stop_kernops("input", "{.arg var} must be a variable, as {.fn Vi}, {.fn Vj} or {.fn Pm} make it.")
   }
-  if (!var@formula %in% names(f@variables)) {
+  # one of that name may be another one, where either was read from a file
+  if (!identical(f@variables[[var@formula]], var@variables[[1]])) {
     stop_kernops("input", c("{.arg var} is no variable of {.arg f}.",
                             i = "Make it once, as in {.code x <- Vi(data)}, and use it for both."))
   }
+  if (is_complex(f)) gradin <- spread(as_complex(gradin), f@size)
+  else if (is_complex_value(gradin)) stop_kernops("input", "{.arg gradin} must be real, as {.arg f} is.")
   combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE)
 }

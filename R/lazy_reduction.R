@@ -5,7 +5,8 @@
 #' `any()`, `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
 #'
 #' @param x a [LazyTensor].
-#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas.
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. `max(K, 1)` and `min(K, 0)`, though,
+#'   compare the entries of K with a number: say `max(K, "j")` or `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K for the K smallest or largest values, how many.
 #' @param weight a [LazyTensor] that weights the terms.
@@ -66,11 +67,10 @@ symbolic_operator <- function(whole, about, unknown, ...) {
     stop_kernops("input", c("Some variables have no data, others do: {.code {labels}}.",
                             i = "Give all of them data, or none."), call = NULL)
   }
-  text <- whole@formula
-  for (token in about$tokens[number]) {
-    text <- gsub(token, paste0("(", number_text(variables[[token]]$data), ")"), text, fixed = TRUE)
-  }
-  whole@formula <- text
+  constants <- vapply(variables[number], function(v) paste0("(", number_text(v$data), ")"), "")
+  whole@formula <- replace_words(whole@formula, token, function(words) {
+    ifelse(words %in% names(constants), constants[words], words)
+  })
   about <- named(whole)
   keops_kernel(about$formula, about$args, ...)
 }
@@ -111,9 +111,18 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
     op <- c(min = "Min2(%s, %s)", max = "Max2(%s, %s)")[[.Generic]]
     return(Reduce(function(a, b) combined(op, list(a, b)), others, x))
   }
-  names(others)[[1]] <- "index"
-  do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), others))
+  do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), with_index(others, .Generic)))
 })
+
+# The index is what has no name, unless something is called so.
+with_index <- function(others, generic) {
+  nameless <- which(!nzchar(rlang::names2(others)))
+  if (length(nameless) > if ("index" %in% names(others)) 0 else 1) {
+    stop_further_arguments(paste0("{.fn ", generic, "} over an axis"), others[nameless], call = NULL)
+  }
+  names(others)[nameless] <- "index"
+  others
+}
 
 stop_na_rm <- function() {
   stop_kernops("input", c("Reductions of symbolic matrices have no {.arg na.rm}.",

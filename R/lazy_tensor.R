@@ -1,8 +1,9 @@
 # Symbolic matrices: a formula and the data of its variables.
 #
-# A variable stands in the formula as a token such as x.i7f3a: a label, the axis, and the address of its data. The same
-# data are the same variable, wherever they come from; as the tensor holds them, nobody else gets that address, and R
-# copies what the user changes.
+# A variable stands in the formula as a token such as x.i7f3a: a label, the axis, and an address. Points have that of
+# their data: the same data are the same variable, wherever they come from; as the tensor holds them, nobody else gets
+# that address, and R copies what the user changes. Numbers do so, too: exp(-2 * D) twice in a formula is computed once.
+# What Pm() makes, points without data and right-hand sides have the address of a mark: each is a variable of its own.
 
 #' Symbolic matrices
 #'
@@ -13,16 +14,20 @@
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, the functions of R's groups Math (`exp()`, `abs()`,
 #'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
-#'   `lazy_op("Or", x, y)` the logical one.
-#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one.
+#'   `lazy_op("Or", x, y)` the logical one. `xor()`, which base R makes of `|`, has no meaning: of two conditions,
+#'   `a != b` is the exclusive one.
+#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one,
+#'   where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`.
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
-#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points.
+#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A
+#'   tensor without points along an axis has one row or column.
 #'
 #' @section Data: A tensor keeps the values that its data had when it was made. Numbers, such as the 2 in `2 * K`, are
 #'   parameters: other numbers need no other kernel, and `2L` and `2` are the same. Exponents that are whole numbers
-#'   are part of the formula.
+#'   are part of the formula. Points made twice from the same matrix, as in `Vi(x) - Vi(x)`, are one variable; each call
+#'   of `Pm()`, as each without data, makes a new one.
 #'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
 #'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which
@@ -58,6 +63,7 @@
 #'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
 #'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
+#'   signif,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
 #'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method %*%,LazyTensor,LazyTensor-method
 #'   [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
@@ -88,29 +94,33 @@ Vj <- function(x, name = NULL) points(x, "j", name %||% label_of(substitute(x), 
 #' @export
 Pm <- function(x, size = NULL, name = NULL) {
   name <- check_label(name %||% label_of(substitute(x)))
-  if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name))
-  check_number(size, "size", least = 1, whole = TRUE)
+  if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name, mark = new.env()))
+  if (!missing(x)) stop_kernops("input", "Give {.fn Pm} numbers, or the {.arg size} of those to come, not both.")
+  check_number(size, "size", least = 1, whole = TRUE, most = most_entries)
   symbol(size, "p", name)
 }
 
-# A right-hand side, of which one number is a point.
+# A right-hand side, of which one number is a point. No variable of the matrix is the same, whatever its data.
 right_hand_side <- function(b, arg) {
   if (is.null(b)) stop_kernops("input", "{.arg {arg}} must hold numbers, it is {.code NULL}.", call = NULL)
-  points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg)
+  points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg, new.env())
 }
 
-points <- function(x, axis, name, call = caller_env(), arg = "x") {
+points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   check_label(name, call)
   if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is a {.cls LazyTensor} already.", call = call)
   if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
   if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call, arg))
-  variable(x, axis, name)
+  variable(x, axis, name, mark)
 }
+
+most_entries <- 2^20 # of a variable in a formula
 
 # One number is taken for a number of entries.
 check_size <- function(x, call) {
-  if (is.finite(x) && x >= 1 && x == floor(x)) return(x)
-  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1, not {x}.",
+  if (is.finite(x) && x >= 1 && x <= most_entries && x == floor(x)) return(x)
+  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1 to
+                           {most_entries}, not {x}.",
                           i = "A single point of one entry is {.code matrix({x})}."), call = call)
 }
 
@@ -134,20 +144,20 @@ check_label <- function(name, call = caller_env()) {
 }
 
 # A tensor of one variable with data. Complex numbers become real and imaginary parts by turns.
-variable <- function(data, axis, label) {
+variable <- function(data, axis, label, mark = NULL) {
   complex <- is.complex(data)
   if (complex) data <- interleaved(data)
   if (!is_gpu_matrix(data) && !is.double(data)) storage.mode(data) <- "double"
   size <- as.integer(if (axis == "p") length(data) else ncol(data))
-  leaf(list(data = data, axis = axis, size = size, label = label), rlang::obj_address(data), complex)
+  leaf(list(data = data, axis = axis, size = size, label = label, mark = mark), complex)
 }
 
 symbol <- function(size, axis, label) {
-  mark <- new.env() # its address is nobody else's
-  leaf(list(data = NULL, axis = axis, size = as.integer(size), label = label, mark = mark), rlang::obj_address(mark))
+  leaf(list(data = NULL, axis = axis, size = as.integer(size), label = label, mark = new.env()))
 }
 
-leaf <- function(variable, address, complex = FALSE) {
+leaf <- function(variable, complex = FALSE) {
+  address <- rlang::obj_address(variable$mark %||% variable$data)
   token <- paste0(variable$label, ".", variable$axis, sub("^0x", "", address))
   new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = token,
       variables = stats::setNames(list(variable), token), size = variable$size)

@@ -66,6 +66,7 @@ NULL
 #' @export
 grid_cluster <- function(x, size) {
   x <- as_points(x)
+  if (ncol(x) == 0) stop_kernops("input", "{.arg x} must have a column at least.")
   if (!is.numeric(size) || !length(size) %in% c(1, ncol(x)) || !all(is.finite(size) & size > 0)) {
     stop_kernops("input", paste("{.arg size} must be a positive number, or one for each of the {ncol(x)} columns",
                                 "of {.arg x}."))

@@ -195,6 +195,36 @@ test_that("complex tensors take and give complex matrices", {
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })
 
+test_that("one complex entry repeats where the others are several, real or complex", {
+  z <- X[, 1] + 1i * X[, 2]
+  Z <- Vi(z)
+  W <- Vi(X + 1i * X[, 3:1])
+  R <- Vi(X)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(1i * R, 1i * X)
+  same(R * Z, X * z)
+  same(exp(1i * R), exp(1i * X))
+  same(R / Z, X / z)
+  same(Z / R, z / X)
+  same(R - Z, X - z)
+  same(W * Z, (X + 1i * X[, 3:1]) * z)
+})
+
+test_that("conditions choose complex entries as wholes", {
+  z <- X[, 1] + 1i * X[, 2]
+  w <- X[, 2] - 3i * X[, 3]
+  f <- cbind(X[, 1] - 0.5, 0.4 - X[, 2])
+  chosen <- \(a, b) unname(ifelse(f >= 0, a, b))
+  both <- \(x) cbind(x, x)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(if_else(Vi(f), Vi(both(z)), Vi(both(w))), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), Vi(both(w))), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), Vi(w)), chosen(both(z), both(w)))
+  same(if_else(Vi(f), Vi(z), 2), chosen(both(z), 2))
+  same(if_else(Vi(f[, 1]), Vi(both(z)), 1i), unname(ifelse(both(f[, 1]) >= 0, both(z), 1i)))
+  expect_error(if_else(Vi(f), Vi(X + 1i), Vi(w)), class = "kernops_formula_error")
+})
+
 test_that("what knows nothing of complex numbers refuses them", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
@@ -271,6 +301,51 @@ test_that("the same data are one variable", {
   expect_length((x - Vi(X) + x)@variables, 1)
 })
 
+test_that("products conform as those of matrices do", {
+  column <- Vi(X[, 1])
+  expect_equal(column %*% 5, X[, 1, drop = FALSE] %*% 5)
+  expect_equal(column %*% t(1:4), X[, 1] %*% t(1:4))
+  expect_equal(Vj(Y[, 1]) %*% (1:6), t(Y[, 1]) %*% (1:6))
+  expect_equal((1:10) %*% column, (1:10) %*% X[, 1])
+  for (unfit in alist(column %*% (1:5), (1:5) %*% Vj(Y[, 1]), column %*% Vj(Y[, 1]), Pm(2) %*% (1:5))) {
+    expect_error(eval(unfit), class = "kernops_dim_error", label = deparse(unfit))
+  }
+  expect_s3_class(exp(-sqdist(Vi(3), Vj(3))) %*% Vj(2), "keops_kernel")
+})
+
+test_that("points and parameters without data have as many entries as formulas take", {
+  most <- 2^20
+  expect_no_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most)))
+  expect_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most + 1)), class = "kernops_error")
+  expect_identical(c(dim(Vi(most))[3], dim(Pm(size = most))[3]), rep(1048576L, 2))
+  expect_error(Vj(most + 1), class = "kernops_input_error")
+  expect_error(Pm(size = most + 1), class = "kernops_input_error")
+})
+
+test_that("a right-hand side is no variable of the matrix, though it has the data of one", {
+  b <- X[, 1, drop = FALSE]
+  K <- exp(-sqdist(Vi(b), Vj(b)))
+  dense <- exp(-outer(b[, 1], b[, 1], `-`)^2)
+  expect_equal(solve(K, b, lambda = 10, tol = 1e-12), solve(dense + diag(10, 10), b), tolerance = 1e-9)
+  weighted <- K * Vj(b)
+  expect_equal(weighted %*% b, dense %*% b^2, tolerance = 1e-12)
+})
+
+test_that("each call of Pm() makes a parameter, and numbers are none", {
+  number <- 3
+  a <- Pm(number)
+  b <- Pm(number)
+  expect_equal(drop(as.matrix(grad(a * b^2, 1, a))), 9)
+  expect_equal(drop(as.matrix(grad(a * b^2, 1, b))), 18)
+  made <- lapply(1:2, function(k) Pm(3))
+  expect_equal(drop(as.matrix(grad(made[[1]] * made[[2]]^2, 1, made[[1]]))), 9)
+  p <- 2
+  P <- Pm(p)
+  expect_equal(drop(as.matrix(grad(p * P, 1, P))), 2)
+  expect_length((P * P + 1 / P)@variables, 2)
+  expect_length((p * Vi(X) + p)@variables, 2)
+})
+
 test_that("without data, a reduction is an operator that has gradients", {
   withr::local_seed(20)
   op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
@@ -297,6 +372,45 @@ test_that("grad() differentiates pair by pair", {
   by_x <- sum(grad(exp(-sqdist(x, Vj(Y))), 1, x), "j")
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
   expect_close(by_x, central_difference(value, X), "float64", 1e-6)
+})
+
+test_that("a variable that was saved apart from its formula is told from the formula's own", {
+  reread <- function(x) unserialize(serialize(x, NULL))
+  x <- Vi(3)
+  f <- exp(-sqdist(x, Vj(3)))
+  expect_error(grad(reread(f), 1, reread(x)), "no variable of", class = "kernops_input_error")
+  both <- reread(list(f = f, x = x))
+  value <- \(x) sum(exp(-dense_sqdist(x, Y)))
+  expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
+})
+
+test_that("the incoming gradient of complex values is complex: real numbers are so, and one repeats", {
+  z <- X + 1i * X[, 3:1]
+  w <- X[, 2:1] - 1i * X[, 3]
+  Z <- Vi(z)
+  same <- \(lazy, expected) expect_equal(sum(lazy, "j"), expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  same(grad(Z * (2 + 3i), 1, Z), matrix(2 - 3i, 10, 3))
+  same(grad(Z * (2 + 3i), 1i, Z), matrix((2 - 3i) * 1i, 10, 3))
+  same(grad(Z * Vi(z^2), 1i, Z), Conj(z^2) * 1i)
+  same(grad(Z * Vi(z^2), Vi(X), Z), Conj(z^2) * X)
+  same(grad(Mod(elem(Z, 1)), 1, Z), cbind(z[, 1] / Mod(z[, 1]), 0, 0))
+  expect_error(grad(Re(Z), 1i, Z), "must be real", class = "kernops_input_error")
+  expect_error(grad(Z * Z, Vi(w), Z), class = "kernops_error")
+})
+
+test_that("the numbers in an operator for later data are told apart from variables with such names", {
+  amp <- 2
+  op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
+  expect_equal(op(list(X, Y)), matrix(rowSums(4 * exp(-D2))), tolerance = 1e-12)
+})
+
+test_that("the index of R's reductions is found wherever it stands", {
+  S <- sqdist(Vi(X), Vj(Y))
+  everything <- from_matrix(cbind(1, 10), cbind(1, 6), matrix(TRUE))
+  expect_equal(sum(S, ranges = everything, index = "j"), matrix(rowSums(D2)))
+  expect_equal(min(S, ranges = everything, "i"), matrix(apply(D2, 2, min)))
+  expect_equal(sum(S, precision = "float64", 1), matrix(rowSums(D2)))
+  expect_error(sum(S, precision = "float64"), "index", class = "kernops_input_error")
 })
 
 test_that("long formulas stay whole", {
@@ -378,5 +492,25 @@ test_mistakes("kernops_error", alist(
   `the largest entry of complex numbers` = max(Vi(X + 1i)),
   `a name with spaces` = Vi(X, "my x"),
   `an index of LazyTensor()` = LazyTensor(X, "k"),
+  `a tensor for an exponent` = lazy_op("Pow", Vi(X), Vj(Y)),
+  `a tensor for an entry` = elem(Vi(X), Vj(Y)),
+  `a tensor for a number of entries` = extract(Vi(X), 1, Vj(Y)),
+  `a tensor for the width of a vector` = one_hot(elem(Vi(X), 1), Vj(Y)),
+  `a tensor for a shape` = tensordot(Vi(X), Vj(Y), Vj(Y), 3, 1, 1),
+  `a dimension out of reach` = tensordot(Vi(X), Vj(Y), 3, 3, 2, 1),
+  `dimensions of other lengths` = tensordot(Vi(X), elem(Vj(Y), 1), 3, 1, 1, 1),
+  `no permutation` = tensordot(Vi(X), Vj(Y), 3, 3, NULL, NULL, c(3, 1)),
+  `entries out of reach` = extract(Vi(X), 2, 3),
+  `entries put out of reach` = extractT(Vi(X), 2, 3),
+  `an entry put out of reach` = elemT(elem(Vi(X), 1), 4, 3),
+  `more entries than a formula takes` = Vi(1e10),
+  `more entries than a formula takes, of a parameter` = Pm(size = 1e10),
+  `a derivative of a number` = grad(5, 1, Vi(X)),
+  `words for a bound` = clamp(Vi(X), "low", 1),
+  `no numbers for a factor` = Vi(X) * numeric(),
+  `digits that count from the first` = signif(Vi(X), 2),
+  `two indices` = sum(sqdist(Vi(X), Vj(Y)), "j", "j"),
+  `a column times too many numbers` = Vi(X[, 1]) %*% 1:6,
+  `numbers for a parameter, and their size` = Pm(1:3, size = 2),
   `vectors times a vector` = (Vi(X) - Vj(Y)) %*% 1:6
 ))

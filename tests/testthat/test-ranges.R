@@ -253,6 +253,7 @@ test_mistakes("kernops_input_error", alist(
   `keep of other size` = from_matrix(clusters_of(c(2, 3)), clusters_of(c(3, 4)), matrix(TRUE, 3, 2)),
   `keep with NA` = from_matrix(clusters_of(c(2, 3)), clusters_of(c(3, 4)), matrix(NA, 2, 2)),
   `no cell size` = grid_cluster(matrix(1, 5, 2), 0),
+  `cells of no dimension` = grid_cluster(matrix(0, 5, 0), 1),
   `cells for points with NA` = grid_cluster(c(1, NA), 1),
   `unsorted labels` = cluster_ranges_centroids(matrix(1, 3, 2), c(2, 1, 2)),
   `missing label` = sort_clusters(1:3, c(1, NA, 2)),
