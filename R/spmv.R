@@ -118,7 +118,7 @@ spmv_plan <- function(A) {
   exact <- !is.list(A)
   structure(list(rows = rows, column = column, exact = exact,
                  columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
-                 names = if (exact) A@Dimnames[[1]], of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
+                 names = row_names(A), of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
 #' @export
@@ -153,13 +153,21 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
   if (!inherits(plan, "spmv_plan")) {
     stop_kernops("input", "{.arg plan} must be made by {.fn spmv_plan}, not {.obj_type_friendly {plan}}.", call = call)
   }
-  if (identical(plan$of, stored(A))) return(plan)
+  if (identical(plan$of, stored(A))) {
+    plan["names"] <- list(row_names(A))
+    return(plan)
+  }
   stop_kernops("input", c("{.arg plan} must be that of {.arg A}.",
                           x = "It is of a matrix of other entries, sizes, or of another class."), call = call)
 }
 
-# What a plan goes by, but for the columns of the entries.
-stored <- function(A) if (isS4(A)) list(class(A)[[1]], A@Dim, A@p) else if (is.list(A)) A[c("offsets", "sources")]
+row_names <- function(A) if (isS4(A)) A@Dimnames[[1]]
+
+# What a plan goes by: where the entries are.
+stored <- function(A) {
+  if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
+  if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]
+}
 
 entries_of <- function(A, count, call = caller_env()) {
   values <- if (is.list(A)) A$values else A@x

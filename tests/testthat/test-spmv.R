@@ -130,6 +130,21 @@ test_that("a plan serves the matrix that it was made of", {
   refused(by_row, by_column)
   refused(by_column, by_row)
   refused(by_column, by_column[6:1, 6:1][, c(2:6, 1)])
+  permuted <- \(i) methods::as(Matrix::sparseMatrix(i = i, j = 1:3, x = 1:3), "generalMatrix") # one entry a column
+  for (class in c("CsparseMatrix", "RsparseMatrix")) {
+    of <- spmv_plan(methods::as(permuted(1:3), class))
+    expect_error(spmv(methods::as(permuted(3:1), class), 1:3, plan = of), "plan", class = "kernops_input_error")
+  }
+})
+
+test_that("a plan is of the columns of its list, and knows no names", {
+  A <- \(columns) list(offsets = 0:3, columns = columns, values = c(1, 1, 1))
+  expect_identical(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(2, 0, 1)))), c(30, 10, 20))
+  expect_error(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(1, 2, 0)))), class = "kernops_input_error")
+  expect_identical(spmv(data.frame(offsets = 0:1, columns = 1:0), c(3, 4)), c(4, 3))
+  skip_if_not_installed("Matrix")
+  named <- \(rows) Matrix::sparseMatrix(i = 1:2, j = 2:1, x = 1:2, dimnames = list(rows, NULL))
+  expect_identical(spmv(named(c("c", "d")), 3:4, plan = spmv_plan(named(c("a", "b")))), c(c = 4, d = 6))
 })
 
 bad <- list(offsets = c(0, 1), columns = 0, values = 2)
