@@ -118,7 +118,8 @@ gradient_on_gpu <- function(x, eta, plan, op, columns, stay) {
   gradient <- seg_gradient_gpu(at, there, eta, columns, op, is.null(plan$sources), kernops_option("tile", 0))
   if (is.null(gradient)) { # products beyond the range of numbers cannot be divided by a value
     gradient <- by_value(c(as.matrix(there)), c(as.matrix(eta)), plan, value_count(x), op)
-    if (stay) gradient <- gpu_matrix(matrix(gradient, ncol = columns), gpu_describe(there)$precision, device)
+    precision <- if (is.null(plan$sources)) gpu_describe(there)$precision else "float64"
+    if (stay) gradient <- gpu_matrix(matrix(gradient, ncol = columns), precision, device)
   } else if (!is.null(plan$sources)) { # a value in several segments receives from all
     of_value <- numbered_plan(as.integer(seg_values(at)$row), value_count(x))
     gradient <- run_plan(gradient, of_value, "sum", stay = TRUE)
