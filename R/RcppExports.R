@@ -233,6 +233,10 @@ seg_offsets <- function(segments) {
     .Call(`_kernops_seg_offsets`, segments)
 }
 
+seg_other_products <- function(x, lengths) {
+    .Call(`_kernops_seg_other_products`, x, lengths)
+}
+
 seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {
     .Call(`_kernops_seg_gradient_gpu`, segments, x, eta, columns, op, in_place, tile)
 }

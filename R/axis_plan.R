@@ -36,7 +36,7 @@ check_dims <- function(dims, most, call) {
   }
   wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]
   if (length(wrong)) {
-    stop_kernops("dim", c("{.arg dims} must be among the dimensions of {.arg x}, 1 to {most}.",
+    stop_kernops("dim", c("{.arg dims} must be among the dimensions, 1 to {most}.",
                           x = "There is no dimension {wrong[[1]]}."), call = call)
   }
   if (anyDuplicated(dims)) {

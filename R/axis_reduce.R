@@ -89,8 +89,7 @@ fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call 
 }
 
 check_array <- function(x, call) {
-  plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
-  if (plain || is_gpu_matrix(x)) return(invisible())
+  if (is_plain(x) || is_gpu_matrix(x)) return(invisible())
   stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
 }
 

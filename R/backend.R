@@ -60,12 +60,13 @@ check_gpu <- function(device = 0L, call = caller_env()) {
 
 # GPUs as the driver numbers them, from 0; of the option, or the environment variable ("0:3", "0,2"), if not given.
 check_device <- function(device, call = caller_env()) {
+  what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"
   if (is.null(device)) device <- kernops_option("device", 0L)
   numbers <- if (is.character(device)) device_numbers(device) else device
   whole <- is.numeric(numbers) && length(numbers) > 0 && all(is.finite(numbers)) &&
     all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
   if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
-  stop_kernops("input", c("{.arg device} must be numbers of GPUs, from 0, each once, as in {.code 0:3}.",
+  stop_kernops("input", c(paste(what, "must be numbers of GPUs, from 0, each once, as in {.code 0:3}."),
                           x = if (length(device)) "It is {.val {device}}."), call = call)
 }
 

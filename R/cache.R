@@ -6,6 +6,18 @@ default_cache <- function() {
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
+# What cannot be a folder must not keep the package from being loaded.
+cache_folder <- function() {
+  asked <- kernops_option("cache_dir")
+  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) return(asked)
+  if (!is.null(asked)) {
+    cli::cli_warn(c(paste("The option {.code kernops.cache_dir} must be the path of a folder,",
+                          "not {.obj_type_friendly {asked}}."),
+                    i = "Kernels are kept in {.path {default_cache()}}."), class = "kernops_warning")
+  }
+  default_cache()
+}
+
 #' The cache of compiled GPU kernels
 #'
 #' On a GPU, a formula that runs for the first time is compiled, which takes a fraction of a second, and kept on disk

@@ -36,6 +36,13 @@ stop_further_arguments <- function(what, given, known = NULL, call = caller_env(
   ))
 }
 
+# Named arguments `given` through dots must be among the known ones; they may be abbreviated.
+check_further_arguments <- function(what, given, known, call = caller_env()) {
+  names <- setdiff(names(given), "")
+  unknown <- is.na(pmatch(names, known, duplicates.ok = TRUE))
+  if (any(unknown)) stop_further_arguments(what, given[names[unknown]], known, call)
+}
+
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
 stop_formula <- function(message, position, unknown, text) {
   message <- utf8(message)

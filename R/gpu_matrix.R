@@ -39,8 +39,9 @@
 gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
   precision <- check_precision(precision)
   device <- check_one_device(device)
+  if (is.data.frame(x)) x <- check_numeric_columns(x, "x", call = NULL)
   if (is.data.frame(x) || is_gpu_matrix(x)) x <- as.matrix(x)
-  if (!is.numeric(x) && !is.logical(x)) {
+  if (!is_plain(x)) {
     what <- if (is.object(x)) class(x)[[1]] else typeof(x)
     stop_kernops("input", "{.arg x} must be a numeric matrix or vector, not {what}.")
   }

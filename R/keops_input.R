@@ -69,8 +69,7 @@ plain_numbers <- function(x, name, call = NULL) {
 }
 
 check_numeric_columns <- function(x, name, call) {
-  number <- function(x) (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64"))
-  odd <- names(x)[!vapply(x, number, NA)]
+  odd <- names(x)[!vapply(x, is_plain, NA)]
   if (length(odd) == 0) return(x)
   stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
                           i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),

@@ -29,7 +29,7 @@
 "_PACKAGE"
 
 .onLoad <- function(libname, pkgname) {
-  the$cache <- kernops_option("cache_dir", default_cache())
+  the$cache <- cache_folder()
   here <- file.path(libname, pkgname)
   cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
                  as.character(utils::packageVersion("kernops", libname)))

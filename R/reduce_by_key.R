@@ -10,7 +10,7 @@
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is not 0 where they
 #'   belong together, such as `"Abs(a - b) < 0.5"`.
-#' @param ... arguments of [seg_reduce()], such as `na.rm`, `w` and `empty`.
+#' @param ... `na.rm`, `w` and `empty`, as in [seg_reduce()].
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many
 #'   values each run has. With `output = "gpu"` the values are a [gpu_matrix()], and so are keys and lengths where the
@@ -32,6 +32,7 @@
 reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("auto", "cpu", "cuda"),
                           output = c("host", "gpu")) {
   backend <- check_backend(backend)
+  check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "w", "empty"))
   x <- check_values(x, backend)
   if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
@@ -86,7 +87,7 @@ run_starts <- function(keys, same, call = caller_env()) {
                             x = "It gave {length(of_key)}."), call = call)
   }
   check_text(same, "same", one = TRUE, call = call)
-  if (!is.numeric(keys) || is.factor(keys)) {
+  if (!is_plain(keys)) {
     stop_kernops("input", "{.arg same} as a formula needs keys that are numbers, not {.obj_type_friendly {keys}}.",
                  call = call)
   }
@@ -99,7 +100,14 @@ as_plain_keys <- function(keys) {
   if (inherits(keys, "integer64")) return(keys)
   if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
+  if (is.factor(keys)) return(level_codes(keys))
   match(keys, unique(keys))
+}
+
+# A level that is NA is no other key than a missing one.
+level_codes <- function(keys) {
+  codes <- as.integer(keys)
+  if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes
 }
 
 # A formula of a and b for each pair of numbers.

@@ -5,8 +5,9 @@
 #' respect to `x`.
 #'
 #' `"min"` and `"max"` are differentiated at the first of equal extremes. The gradient of a product is the product of
-#' the other values, also where values are 0. Values in no segment have gradient 0; a value in several (`sources`) the
-#' sum.
+#' the other values, also where values are 0, or the product of all is beyond the range of numbers (which takes a
+#' computation on the GPU back to the CPU). The variance of one value is missing, and so is its gradient. Values in no
+#' segment have gradient 0; a value in several (`sources`) the sum.
 #'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
 #'
@@ -39,37 +40,48 @@ seg_grad <- function(op) {
   }
 }
 
-# Values taken out of x in the order of the segments, their gradients, and these put back and summed.
+# Column by column, of one or more.
 by_value <- function(x, eta, plan, rows, op) {
+  in_place <- is.null(plan$sources) && !op %in% c("min", "max", "prod")
+  gradient <- if (in_place) gradient_in_place(plan, op) else gradient_laid_out(plan, op, rows)
+  columns <- length(x) / max(rows, 1)
+  if (columns == 1) return(gradient(x, eta))
+  column <- \(v, k) v[seq_len(length(v) / columns) + (k - 1) * (length(v) / columns)]
+  vapply(seq_len(columns), \(k) gradient(column(x, k), column(eta, k)), numeric(rows))
+}
+
+# Where each value is in one segment at most.
+gradient_in_place <- function(plan, op) {
+  owner <- segment_of(plan)
+  nowhere <- if (anyNA(owner)) which(is.na(owner))
+  function(x, eta) {
+    g <- if (op == "softmax") eta else eta[owner]
+    part <- seg_gradients[[op]](x, g, \(v, op) run_plan(v, plan, op), owner, tabulate(owner, segment_count(plan)))
+    if (is.null(nowhere)) part else replace(part, nowhere, 0)
+  }
+}
+
+# Values taken out of x in the order of the segments, their gradients, and these put back and summed.
+gradient_laid_out <- function(plan, op, rows) {
   value <- seg_values(segments(plan)$pointer)
   owner <- rep(seq_along(value$lengths), value$lengths)
   flat <- seg_plan(lengths = value$lengths)
-  columns <- length(x) / max(rows, 1)
-  gradient <- matrix(0, rows, columns)
-  for (k in seq_len(columns)) {
-    of_x <- x[(k - 1) * rows + value$row]
-    of_eta <- if (op == "softmax") eta[(k - 1) * rows + value$row] else eta[(k - 1) * length(value$lengths) + owner]
-    part <- seg_gradients[[op]](of_x, of_eta, \(v, op) run_plan(as.numeric(v), flat, op), owner, value$lengths)
-    if (is.null(plan$sources)) gradient[value$row, k] <- part else {
-      gradient[, k] <- run_plan(part, numbered_plan(as.integer(value$row), rows), "sum")
-    }
+  function(x, eta) {
+    part <- seg_gradients[[op]](x[value$row], eta[owner], \(v, op) run_plan(v, flat, op), owner, value$lengths)
+    if (is.null(plan$sources)) return(replace(numeric(rows), value$row, part))
+    run_plan(part, numbered_plan(as.integer(value$row), rows), "sum")
   }
-  gradient
 }
 
-# Of values x in flat segments, incoming gradients g per value; s(v, op) reduces v, owner is the segment of each value.
+# Of values x, incoming gradients g per value; s(v, op) reduces v, owner is the segment of each value, n the lengths.
+# Extremes and products need values in the order of the segments.
 seg_gradients <- list(
   sum = \(x, g, s, owner, n) g,
   mean = \(x, g, s, owner, n) g / n[owner],
   var = \(x, g, s, owner, n) 2 * (x - s(x, "mean")[owner]) / (n[owner] - 1) * g,
   min = \(x, g, s, owner, n) at_position(s(x, "argmin"), g, n),
   max = \(x, g, s, owner, n) at_position(s(x, "argmax"), g, n),
-  prod = \(x, g, s, owner, n) {
-    zero <- x == 0
-    zeros <- s(zero, "sum")[owner]
-    others <- s(x + zero, "prod")[owner] / (x + zero)
-    others * (zeros == 0 | zero & zeros == 1) * g
-  },
+  prod = \(x, g, s, owner, n) seg_other_products(x, n) * g,
   logsumexp = \(x, g, s, owner, n) s(x, "softmax") * g,
   softmax = \(x, g, s, owner, n) {
     y <- s(x, "softmax")
@@ -79,12 +91,12 @@ seg_gradients <- list(
 
 at_position <- function(position, g, lengths) {
   there <- (cumsum(lengths) - lengths + position)[lengths > 0]
-  replace(0 * g, there, g[there])
+  replace(numeric(length(g)), there, g[there])
 }
 
 # `eta` has the dimensions of the result, apart from some of size 1, or is a vector.
 check_eta <- function(eta, size, call = caller_env()) {
-  if (!is.numeric(eta) && !is_gpu_matrix(eta)) {
+  if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numbers, not {.obj_type_friendly {eta}}.", call = call)
   }
   given <- dim(eta) %||% length(eta)
@@ -104,9 +116,13 @@ gradient_on_gpu <- function(x, eta, plan, op, columns, stay) {
   }
   at <- segments(plan)$pointer
   gradient <- seg_gradient_gpu(at, there, eta, columns, op, is.null(plan$sources), kernops_option("tile", 0))
-  if (!is.null(plan$sources)) { # a value in several segments receives from all
+  if (is.null(gradient)) { # products beyond the range of numbers cannot be divided by a value
+    gradient <- by_value(c(as.matrix(there)), c(as.matrix(eta)), plan, value_count(x), op)
+    precision <- if (is.null(plan$sources)) gpu_describe(there)$precision else "float64"
+    if (stay) gradient <- gpu_matrix(matrix(gradient, ncol = columns), precision, device)
+  } else if (!is.null(plan$sources)) { # a value in several segments receives from all
     of_value <- numbered_plan(as.integer(seg_values(at)$row), value_count(x))
     gradient <- run_plan(gradient, of_value, "sum", stay = TRUE)
   }
-  if (stay) gradient else shape_like(c(as.matrix(gradient)), x)
+  if (stay) gradient else shape_like(c(if (is_gpu_matrix(gradient)) as.matrix(gradient) else gradient), x)
 }

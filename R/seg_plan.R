@@ -10,7 +10,7 @@
 #' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
 #'   order, or what `collapse::GRP()` returns, whose groups are taken as they are. There is a segment for each level of
 #'   a factor, used or not, or for each different key in ascending order; values whose key is `NA` are in none, as in
-#'   [tapply()].
+#'   [tapply()]. Numbers that differ beyond the 15 digits of their names are different keys, which [tapply()] merges.
 #' @param sources where each segment begins in the values, counted from 0: segment s has the values
 #'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any
 #'   order.

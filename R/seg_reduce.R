@@ -7,7 +7,7 @@
 #' @details
 #' | `op` | result |
 #' |---|---|
-#' | `"sum"` `"prod"` `"min"` `"max"` | as in base R; of nothing 0, 1, `Inf` and `-Inf` |
+#' | `"sum"` `"prod"` `"min"` `"max"` | as in base R, in double precision; of nothing 0, 1, `Inf` and `-Inf` |
 #' | `"mean"` `"var"` `"sd"` | of denominator n - 1; of too few `NaN` (mean) or `NA` |
 #' | `"count"` | number of values |
 #' | `"any"` `"all"` | as in base R, logical |
@@ -23,6 +23,9 @@
 #' integer of R any more. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations give integers for
 #' integers, too, unless a segment without values makes one of them infinite.
 #'
+#' Sums and products are of double precision throughout, where base R takes the longer doubles that most machines have:
+#' `sum(c(1e16, 1, -1e16))` is 1 there and 0 here.
+#'
 #' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. `NaN` is the extreme of `argmin` and
 #' `argmax`, the first one.
 #'
@@ -32,7 +35,8 @@
 #' @param op the operation: a name, or what [seg_op()] returns.
 #' @param na.rm whether `NA` and `NaN` are left out.
 #' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice, one of weight 0 (also
-#'   `NA` or `Inf`) as if it were not. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`.
+#'   `NA` or `Inf`) as if it were not. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; not
+#'   negative for the last three.
 #' @param empty the result of segments without values, where it is not the one above.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
@@ -87,10 +91,10 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
     weighted(x, plan, op, na.rm, w)
   }
   if (identical(op, "softmax")) return(shape_like(result, x))
-  if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
   if (!is.null(empty) && (na.rm || !is.null(w))) {
     result[rep_len(values_left(x, plan, na.rm, w) == 0, length(result))] <- empty
   }
+  if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
   shape_by_segment(result, x, plan, op)
 }
 
@@ -132,8 +136,9 @@ value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
   kind <- with(segment_ops(), kind[name == op])
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
-    few <- run_plan(x, plan, "count", na.rm) < if (op %in% c("var", "sd")) 2 else 1
-    result[few & is.nan(result)] <- NA
+    left <- values_left(x, plan, na.rm, w)
+    few <- left < if (op %in% c("var", "sd")) 2 else 1
+    result[few & is.nan(result) & (is.null(empty) | left > 0)] <- NA
   }
   truth <- kind == "truth" || is.logical(x) && op %in% c("first", "last")
   if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else replace(result, is.na(result), NA))
@@ -142,14 +147,14 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
   } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
     return(result)
   }
-  as_integers(result, op)
+  as_integers(result, op, if (is.null(empty)) FALSE else values_left(x, plan, na.rm, w) == 0)
 }
 
-# Integers where all results can be, else doubles, in which there is no NaN either.
-as_integers <- function(result, op) {
+# Integers where all results can be, else doubles, in which there is no NaN either. Some are `given` by the user.
+as_integers <- function(result, op, given = FALSE) {
   whole <- seg_as_integers(result)
   if (!is.null(whole)) return(whole)
-  beyond <- which(abs(result) > .Machine$integer.max & is.finite(result))
+  beyond <- which(abs(result) > .Machine$integer.max & is.finite(result) & !given)
   if (op == "sum" && length(beyond)) warn_overflow(beyond[[1]])
   replace(result, is.na(result), NA)
 }
@@ -180,7 +185,7 @@ weighted <- function(x, plan, op, na.rm, w) {
   if (op %in% c("var", "sd") && !is.null(plan$sources)) return(weighted_anywhere(x, plan, op, na.rm, w))
   sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
   if (na.rm) w[is.na(w)] <- 0
-  x[!is.finite(x) & w %in% 0] <- 0 # counts 0 times, whatever it is
+  if (!all_finite(x)) x[which(!is.finite(x) & w == 0)] <- 0 # counts 0 times, whatever it is
   if (op == "sum") return(sum_of(x, w))
   if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
   sums <- sum_of(x, w)
@@ -193,6 +198,9 @@ weighted <- function(x, plan, op, na.rm, w) {
   variance[which(mass <= 1)] <- NA
   if (op == "var") variance else sqrt(variance)
 }
+
+# Quickly; FALSE also where the sum of finite values is not.
+all_finite <- function(x) if (is.double(x)) is.finite(sum(x)) else !anyNA(x)
 
 # The same where a value may be in several segments: they are laid out one after another.
 weighted_anywhere <- function(x, plan, op, na.rm, w) {
@@ -222,8 +230,7 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
                             i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
                  call = call)
   }
-  plain <- (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
-  if (!plain && !is_gpu_matrix(x)) {
+  if (!is_plain(x) && !is_gpu_matrix(x)) {
     stop_kernops("input", c(paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
                                   "not {.obj_type_friendly {x}}."),
                             i = if (is.data.frame(x)) "{.fn as.matrix} makes one of its columns."), call = call)
@@ -235,13 +242,18 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (length(dim(x)) == 1) c(x) else x
 }
 
+# R's own numbers or logicals, which mean what they say. An integer64 is made of other bits than a double.
+is_plain <- function(x) {
+  (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
+}
+
 check_bits <- function(op, x, call = caller_env()) {
   if (inherits(op, "seg_op") || !startsWith(op, "bit_") || is.integer(x) || is.logical(x)) return(invisible())
   stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
 }
 
 check_empty <- function(empty, call) {
-  if ((is.numeric(empty) || is.logical(empty)) && length(empty) == 1) return(as.numeric(empty))
+  if (is_plain(empty) && length(empty) == 1) return(as.numeric(empty))
   stop_kernops("input", "{.arg empty} must be one number, not {.val {empty}}.", call = call)
 }
 
@@ -251,7 +263,7 @@ check_weights <- function(w, x, op, call) {
   if (!op %in% takes) {
     stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
   }
-  if (!is.numeric(w) && !is.logical(w)) {
+  if (!is_plain(w)) {
     stop_kernops("input", "{.arg w} must be numbers, not {.obj_type_friendly {w}}.", call = call)
   }
   if (length(w) != value_count(x)) {
@@ -259,7 +271,7 @@ check_weights <- function(w, x, op, call) {
                  call = call)
   }
   negative <- which(w < 0)
-  if (op == "logsumexp" && length(negative)) {
+  if (op %in% c("var", "sd", "logsumexp") && length(negative)) {
     stop_kernops("input", "{.arg w} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
                  call = call)
   }

@@ -34,7 +34,10 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
 
 #' @rdname seg_softmax
 #' @export
-seg_logsumexp <- function(x, ...) seg_reduce(x, ..., op = "logsumexp")
+seg_logsumexp <- function(x, ...) {
+  check_further_arguments("{.fn seg_logsumexp}", list(...), setdiff(names(formals(seg_reduce)), c("x", "op")))
+  seg_reduce(x, ..., op = "logsumexp")
+}
 
 refuse_sources <- function(plan, call = caller_env()) {
   if (is.null(plan$sources)) return(invisible())

@@ -27,16 +27,28 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
   old <- rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
-    {threads(); isa(); check_device(NULL); check_precision(c("float64", "float32")); check_backend(c("auto", "cpu", "cuda"))},
+    for (check in setting_checks) check(),
     error = function(e) {options(old); rlang::cnd_signal(e)}
   )
   invisible(old)
 }
 
+# Each stops where an option, or its environment variable, does not fit.
+setting_checks <- list(
+  \() threads(), \() isa(), \() check_device(NULL), \() check_precision(c("float64", "float32")),
+  \() check_backend(c("auto", "cpu", "cuda"))
+)
+
 check_settings <- function(settings, call = caller_env()) {
   known <- c("backend", "device", "precision", "threads", "isa")
   given <- names(settings) %||% character(length(settings))
-  if (all(given %in% known)) return(stats::setNames(settings, sprintf("kernops.%s", given)))
-  stop_kernops("input", c("The options must be some of {.code {known}}, by name.",
-                          x = "{.val {setdiff(given, known)}} is none of them."), call = call)
+  if (!all(given %in% known)) {
+    stop_kernops("input", c("The options must be some of {.code {known}}, by name.",
+                            x = "{.val {setdiff(given, known)}} is none of them."), call = call)
+  }
+  if (anyDuplicated(given)) {
+    twice <- given[[anyDuplicated(given)]]
+    stop_kernops("input", c("Each option must be given once.", x = "{.val {twice}} is given twice."), call = call)
+  }
+  stats::setNames(settings, sprintf("kernops.%s", given))
 }

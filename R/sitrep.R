@@ -9,12 +9,15 @@
 #' @export
 kernops_sitrep <- function() {
   problem <- cuda_problem(integer())
-  if (!nzchar(problem)) problem <- cuda_problem(check_device(NULL))
-  found <- list(version = as.character(utils::packageVersion("kernops")), threads = threads(), isas = cpu_isas(),
+  wrong <- wrong_options()
+  if (!nzchar(problem) && length(wrong) == 0) problem <- cuda_problem(check_device(NULL))
+  found <- list(version = as.character(utils::packageVersion("kernops")),
+                threads = tryCatch(threads(), kernops_input_error = \(e) NA), wrong = wrong, isas = cpu_isas(),
                 driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
                 cache = kernops_cache_info(), problem = problem,
                 devices = if (nzchar(cuda_driver())) cuda_describe())
   cli::cat_line("kernops ", found$version, ", ", R.version.string)
+  if (length(wrong)) cli::cat_line(wrong)
   cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
   cli::cat_line("GPU    ", if (is.null(found$devices)) "none: " else describe_devices(found$devices),
                 if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
@@ -25,6 +28,11 @@ kernops_sitrep <- function() {
     "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
   cli::cat_line(format(found$cache))
   invisible(found)
+}
+
+# What does not fit of the options.
+wrong_options <- function() {
+  unique(unlist(lapply(setting_checks, \(check) tryCatch({check(); NULL}, kernops_input_error = rlang::cnd_header))))
 }
 
 # One line for each.

@@ -11,7 +11,8 @@
 #'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`). A function is called by R, on the CPU: a `v`
 #'   on the GPU is copied back for it, which a formula saves.
 #' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] other than `"range"`,
-#'   such as `"min"`, `"logsumexp"` or a [seg_op()]. A row without entries gives its result of nothing: 0 for `"+"`,
+#'   such as `"min"`, `"logsumexp"` or a [seg_op()]; `"bit_and"` and its like take products that are whole numbers, on
+#'   the CPU. A row without entries gives its result of nothing: 0 for `"+"`,
 #'   `Inf` for `"min"`.
 #' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often. With it, the entries
 #'   of `A` stay on the GPU until others are multiplied: of a product that is repeated, only `v` travels.
@@ -42,9 +43,12 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   }
   add <- check_addition(add)
   values <- entries_of(A, length(plan$column))
-  check_whole_terms(add, list(values, if (!is_gpu_matrix(v)) v))
-  if (uses_gpu(v, backend) && !is.function(mul)) return(spmv_on_gpu(values, v, mul, add, plan, stay))
-  if (stay) stop_kernops("input", "{.arg mul} must be a name or a formula where the GPU multiplies, not a function.")
+  by_cpu <- is.function(mul) || joins_bits(add)
+  if (uses_gpu(v, backend) && !by_cpu) return(spmv_on_gpu(values, v, mul, add, plan, stay))
+  if (stay) {
+    stop_kernops("input", paste("{.code output = \"gpu\"} goes neither with a function {.arg mul} nor with operations",
+                                "on bits: the CPU computes these."))
+  }
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
@@ -54,7 +58,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   }
   reduce <- function(v) {
     terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
-    drop(reduce_plan(check_terms(terms, plan), plan$rows, add))
+    drop(reduce_plan(check_terms(terms, plan, add), plan$rows, add))
   }
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
   if (ncol(v) == 0) return(shape_product(reduce(numeric(nrow(v)))[0], v, plan))
@@ -75,18 +79,23 @@ check_addition <- function(add, call = caller_env()) {
   if (add %in% names(additions)) additions[[add]] else add
 }
 
-check_terms <- function(terms, plan, call = caller_env()) {
-  if ((is.numeric(terms) || is.logical(terms)) && length(terms) == length(plan$column)) return(as.numeric(terms))
-  stop_kernops("input", c("{.arg mul} must give a number for each entry, here {length(plan$column)} in all.",
-                          x = "It gave {length(terms)} element{?s} of type {.cls {typeof(terms)}}."), call = call)
+check_terms <- function(terms, plan, add, call = caller_env()) {
+  if (!is_plain(terms) || length(terms) != length(plan$column)) {
+    type <- if (is.object(terms)) class(terms) else typeof(terms)
+    stop_kernops("input", c("{.arg mul} must give a number for each entry, here {length(plan$column)} in all.",
+                            x = "It gave {length(terms)} element{?s} of type {.cls {type}}."), call = call)
+  }
+  if (joins_bits(add)) check_whole_terms(terms, add, call)
+  as.numeric(terms)
 }
 
-# Bits are those of integers. What a function or formula makes of them is its own affair, but for fractions.
-check_whole_terms <- function(add, of, call = caller_env()) {
-  if (inherits(add, "seg_op") || !startsWith(add, "bit_")) return(invisible())
-  whole <- vapply(of, \(x) is.null(x) || is.integer(x) || is.logical(x) || all(x == floor(x), na.rm = TRUE), NA)
-  if (all(whole)) return(invisible())
-  stop_kernops("input", "The operation {.val {add}} needs whole numbers in {.arg A} and {.arg v}.", call = call)
+joins_bits <- function(add) !inherits(add, "seg_op") && startsWith(add, "bit_")
+
+check_whole_terms <- function(terms, add, call) {
+  wrong <- which(terms != floor(terms) | abs(terms) > 2^53)
+  if (length(wrong) == 0) return(invisible())
+  stop_kernops("input", c("The operation {.val {add}} needs products that are whole numbers of at most 2^53.",
+                          x = "That of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
 # Sparse matrices of other classes in one of those that are read as they are.
@@ -118,7 +127,7 @@ spmv_plan <- function(A) {
   exact <- !is.list(A)
   structure(list(rows = rows, column = column, exact = exact,
                  columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
-                 names = if (exact) A@Dimnames[[1]], of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
+                 names = row_names(A), of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
 #' @export
@@ -153,18 +162,26 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
   if (!inherits(plan, "spmv_plan")) {
     stop_kernops("input", "{.arg plan} must be made by {.fn spmv_plan}, not {.obj_type_friendly {plan}}.", call = call)
   }
-  if (identical(plan$of, stored(A))) return(plan)
+  if (identical(plan$of, stored(A))) {
+    plan["names"] <- list(row_names(A))
+    return(plan)
+  }
   stop_kernops("input", c("{.arg plan} must be that of {.arg A}.",
                           x = "It is of a matrix of other entries, sizes, or of another class."), call = call)
 }
 
-# What a plan goes by, but for the columns of the entries.
-stored <- function(A) if (isS4(A)) list(class(A)[[1]], A@Dim, A@p) else if (is.list(A)) A[c("offsets", "sources")]
+row_names <- function(A) if (isS4(A)) A@Dimnames[[1]]
+
+# What a plan goes by: where the entries are.
+stored <- function(A) {
+  if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
+  if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]
+}
 
 entries_of <- function(A, count, call = caller_env()) {
   values <- if (is.list(A)) A$values else A@x
   if (is.null(values)) return(NULL)
-  if (!is.numeric(values) && !is.logical(values)) {
+  if (!is_plain(values)) {
     stop_kernops("input", "{.code values} of {.arg A} must be numbers, not {.obj_type_friendly {values}}.", call = call)
   }
   if (length(values) == count) return(values)

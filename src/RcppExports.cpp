@@ -721,6 +721,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_other_products
+Rcpp::NumericVector seg_other_products(Rcpp::NumericVector x, Rcpp::NumericVector lengths);
+RcppExport SEXP _kernops_seg_other_products(SEXP xSEXP, SEXP lengthsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type lengths(lengthsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_other_products(x, lengths));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_gradient_gpu
 SEXP seg_gradient_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, double tile);
 RcppExport SEXP _kernops_seg_gradient_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP tileSEXP) {
@@ -1103,6 +1115,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
     {"_kernops_seg_offsets", (DL_FUNC) &_kernops_seg_offsets, 1},
+    {"_kernops_seg_other_products", (DL_FUNC) &_kernops_seg_other_products, 2},
     {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},

@@ -1,6 +1,9 @@
 // A number for each value, from what is known of its segment: softmax and gradients.
 #include <kernops/missing.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "cuda_segments.h"
 
 namespace kernops {
@@ -106,6 +109,13 @@ std::unique_ptr<Buffer> reduced(SegmentWork work, const char* op) {
   return there;
 }
 
+// Whether products have all their digits, so that one divided by a value is the product of the others.
+bool can_be_divided(const Buffer& products, Count count) {
+  std::vector<double> numbers(static_cast<size_t>(count));
+  copy_out(numbers.data(), products.pointer(), numbers.size() * sizeof(double));
+  return std::all_of(numbers.begin(), numbers.end(), [](double product) { return std::isnormal(product); });
+}
+
 // The largest value of each segment, and the sum of what the exponentials are of it: exact where their logarithm
 // would be rounded.
 class Exponentials {
@@ -152,7 +162,7 @@ void seg_softmax(const SegmentWork& work) {
   seg_spread(spread, "Softmax", true, missing());
 }
 
-void seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place) {
+bool seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place) {
   SegmentWork alone = work, spread = work;
   alone.weights = {};
   if (op == "softmax") {  // the incoming gradient is the weight of each value
@@ -161,12 +171,14 @@ void seg_gradient(const SegmentWork& work, const std::string& op, const double* 
     both.join = "TimesSoftmax", both.given = all.after(nullptr);
     const auto along = reduced(both, "sum");
     spread.given = all.after(at<double>(*along));
-    return seg_spread(spread, "SoftmaxGradient", true, 0);
+    seg_spread(spread, "SoftmaxGradient", true, 0);
+    return true;
   }
   if (op == "logsumexp") {
     const Exponentials all(alone);
     spread.given = all.after(incoming);
-    return seg_spread(spread, "LogSumExpGradient", in_place, 0);
+    seg_spread(spread, "LogSumExpGradient", in_place, 0);
+    return true;
   }
   for (const Gradient& gradient : gradients()) {
     if (gradient.name != op) continue;
@@ -175,10 +187,13 @@ void seg_gradient(const SegmentWork& work, const std::string& op, const double* 
     for (const Part& part : gradient.parts) {
       alone.map = part.map;
       parts.push_back(reduced(alone, part.op));
+      if (std::string(part.op) == "prod" && !can_be_divided(*parts.back(), work.segments.count * work.columns))
+        return false;
       spread.given.push_back(at<double>(*parts.back()));
     }
     seg_spread(spread, gradient.what, in_place, 0);
   }
+  return true;
 }
 
 }  // namespace cuda

@@ -29,7 +29,8 @@ void seg_weighted(const SegmentWork& work);
 // the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
 void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere);
 void seg_softmax(const SegmentWork& work);
-void seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place);
+// False, and nothing is written, where a product is not in the range of numbers that division needs.
+bool seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place);
 
 // ---- texts (cuda_segment_source.cpp)
 

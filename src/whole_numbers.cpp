@@ -35,7 +35,8 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
     const double value = TYPEOF(x) == REALSXP          ? REAL(x)[n]
                          : INTEGER(x)[n] == NA_INTEGER ? NA_REAL
                                                        : INTEGER(x)[n];
-    if (!(value >= 0 && value == std::floor(value) && value < 9e15))
+    if (R_FINITE(value) && value >= 9e15) refuse(argument, "must be whole numbers below 9e15", n, in_words(value));
+    if (!(R_FINITE(value) && value >= 0 && value == std::floor(value)))
       refuse(argument, "must be whole numbers from 0", n, in_words(value));
     numbers[n] = Count(value);
   }

@@ -253,6 +253,8 @@ test_that("what is saved is empty when it is read", {
 test_mistakes("kernops_input_error", alist(
   `text on the GPU` = gpu_matrix(matrix("1")),
   `factor on the GPU` = gpu_matrix(factor(1:2)),
+  `integer64 on the GPU` = gpu_matrix(integer64(1, 0)),
+  `integer64 of a data frame on the GPU` = gpu_matrix(list2DF(list(id = integer64(1, 0)))),
   `NULL on the GPU` = gpu_matrix(NULL),
   `complex numbers on the GPU` = gpu_matrix(1i),
   `data frame with text on the GPU` = gpu_matrix(data.frame(1, "a")),

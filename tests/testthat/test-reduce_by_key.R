@@ -31,6 +31,13 @@ test_that("what is the same may be said by a function or a formula", {
   expect_identical(reduce_by_key(c(1, 2, 4, 4.5), 1:4, same = "Abs(a - b) <= 1")$values, c(3L, 7L))
 })
 
+test_that("a level that is NA is the key of missing values", {
+  keys <- factor(c("a", NA, "b", "b", "a"), c("b", NA, "a"), exclude = NULL)
+  expect_identical(reduce_by_key(keys, 1:5)$values, c(1:2, 7L, 5L))
+  keys <- structure(c(2L, NA, 1L, 1L, 3L), levels = c("b", NA, "a"), class = "factor") # one of each sort
+  expect_identical(reduce_by_key(keys, 1:5)$values, c(3L, 7L, 5L))
+})
+
 test_that("equal strings of two encodings are one key, as for rle()", {
   keys <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
   expect_identical(reduce_by_key(keys, 1:3)$values, c(3L, 3L))
@@ -65,6 +72,9 @@ test_mistakes("kernops_error", alist(
   `results on the GPU from the CPU` = reduce_by_key(1:2, 1:2, backend = "cpu", output = "gpu"),
   `too few keys` = reduce_by_key(1:2, 1:3),
   `keys in a list` = reduce_by_key(list(1, 2), 1:2),
+  `a plan` = reduce_by_key(1:2, 1:2, plan = 3),
+  `an argument that is unknown` = reduce_by_key(1:2, 1:2, na.rm = TRUE, foo = 3),
+  `a formula of integer64` = reduce_by_key(integer64(1:2, c(0, 0)), 1:2, same = "a == b"),
   `a formula of strings` = reduce_by_key(c("a", "b"), 1:2, same = "a == b"),
   `a formula with a third variable` = reduce_by_key(1:2, 1:2, same = "a == c"),
   `a function of another length` = reduce_by_key(1:2, 1:2, same = sum)

@@ -138,6 +138,18 @@ test_that("gradients stay on the GPU", {
   }
 })
 
+test_that("the gradient of products that cannot be divided is that of the CPU", {
+  skip_without_gpu()
+  x <- c(1e-200, 1e-200, 1e200, 1e200, Inf, 2, 3, 1e-300, 1e-20, 0)
+  lengths <- c(2, 2, 3, 2, 1)
+  expected <- c(1e-200, 1e-200, 1e200, 1e200, 6, Inf, Inf, 1e-20, 1e-300, 1)
+  expect_equal(seg_grad("prod")(gpu_matrix(x), rep(1, 5), lengths = lengths), cbind(expected), ignore_attr = TRUE)
+  there <- seg_grad("prod")(gpu_matrix(cbind(x, 1)), matrix(1, 5, 2), lengths = lengths, output = "gpu")
+  expect_equal(as_host(there), cbind(expected, 1), ignore_attr = TRUE)
+  expect_equal(seg_grad("prod")(gpu_matrix(c(1e-200, 1e-200, 2)), c(1, 1), lengths = c(2, 2), sources = 0:1),
+               cbind(c(1e-200, 1e-200 + 2, 1e-200)))
+})
+
 test_that("NA and NaN of a GPU matrix are told apart", {
   skip_without_gpu()
   x <- c(1, NA, 2, NaN, NaN, NA, 3, 4)

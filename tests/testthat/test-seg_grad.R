@@ -39,6 +39,21 @@ test_that("the gradient of a product is right at zeros", {
   expect_identical(seg_grad("prod")(c(2, 0, 3, 0, 0, 5), c(1, 1), lengths = c(3, 3)), c(0, 6, 0, 0, 0, 0))
 })
 
+test_that("the gradient of a product does not need the product of all", {
+  others <- \(x) vapply(seq_along(x), \(k) prod(x[-k]), 0)
+  for (x in list(c(1e-200, 1e-200), c(1e200, -1e200), c(Inf, 2, 3), c(-Inf, 0, 2), c(NaN, 2, 3), c(1e-300, 1e-20), 7)) {
+    expect_equal(seg_grad("prod")(x, 1, lengths = length(x)), others(x), tolerance = 1e-15, info = toString(x))
+    expect_equal(axis_grad("prod")(x, 1), others(x), tolerance = 1e-15, info = toString(x))
+  }
+})
+
+test_that("an incoming gradient that is not finite stays where the extreme is", {
+  for (eta in c(Inf, NaN, NA)) {
+    expect_identical(seg_grad("max")(c(1, 3, 2), eta, lengths = 3), c(0, eta, 0))
+    expect_identical(axis_grad("min")(c(1, 3, 2), eta), c(eta, 0, 0))
+  }
+})
+
 test_that("ties go to the first, and values in no segment get nothing", {
   expect_identical(seg_grad("max")(c(1, 2, 2), 3, lengths = 3), c(0, 3, 0))
   expect_identical(seg_grad("sum")(c(1, 2, 3), c(5, 7), offsets = c(1, 2, 3)), c(0, 5, 7))
@@ -48,5 +63,6 @@ test_mistakes("kernops_error", alist(
   `no gradient` = seg_grad("argmin"),
   `eta of another shape` = seg_grad("sum")(1:3, 1:2, lengths = 3),
   `eta the other way round` = seg_grad("sum")(matrix(0, 4, 3), matrix(0, 3, 2), lengths = c(2, 2)),
+  `eta of class integer64` = seg_grad("sum")(1:3, integer64(1, 0), lengths = 3),
   `eta in words` = seg_grad("sum")(1:3, "1", lengths = 3)
 ))

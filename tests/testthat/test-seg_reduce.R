@@ -200,6 +200,23 @@ test_that("empty segments give the identity, or what is asked for", {
   expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
 })
 
+test_that("what is empty leaves the type and other results alone, also where values are left out", {
+  of <- \(x, op, ...) seg_reduce(x, lengths = c(1, 2), op = op, na.rm = TRUE, ...)
+  expect_identical(of(c(TRUE, FALSE, TRUE), "any", empty = FALSE), c(TRUE, TRUE))
+  expect_identical(of(c(NA, FALSE, TRUE), "all", empty = NA), c(NA, FALSE))
+  expect_identical(of(3:1, "max", empty = 0), c(3L, 2L))
+  expect_identical(of(c(NA, 5L, 7L), "max", empty = 0), c(0L, 7L))
+  expect_identical(of(c(NA, 5, 7), "argmin", empty = 0), c(0L, 1L))
+  expect_identical(of(c(NA, 5L, 7L), "sum", empty = 0.5), c(0.5, 12))
+  expect_identical(expect_silent(seg_reduce(1:2, lengths = c(2, 0), empty = 1e10)), c(3, 1e10))
+  expect_warning(seg_reduce(c(.Machine$integer.max, 1L), lengths = c(0, 2), empty = 1e10), "result 2")
+  for (op in c("var", "sd", "first")) {
+    expect_identical(seg_reduce(c(2, 2), lengths = c(2, 0), op = op, empty = NaN)[[2]], NaN, label = op)
+  }
+  expect_identical(seg_reduce(c(2, 2, 3, 4), lengths = c(2, 1, 1), w = c(1, 1, 1, 0), op = "var", empty = NaN),
+                   c(0, NA, NaN))
+})
+
 test_that("what is empty may be anything, and an array of one dimension is a vector", {
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
@@ -362,6 +379,10 @@ test_mistakes("kernops_error", alist(
   `bits of doubles` = seg_reduce(ten, lengths = 10, op = "bit_and"),
   `weights in words` = seg_reduce(ten, lengths = 10, w = letters[1:10]),
   `negative weights of a log-sum-exp` = seg_reduce(ten, lengths = 10, w = c(1, -2, rep(1, 8)), op = "logsumexp"),
+  `negative weights of a standard deviation` = seg_reduce(ten, lengths = 10, w = -ten, op = "sd"),
+  `weights of class integer64` = seg_reduce(ten, lengths = 10, w = integer64(1:10, rep(0, 10))),
+  `a length beyond all numbers` = seg_reduce(ten, lengths = 1e300),
+  `an operation of another name` = seg_logsumexp(ten, lengths = 10, op = "sum"),
   `weights of an own operation` = seg_reduce(ten, lengths = 10, w = ten, op = seg_op("a + b")),
   `an operation that is a function` = seg_reduce(ten, lengths = 10, op = sum),
   `lengths of more values than numbers count` = seg_reduce(ten, lengths = rep(8e15, 2000)),

@@ -22,7 +22,27 @@ test_that("arguments win over options, NULL is the default, and errors leave not
   expect_identical(third(), 1 / 3)
 })
 
+test_that("an option that does not fit is reported, and the rest of the report goes on", {
+  withr::local_options(kernops.threads = -1, kernops.device = "foo")
+  report <- capture.output(found <- kernops_sitrep())
+  expect_match(report, "kernops.threads.*-1", all = FALSE)
+  expect_match(report, "kernops.device", all = FALSE)
+  expect_match(report, "^Cache", all = FALSE)
+  expect_length(found$wrong, 2)
+})
+
+test_that("a folder of the cache that is none gives a warning and the default", {
+  for (asked in list(NA, 3, c("a", "b"), NA_character_)) {
+    withr::local_options(kernops.cache_dir = asked)
+    expect_warning(folder <- cache_folder(), "kernops.cache_dir", class = "kernops_warning")
+    expect_identical(folder, default_cache())
+  }
+  withr::local_options(kernops.cache_dir = "here")
+  expect_identical(expect_silent(cache_folder()), "here")
+})
+
 test_mistakes("kernops_input_error", alist(
+  `a setting given twice` = with_kernops(1, threads = 1, threads = 2),
   `an unknown setting` = with_kernops(1, presicion = "float32"),
   `a setting without a name` = local_kernops("float32"),
   `a precision that is none` = with_kernops(1, precision = "float16"),

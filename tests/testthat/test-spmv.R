@@ -130,6 +130,34 @@ test_that("a plan serves the matrix that it was made of", {
   refused(by_row, by_column)
   refused(by_column, by_row)
   refused(by_column, by_column[6:1, 6:1][, c(2:6, 1)])
+  permuted <- \(i) methods::as(Matrix::sparseMatrix(i = i, j = 1:3, x = 1:3), "generalMatrix") # one entry a column
+  for (class in c("CsparseMatrix", "RsparseMatrix")) {
+    of <- spmv_plan(methods::as(permuted(1:3), class))
+    expect_error(spmv(methods::as(permuted(3:1), class), 1:3, plan = of), "plan", class = "kernops_input_error")
+  }
+})
+
+test_that("a plan is of the columns of its list, and knows no names", {
+  A <- \(columns) list(offsets = 0:3, columns = columns, values = c(1, 1, 1))
+  expect_identical(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(2, 0, 1)))), c(30, 10, 20))
+  expect_error(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(1, 2, 0)))), class = "kernops_input_error")
+  expect_identical(spmv(data.frame(offsets = 0:1, columns = 1:0), c(3, 4)), c(4, 3))
+  skip_if_not_installed("Matrix")
+  named <- \(rows) Matrix::sparseMatrix(i = 1:2, j = 2:1, x = 1:2, dimnames = list(rows, NULL))
+  expect_identical(spmv(named(c("c", "d")), 3:4, plan = spmv_plan(named(c("a", "b")))), c(c = 4, d = 6))
+})
+
+test_that("operations on bits take products that are whole", {
+  A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 1), values = c(6, 10, 12))
+  v <- c(0.5, 1)
+  expect_identical(spmv(A, v, \(a, b) floor(a * b), "bit_or"), as.numeric(c(bitwOr(3, 10), 12)))
+  expect_identical(spmv(A, v, "Floor(a * b)", "bit_xor"), as.numeric(c(bitwXor(3, 10), 12)))
+  expect_identical(spmv(A, c(1, 1), add = "bit_and"), as.numeric(c(bitwAnd(6, 10), 12)))
+  refused <- function(...) expect_error(spmv(..., add = "bit_or"), "whole", class = "kernops_input_error")
+  refused(A, c(1, 1), \(a, b) a / 4)
+  refused(A, c(1e300, 1))
+  refused(A, c(Inf, 1))
+  expect_identical(spmv(A, c(NA, 1), add = "bit_or"), c(NA, 12))
 })
 
 bad <- list(offsets = c(0, 1), columns = 0, values = 2)
@@ -138,9 +166,11 @@ test_mistakes("kernops_error", alist(
   `too few columns` = spmv(bad, numeric()),
   `a column between numbers` = spmv(replace(bad, "columns", 0.5), 1),
   `columns in words` = spmv(replace(bad, "columns", "0"), 1),
+  `values of class integer64` = spmv(replace(bad, "values", list(integer64(1, 0))), 0.5, "+"),
+  `products of class integer64` = spmv(bad, 1, \(a, b) integer64(a, 0)),
   `values in words` = spmv(replace(bad, "values", "2"), 1),
   `a vector in words` = spmv(bad, "1"),
-  `bits of fractions` = spmv(bad, 0.5, add = "bit_or"),
+  `bits of fractions` = spmv(bad, 0.25, add = "bit_or"),
   `a product of another length` = spmv(bad, 1, mul = \(a, b) c(a, b)),
   `a range of products` = spmv(bad, 1, add = "range"),
   `a plan of something else` = spmv(bad, 1, plan = seg_plan(lengths = 1)),
