@@ -166,3 +166,18 @@ test_that("Mod is exact, and in its range whatever the sizes", {
   expect_identical(value_of("Mod(x, Inf, 0)", x = 5), 5)
   expect_identical(value_of("Mod(x, 0, 0)", x = 5), NaN)
 })
+
+test_that("gradients of moduli and angles are right where squares leave the numbers", {
+  for_each_backend(function(kernel, precision) {
+    args <- c("x = Vi(2)", "w = Vj(1)")
+    for (scale in list(float64 = c(1, 1e160, 1e-170), float32 = c(1, 1e20, 1e-24))[[precision]]) {
+      by_x <- \(f) keops_grad(kernel(sprintf("Sum_Reduction(%s * w, 1)", f), args), "x")(list(t(c(3, 4)) * scale, 1, 1))
+      for (f in c("Hypot(Elem(x, 0), Elem(x, 1))", "ComplexAbs(x)")) expect_close(by_x(f), t(c(0.6, 0.8)), precision)
+      for (f in c("Atan2(Elem(x, 1), Elem(x, 0))", "ComplexAngle(x)")) {
+        expect_close(by_x(f) * scale, t(c(-4, 3)) / 25, precision)
+      }
+    }
+    at_0 <- keops_grad(kernel("Sum_Reduction(Hypot(Elem(x, 0), Elem(x, 1)) * w, 1)", args), "x")
+    expect_identical(at_0(list(t(c(0, 0)), 1, 1)), t(c(0, 0)))
+  })
+})
