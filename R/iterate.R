@@ -3,8 +3,9 @@
 #                                                      among them x, and of `numbers`, one for each column
 #   step(space, product, precondition, state, active)  the next state; columns that are not active stand still
 #   recorded                                           names of numbers to be kept from each step
-# The numbers `column` (its place in b) and `residual` are for the loop below. It stops each column once its residual
-# is at most its target; where that saves work, columns that have stopped leave the blocks.
+# The numbers `column` (its place in b), `residual` and, where a method has it, `stuck` are for the loop below. It stops
+# each column once its residual is at most its target, or it is stuck; where that saves work, columns that have stopped
+# leave the blocks.
 iterate <- function(method, system, product, precondition, b, target, maxit, report = NULL) {
   space <- system$space
   solution <- zeros_like(space, b)
@@ -13,7 +14,8 @@ iterate <- function(method, system, product, precondition, b, target, maxit, rep
   from <- far(residual)
   state <- method$start(space, precondition, b)
   history <- list(list(residual = residual))
-  while (length(history) <= maxit && any(active <- (residual > target)[state$numbers$column])) {
+  going <- \(now) (residual > target)[now$column] & !(now$stuck %||% FALSE)
+  while (length(history) <= maxit && any(active <- going(state$numbers))) {
     if (system$any_width && space$worth_leaving(sum(active), length(active), system$n)) {
       stopped <- columns_of(state, !active)
       solution <- space$put(solution, stopped$numbers$column, stopped$blocks$x)
@@ -39,14 +41,15 @@ columns_of <- function(state, chosen) {
 }
 
 # Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
-# true one, the next pass solves for the correction. True residuals come from products in float64, so that an operator
-# in float32 may be iterated to any tolerance, some digits in each pass. What is `recorded` is of the first pass.
+# true one, the next pass solves for the correction. A pass that left a larger residual is taken back. True residuals
+# come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
+# pass. What is `recorded` is of the first pass.
 # With `check` = 0 there is one pass, and its residuals are believed. With another number, a sample of so many rows
 # tells the true residuals, and all rows are computed only where it says that there is something to correct.
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space
-  method <- switch(method, cg = conjugate_gradients, minres = minres)
+  method <- switch(method, cg = conjugate_gradients, minres = minres(rounding[[system$precision]]))
   precondition <- preconditioning(precond, space)
   report <- progress_bar("Solving")
   unit <- near_one(space, b)
@@ -68,6 +71,7 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
     histories <- rbind(histories[-NROW(histories), , drop = FALSE], pass$history)
     left <- left - pass$steps
     if (pass$steps == 0) break
+    earlier <- space$copy(a)
     a <- space$axpby(1, pass$solution, 1, a)
     if (check < system$n) {
       residual <- if (check == 0) pass$history[pass$steps + 1, ] else sampled_residual(system, a, b, check)
@@ -75,6 +79,11 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
     }
     r <- true_residual()
     residual <- finite_norms(space, r)
+    if (any(worse <- residual > before)) {
+      a <- space$put(a, which(worse), earlier[, which(worse), drop = FALSE])
+      residual[worse] <- before[worse]
+      r <- true_residual()
+    }
     off <- residual > 2 * tol * scale
     if (left == 0 || !any(off & residual < before / 2)) break
   }
@@ -113,6 +122,9 @@ sampled_residual <- function(system, a, b, count) {
 }
 
 most_iterations <- function(n) max(1, min(10 * n, 1e4))
+
+# The relative size of what products leave of a 0.
+rounding <- c(float64 = 2e-15, float32 = 1e-6)
 
 # By how much a pass may reduce the residual.
 reach <- c(float64 = 0, float32 = 1e-6)

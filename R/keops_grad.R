@@ -7,6 +7,11 @@
 #' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one among equals; positions such
 #' as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
 #'
+#' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are taken as 0. So the gradient of a
+#' kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is right where points coincide, but second derivatives
+#' leave these pairs out, whose limit need not be 0. Kernels of `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, have
+#' them.
+#'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 0.
 #'

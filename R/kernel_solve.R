@@ -31,6 +31,9 @@
 #' Columns stop one by one. On the CPU a column that has stopped leaves the product. On the GPU each number of columns
 #' is a kernel to be compiled, so half of them leave together, and from 100,000 points on, where that pays.
 #'
+#' `"minres"` stops a column at the smallest residual where it finds that the matrix is singular, to rounding. No
+#' solution has a larger residual than its start, which is given back where rounding has spoilt it.
+#'
 #' With an operator in float32 the solution still has a residual of `tol` in float64, as long as float32 suffices to
 #' reduce it: the system is solved again for the correction.
 #'

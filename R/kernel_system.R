@@ -30,7 +30,8 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   }
   slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
   pairs_of <- function(together) {
-    variant(op, b_name, 1, "float64", numbered = TRUE, together) %||% stop_fixed_width(b_name, 1, call)
+    variant(op, b_name, 1, "float64", numbered = TRUE, together) %||%
+      (if (any_width) stop_unpaired(call) else stop_fixed_width(b_name, 1, call))
   }
   with_b <- function(b) c(input, stats::setNames(list(b), b_name))
   ones <- function(count) space$copy(matrix(rep(1, count), count, 1))
@@ -188,6 +189,13 @@ stop_fixed_width <- function(b_name, width, call) {
   stop_kernops("input", call = call, c(
     "The formula does not take {.code {b_name}} of {width} column{?s}, which is needed here.",
     i = "One such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, takes any number."
+  ))
+}
+
+stop_unpaired <- function(call) {
+  stop_kernops("input", call = call, c(
+    "The diagonal of the matrix is needed here, which the gradient of another operator does not tell.",
+    i = "Is there a formula of its own for {.arg op}?"
   ))
 }
 

@@ -1,7 +1,9 @@
 # MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: Lanczos' vectors v, and a QR
 # decomposition of their tridiagonal matrix by rotations (cosine, sine), applied as it grows. What is to come of row k
-# of R starts as `diagonal` and `above`; the residual is known without forming it.
-minres <- list(
+# of R starts as `diagonal` and `above`; the residual is known without forming it. What is below `rounding` times the
+# `largest` column seen of the tridiagonal matrix counts as 0: a column is stuck once no vector is left, or where the
+# matrix is singular on those there are.
+minres <- \(rounding) list(
   recorded = character(),
   start = function(space, precondition, b) {
     zeros <- zeros_like(space, b)
@@ -11,7 +13,7 @@ minres <- list(
       blocks = list(x = space$copy(zeros), v = space$axpby(0, zeros, or_zero(1 / beta), b), v_old = space$copy(zeros),
                     w = space$copy(zeros), w_old = zeros),
       numbers = list(column = seq_len(ncol(b)), beta = zero, cosine = zero - 1, sine = zero, diagonal = zero,
-                     above = zero, residual = beta)
+                     above = zero, residual = beta, largest = zero, stuck = logical(ncol(b)))
     )
   },
   step = function(space, product, precondition, state, active) {
@@ -24,15 +26,18 @@ minres <- list(
     over <- is$cosine * is$diagonal + is$sine * alpha
     corner <- is$sine * is$diagonal - is$cosine * alpha
     rho <- sqrt(corner^2 + beta^2)
+    largest <- pmax(is$largest, sqrt(is$beta^2 + alpha^2 + beta^2))
+    singular <- rho <= rounding * largest
     cosine <- or_zero(corner / rho)
     sine <- or_zero(beta / rho)
     w <- space$axpby(or_zero(1 / rho), is$v, or_zero(-is$above / rho), is$w_old)
     w <- space$axpby(or_zero(-over / rho), is$w, 1, w)
     list(
-      blocks = list(x = space$axpby(ifelse(active, cosine * is$residual, 0), w, 1, is$x),
+      blocks = list(x = space$axpby(ifelse(active & !singular, cosine * is$residual, 0), w, 1, is$x),
                     v = space$axpby(0, is$v, or_zero(1 / beta), q), v_old = is$v, w = w, w_old = is$w),
       numbers = list(column = is$column, beta = beta, cosine = cosine, sine = sine, diagonal = -is$cosine * beta,
-                     above = is$sine * beta, residual = sine * is$residual)
+                     above = is$sine * beta, residual = ifelse(singular, 1, sine) * is$residual, largest = largest,
+                     stuck = singular | beta <= rounding * largest)
     )
   }
 )

@@ -18,9 +18,10 @@
 #'
 #' @details
 #' Columns and diagonal of K come from the formula of `op` itself, in float64: one column is `op` on a single point.
-#' So the formula must take `b` of one column, as products with a kernel of size 1 do. \eqn{\sigma} is `lambda`, or,
-#' where that is 0, what the columns leave of the mean of the diagonal. The inverse of P is formed by Woodbury's
-#' identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which stays accurate.
+#' So the formula must take `b` of one column, as products with a kernel of size 1 do, and be one of its own: that of
+#' [keops_grad()] does not tell the diagonal. \eqn{\sigma} is `lambda`, or, where that is 0, what the columns leave of
+#' the mean of the diagonal. The inverse of P is formed by Woodbury's identity, from an orthogonal factor (QR by
+#' Cholesky, in two passes for small \eqn{\sigma}), which stays accurate.
 #'
 #' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
 #'   `rank` and `logdet` are the number of columns and log det P.

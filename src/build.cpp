@@ -10,18 +10,6 @@
 namespace kernops {
 namespace {
 
-// What the size column of the table says, in words.
-std::string rule_of(const std::string& size) {
-  const auto begins = [&](const char* with) { return size.rfind(with, 0) == 0; };
-  const auto has = [&](const char* part) { return size.find(part) != size.npos; };
-  if (has("p < A") || has("<= A")) return "a place within its argument (from 0)";
-  if (begins("same(")) return "arguments of equal size (or of size 1)";
-  if (begins("A == B")) return "vectors of the same size";
-  if (begins("A % 2 == 0")) return "real and imaginary parts by turns, of equal sizes";
-  if (begins("A == 1")) return "a scalar, and a place within the result";
-  return "sizes that fit (rule: " + size + ")";
-}
-
 class Builder {
  public:
   Builder(Graph& graph, const Scope& scope, unsigned over) : graph_(graph), scope_(scope), over_(over) {}

@@ -22,6 +22,7 @@ struct OpRow {
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
 const OpRow& op_row(int id);
+std::string rule_of(const std::string& size);  // what a size of ops.def asks for, in words
 constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints);

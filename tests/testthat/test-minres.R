@@ -42,3 +42,29 @@ test_that("an eigenvector takes one step, zeros none, and a start is used", {
   again <- kernel_solve(gaussian(2), "b", case$input, -0.3, tol = 1e-8, method = "minres", x0 = fit$solution)
   expect_identical(again$iterations, 0L)
 })
+
+test_that("a singular matrix ends it at the smallest residual, where b is in its range or not", {
+  for_each_space(function(backend) {
+    op <- keops_kernel("Sum_Reduction(x * y * b, 1)", c("x = Vi(1)", "y = Vj(1)", "b = Vj(1)"), backend = backend)
+    b <- cbind(c(1, 0, 0), 1:3, 0)
+    smallest <- sqrt(colSums(qr.resid(qr(matrix(1:3)), b)^2) / pmax(colSums(b^2), 1))
+    fit <- suppressWarnings(kernel_solve(op, "b", list(1:3, 1:3, b), method = "minres"))
+    expect_equal(fit$residual, smallest, tolerance = 1e-12)
+    expect_lte(fit$iterations, 3)
+  })
+})
+
+test_that("rounding leaves no solution that is worse than its start", {
+  withr::local_seed(1)
+  x <- runif(60)
+  b <- rnorm(60)
+  K <- exp(-outer(x, x, `-`)^2) - 0.3 # singular, to rounding
+  for (precision in c("float64", "float32")) {
+    op <- keops_kernel("Sum_Reduction((Exp(-SqDist(x, y)) - 0.3) * b, 1)", c("x = Vi(1)", "y = Vj(1)", "b = Vj(1)"),
+                       precision = precision)
+    fit <- suppressWarnings(kernel_solve(op, "b", list(x, x, cbind(b, K %*% b)), method = "minres"))
+    expect_lte(max(fit$residual), 1)
+    expect_true(fit$converged[[2]])
+    expect_equal(fit$residual[[1]], sqrt(sum((b - K %*% fit$solution[, 1])^2) / sum(b^2)), tolerance = 1e-6)
+  }
+})

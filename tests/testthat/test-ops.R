@@ -150,3 +150,34 @@ test_that("a gradient at a special point is the documented one, not NaN", {
   expect_identical(by_x("Pow(x, 1)", 0), 1)
   expect_identical(by_x("Square(x)", 0), 0)
 })
+
+test_that("Mod is exact, and in its range whatever the sizes", {
+  in_R <- \(a, b, c) (a - c) %% b + c
+  whole <- expand.grid(a = c(0, 1, 5, 6, -5, -6, 2^20 + 1, -2^20 - 1), b = c(3, -3, 2, 0.75), c = c(0, 1, -2))
+  far <- expand.grid(a = c(1, 3, 1e7, -1e7, 1e15, 1e-20, -1e-20), b = c(0.1, -0.1, 1), c = c(0, 1))
+  for_each_backend(function(kernel, precision) {
+    args <- c("a = Vi(1)", "b = Vi(1)", "c = Vi(1)")
+    mod <- \(cases) drop(kernel("Sum_Reduction(Mod(a, b, c) * w, 1)", c(args, "w = Vj(1)"))(c(cases, w = 1)))
+    expect_identical(mod(whole), do.call(in_R, whole))
+    beyond <- with(far, (mod(far) - c) / b)
+    expect_true(all(beyond >= -1e-6 & beyond <= 1 + 1e-6))
+    if (precision == "float64") expect_true(with(far, all((mod(far) - c) / b >= 0 & mod(far) != c + b)))
+  })
+  expect_identical(value_of("Mod(x, Inf, 0)", x = 5), 5)
+  expect_identical(value_of("Mod(x, 0, 0)", x = 5), NaN)
+})
+
+test_that("gradients of moduli and angles are right where squares leave the numbers", {
+  for_each_backend(function(kernel, precision) {
+    args <- c("x = Vi(2)", "w = Vj(1)")
+    for (scale in list(float64 = c(1, 1e160, 1e-170), float32 = c(1, 1e20, 1e-24))[[precision]]) {
+      by_x <- \(f) keops_grad(kernel(sprintf("Sum_Reduction(%s * w, 1)", f), args), "x")(list(t(c(3, 4)) * scale, 1, 1))
+      for (f in c("Hypot(Elem(x, 0), Elem(x, 1))", "ComplexAbs(x)")) expect_close(by_x(f), t(c(0.6, 0.8)), precision)
+      for (f in c("Atan2(Elem(x, 1), Elem(x, 0))", "ComplexAngle(x)")) {
+        expect_close(by_x(f) * scale, t(c(-4, 3)) / 25, precision)
+      }
+    }
+    at_0 <- keops_grad(kernel("Sum_Reduction(Hypot(Elem(x, 0), Elem(x, 1)) * w, 1)", args), "x")
+    expect_identical(at_0(list(t(c(0, 0)), 1, 1)), t(c(0, 0)))
+  })
+})

@@ -156,6 +156,8 @@ test_mistakes("kernops_formula_error", alist(
   `K values beyond all bounds` = build("KMin_Reduction(SumT(x * y, 4097), 1048576, 1)"),
   `sizes that an abbreviation does not take` = build("Sum_Reduction(Exp(x) * Matern(y, x), 1)",
                                                      c("x = Vi(2)", "y = Vj(3)")),
+  `weights that do not fit` = build("Sum_Reduction(WeightedSqNorm(x, y), 1)", c("x = Vi(3)", "y = Vj(2)")),
+  `splines of too high an order` = build("Sum_Reduction(BSpline(y, x, 3), 1)", c("x = Vi(1)", "y = Vj(4)")),
   `a derivative that does not exist` = build("Sum_Reduction(y * Grad(Polygamma(x, 16), x, 1), 1)"),
   `an inline variable with the name of another` = build("Sum_Reduction(Var(0, 1, 0) * var0, 1)", "var0 = Vi(1, 1)"),
   `a gradient of another shape` = build("Grad(Sum_Reduction(x, 1), x, y)"),

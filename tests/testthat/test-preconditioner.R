@@ -197,6 +197,7 @@ test_mistakes("kernops_input_error", alist(
   `formula for vectors of one size only` = make_tiny(op = per_column),
   `diagonal with a zero` = make_tiny(op = linear, input = list(s = 1, x = diag(2)[, c(1, 1)], y = diag(2)[, c(1, 1)])),
   `no points` = make_tiny(input = list(s = 1, x = matrix(0, 0, 2), y = matrix(0, 0, 2))),
+  `gradient of an operator` = kernel_preconditioner(keops_grad(gaussian(), "b"), "eta", c(tiny, list(b = 1:2))),
   `missing points` = make_tiny(input = tiny[-2])
 ))
 test_mistakes("kernops_dim_error", alist(

@@ -209,3 +209,21 @@ test_that("products, means and variances may be accumulated in float64, too", {
 
 test_mistakes("kernops_input_error", alist(`unknown accumulator` = reduce("Sum", 1, accumulator = "float16")))
 test_mistakes("kernops_input_error", alist(`unknown sum scheme` = reduce("Sum", 1, sum_scheme = "no_scheme")))
+
+test_that("a product is right where parts of it leave the numbers", {
+  withr::local_seed(1)
+  cases <- list(rep(c(1e3, 1e-3), 1000), sample(rep(c(2^100, -2^-100), c(64, 63))), c(1e-30, 1e-30, 1e30, 1e30, -5),
+                c(2^-149, 2^-126, 2^120, 2^127), rep(c(1e30, 0), 40), c(rep(1e30, 20), Inf), c(Inf, 0), rep(2^100, 100))
+  by_exponents <- \(x) prod(sign(x)) * 2^sum(log2(abs(x)))
+  for_each_backend(function(kernel, precision) {
+    for (accumulator in c("auto", "float64")) {
+      op <- kernel("Prod_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"), accumulator = accumulator)
+      for (x in cases) {
+        actual <- op(list(1, x))
+        expect_close(actual, by_exponents(x), precision, 1e-3, toString(utils::head(x, 4)))
+      }
+      by_y <- keops_grad(op, "y")(list(1, cases[[1]], 1))
+      expect_close(by_y, 1 / cases[[1]], precision, 1e-3)
+    }
+  })
+})

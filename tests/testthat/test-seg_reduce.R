@@ -102,6 +102,15 @@ test_that("range, softmax and bits", {
   expect_identical(seg_reduce(c(1L, NA, 2L), lengths = c(2, 1), op = "bit_or"), c(NA, 2L))
 })
 
+test_that("a product is that of base R where parts of it leave the numbers", {
+  x <- c(1e200, 1e200, 1e-200, 2, rep(c(1e300, 1e-300), 500), 1e-200, 1e-310, -1e300, 1e200)
+  offsets <- c(0, 4, 1004, 1008)
+  expected <- c(prod(x[1:4]), 1, prod(x[1005:1008]))
+  expect_equal(seg_reduce(x, offsets = offsets, op = "prod"), expected, tolerance = 1e-12)
+  expect_equal(unname(seg_reduce(x, g = rep(1:3, diff(offsets)), op = "prod")), expected, tolerance = 1e-12)
+  expect_equal(axis_reduce(matrix(x[5:1004], 500), 1, op = "prod"), c(1, 1), tolerance = 1e-12)
+})
+
 test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
   x <- c(1000, 1001, -Inf, -Inf, Inf, 1, NaN, 1, -Inf, 5)
   expect_equal(seg_logsumexp(x, lengths = rep(2, 5)), c(1000 + log(1 + exp(1)), -Inf, Inf, NaN, 5), tolerance = 1e-15)

@@ -49,6 +49,19 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   return select(scaled < finest, rounded, a);
 }
 
+// a modulo b as R has it, of the sign of b: exact but for one rounding.
+struct Modulo {
+  template <class T> KERNOPS_FN T operator()(T a, T b) const {
+    const T rest = fmod(a, b);
+    return rest == 0 || (rest < 0) == (b < 0) ? rest : rest + b;
+  }
+};
+// The same in c <= . < c + b: what would be rounded to c + b is c.
+template <class V> KERNOPS_FN V modulo(V a, V b, V c) {
+  const V x = c + lanewise(Modulo{}, a - c, b);
+  return select((x == c + b) & (b - b == V(0)), c, x);
+}
+
 // The first largest (smallest) entry and its place from 0; NaN counts as the most extreme.
 template <class V> struct Best { V value, place; };
 template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {

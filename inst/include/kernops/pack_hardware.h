@@ -87,6 +87,20 @@ KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) {
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
 
+// As in scalar.h. Subnormal numbers are brought up first.
+template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power) {
+  using F = Format<T>;
+  constexpr typename F::Int unit = typename F::Int(1) << F::mantissa_bits;
+  constexpr int bias = F::exponent_bias - 1;
+  const IntPack<T> field = bits_of(Pack<T>(T(INFINITY)));  // of the exponent
+  const Mask<T> tiny = (bits_of(x) & field) == IntPack<T>(0), has_one = (x != 0) & (abs(x) < T(INFINITY));
+  const IntPack<T> bits = bits_of(select(tiny, x * T(unit), x));
+  const Pack<T> biased = from_bits(shift_right(bits & field, F::mantissa_bits) | bits_of(Pack<T>(unit))) - T(unit);
+  const Pack<T> n = biased - select(tiny, Pack<T>(bias + F::mantissa_bits), Pack<T>(bias));
+  power += select(has_one, n, Pack<T>(0));
+  return select(has_one, from_bits((bits & ~field) | bits_of(Pack<T>(0.5))), x);
+}
+
 // The first `count` lanes from memory, of which no more is read; the others are 0.
 template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_t count) {
   constexpr int W = Pack<T>::width;

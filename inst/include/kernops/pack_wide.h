@@ -58,6 +58,9 @@ struct WidePack {
     std::memcpy(&lanes, reinterpret_cast<const char*>(&m.v) + which * sizeof lanes, sizeof lanes);
     return {__builtin_convertvector(lanes, Mask<double>::Vector)};
   }
+  friend KERNOPS_INLINE WidePack significand(WidePack x, WidePack& power) {
+    return {significand(x.low, power.low), significand(x.high, power.high)};
+  }
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };
 

@@ -17,11 +17,20 @@ inline namespace KERNOPS_ISA {
 // What is made of max f and sums of exp(f - max f): the log of a sum, weighted means, or they themselves.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
-struct Product : Settled<1> {
-  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 1; }
-  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { s.v[0] = s.v[0] * x; }
-  template <class S> static KERNOPS_FN void merge(S& s, const S& o) { add(s, o.v[0], 0); }
-  template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
+// v[0] * 2^v[1]: what is multiplied on the way may be beyond all numbers where the product is not.
+struct Product : Settled<2> {
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 1, s.v[1] = 0; }
+  template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {
+    s.v[0] = significand(s.v[0] * x, s.v[1]);
+  }
+  template <class S> static KERNOPS_FN void merge(S& s, const S& o) {
+    s.v[1] += o.v[1];
+    add(s, o.v[0], 0);
+  }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) {
+    constexpr double most = 2200;  // from there on it is Inf, or 0
+    return ldexp(double(s.v[0]), int(min(max(double(s.v[1]), -most), most)));
+  }
 };
 
 // 0 for false, 1 for true, and NaN between them: it does not matter where one decides.

@@ -17,11 +17,16 @@ KERNOPS_FN float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 KERNOPS_FN double fma(double x, double y, double z) { return ::fma(x, y, z); }
 KERNOPS_FN float abs(float x) { return ::fabsf(x); }
 KERNOPS_FN double abs(double x) { return ::fabs(x); }
+KERNOPS_FN float frexp(float x, int* n) { return ::frexpf(x, n); }
+KERNOPS_FN double frexp(double x, int* n) { return ::frexp(x, n); }
+KERNOPS_FN double ldexp(double x, int n) { return ::ldexp(x, n); }
 #else
 #define KERNOPS_MATH(name) using std::name;
 #define KERNOPS_MATH2(name) using std::name;
 using std::abs;
 using std::fma;
+using std::frexp;
+using std::ldexp;
 #endif
 
 #ifdef __CUDACC__
@@ -35,7 +40,7 @@ KERNOPS_MATH(expm1) KERNOPS_MATH(log) KERNOPS_MATH(log1p) KERNOPS_MATH(log2) KER
 KERNOPS_MATH(sin) KERNOPS_MATH(cos) KERNOPS_MATH(tan) KERNOPS_MATH(asin) KERNOPS_MATH(acos) KERNOPS_MATH(atan)
 KERNOPS_MATH(sinh) KERNOPS_MATH(cosh) KERNOPS_MATH(tanh) KERNOPS_MATH(erf) KERNOPS_MATH(erfc)
 KERNOPS_MATH(tgamma) KERNOPS_MATH(lgamma)
-KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot)
+KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot) KERNOPS_MATH2(fmod)
 #undef KERNOPS_MATH
 #undef KERNOPS_MATH2
 
@@ -51,6 +56,15 @@ template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { re
 // The whole number that x is.
 KERNOPS_FN long long whole(double x) { return (long long)x; }
 KERNOPS_FN long long whole(float x) { return (long long)x; }
+
+// x = significand * 2^n with a significand in [1/2, 1), of which n is added to `power`. 0, Inf and NaN stay.
+template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
+  if (x - x != 0) return x;
+  int n;
+  x = frexp(x, &n);
+  power += T(n);
+  return x;
+}
 
 // Calls f on each lane; a scalar is its own only lane. On a GPU this is a call: a loop in each of the pairs that a thread
 // takes at a time would be a long text, and no faster.

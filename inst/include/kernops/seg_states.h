@@ -41,7 +41,6 @@ template <> struct Accumulate<OnlineLogSumExp> {
 // Whether the only value of a state is the result.
 template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
-template <> struct IsResult<Product> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};
 
 // The state of a whole segment from that of a block.
