@@ -23,7 +23,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
          information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
   }
   at <- visit(to_search(some, theta[free]))
-  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
+  if (is.null(at)) return(list(theta = theta, value = Inf, scale = 1, convergence = 1L, message = "singular start",
                                iterations = 0L, evaluations = 1L))
   scaled <- function(at) {
     if (profile) at$theta[model$scale] <- at$theta[model$scale] * at$state$scale
@@ -32,7 +32,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   start <- list(s = at$s, theta = scaled(at))
   early <- TRUE
   message <- "as many steps as allowed"
-  curvature <- at$information(profile, free)
+  curvature <- positive_definite(at$information(profile, free))
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
@@ -71,8 +71,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
     early <- TRUE
     at <- visit(start$s)
   }
-  list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
-       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated))
+  list(theta = scaled(at), value = at$state$value, scale = at$state$scale, convergence = as.integer(early),
+       message = message, iterations = iteration, evaluations = evaluations,
+       information = at$information(FALSE, estimated))
 }
 
 better_slopes <- " (more `probes` of gp_control() tell slopes better)"
@@ -90,6 +91,16 @@ bfgs <- function(h, s, y) {
   hs <- h %*% s
   if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
+}
+
+# Without the trend, or the scale, average information may bend the wrong way: no step would lead down. Directions that
+# do so, or not at all, are taken to bend a little. BFGS keeps what is positive definite.
+positive_definite <- function(h) {
+  e <- eigen(h, symmetric = TRUE)
+  most <- max(abs(e$values), .Machine$double.xmin)
+  if (all(e$values > 1e-6 * most)) return(h)
+  bends <- ifelse(e$values > 1e-6 * most, e$values, 1e-3 * most)
+  e$vectors %*% (bends * t(e$vectors))
 }
 
 # At most a factor e in any parameter; those at a bound that would leave it stay.

@@ -122,6 +122,18 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("information that bends the wrong way is no end of the search", {
+  parameters <- data.frame(kind = "range", log = TRUE, fixed = FALSE, lower = rep(1e-9, 2), upper = 1e9)
+  best <- c(3, 2)
+  likelihood <- function(theta) {
+    off <- log(theta) - best
+    list(value = sum(off^2), gradient = \() 2 * off / theta,
+         information = \(profiled) diag(c(200, -0.01)) / tcrossprod(theta))
+  }
+  found <- kernops:::information_search(c(1, 1), likelihood, list(parameters = parameters), FALSE, gp_control())
+  expect_equal(log(found$theta), best, tolerance = 0.1)
+})
+
 test_that("a search that ends clearly below its start returns the start", {
   # the slope leads to 50, the value is best at 0
   follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
