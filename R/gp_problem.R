@@ -37,7 +37,8 @@ with_search <- function(problem, y, call) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
                  call = call)
   }
-  model <- with_bounds(problem$model, data$u, residual)
+  model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
+  model <- with_bounds(model, data$u, residual)
   check_extents(model$parameters, call)
   replace(problem, c("model", "residual"), list(model, residual))
 }

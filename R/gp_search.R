@@ -65,6 +65,17 @@ nth_leaf <- function(x, n) {
   leaves(x)[[n]]
 }
 
+# The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
+# to the unit of the response, as starts and bounds are.
+with_free_scale <- function(model, u, y) {
+  row <- model$parameters[model$scale[[1]], ]
+  if (row$label == "nugget" || is.na(row$value)) return(model)
+  unit <- mean(y^2) / variance_unit(model, row, u)
+  given <- model$parameters$value[model$scale]
+  model$parameters$value[model$scale] <- given * 0.9 * unit / row$value
+  model
+}
+
 # One row of theta for each start: given values stay, others take some typical fractions of what the data span.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
@@ -147,5 +158,6 @@ search_from <- function(theta, likelihood, model, profile, control) {
   }
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
-  c(list(theta = result, value = best$value), found[c("convergence", "message", "iterations", "evaluations")])
+  c(list(theta = result, value = best$value, scale = best$scale %||% 1),
+    found[c("convergence", "message", "iterations", "evaluations")])
 }

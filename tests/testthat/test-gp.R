@@ -492,3 +492,42 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   said <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file), stdout = TRUE, env = "R_TESTS=")
   expect_lt(as.numeric(sub(".*peak ", "", said)), 8 * n^2 + 1.5e8)
 })
+
+test_that("a level that the subset of the start lacks leaves the rest of the trend", {
+  withr::local_seed(26)
+  d <- transform(smooth_case(40), g = factor(replace(rep(c("p", "q"), 20), 7, "rare")))
+  data <- gp(z ~ g + w, d, ~ a + b, given(), estimate = "none")$data
+  kept <- kernops:::subset_data(data, seq(2, 40, by = 2))$x
+  expect_identical(colnames(kept), c("(Intercept)", "w"))
+  expect_identical(unname(kept[, 2]), d$w[seq(2, 40, by = 2)])
+})
+
+test_that("an observation whose noise is immense is as one left out", {
+  withr::local_seed(3)
+  x <- seq(0, 10, length.out = 60)
+  y <- sin(x) + rnorm(60, sd = 0.1)
+  without <- gp(y[-5] ~ 1, coords = x[-5], covariance = matern(5/2), known = list(noise = 0.01))
+  for (noise in c(1e12, 1e14)) {
+    fit <- gp(y ~ 1, coords = x, covariance = matern(5/2), known = list(noise = replace(rep(0.01, 60), 5, noise)))
+    expect_equal(fit$theta, without$theta, tolerance = 1e-4)
+  }
+})
+
+test_that("a start in another unit is none where the scale is free", {
+  withr::local_seed(4)
+  d <- smooth_case(80)
+  fits <- list(gp(z ~ 1, d, ~ a + b), gp(I(1e5 * z) ~ 1, d, ~ a + b, matern(3/2, variance = 1) + nugget()),
+               gp(I(1e-5 * z) ~ 1, d, ~ a + b, matern(3/2, variance = 2) + nugget(1)))
+  loglik <- vapply(fits, \(fit) fit$loglik, 0) + 80 * log(c(1, 1e5, 1e-5))
+  expect_equal(loglik, rep(loglik[[1]], 3), tolerance = 1e-6)
+})
+
+test_that("a variance at its upper bound is named, unless the others are relative to it", {
+  parameters <- data.frame(name = c("first", "second", "nugget"), kind = "variance", fixed = FALSE, lower = 1e-8,
+                           upper = 1)
+  ended <- \(theta, profile = TRUE) {
+    kernops:::at_bound(list(parameters = parameters, scale = 1:3), list(theta = theta, scale = 5), profile)
+  }
+  expect_identical(ended(5 * c(1, 1, 1e-8)), "second")
+  expect_identical(ended(c(1, 0.5, 1e-8), FALSE), "first")
+})
