@@ -43,12 +43,8 @@ leaf_extent <- function(model, row, u) {
   dims <- leaf$dims %||% seq_len(model$d)
   if (leaf$label == "periodic" && row$kind == "range") return(1)
   if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
-  if (leaf$geometry == "great_circle") {
-    rad <- u[, dims] * pi / 180
-    v <- 6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
-  } else {
-    v <- u[, dims, drop = FALSE]
-  }
+  v <- u[, dims, drop = FALSE]
+  if (leaf$geometry == "great_circle") v <- on_sphere(v)
   max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
 }
 
@@ -60,10 +56,9 @@ variance_unit <- function(model, row, u) {
   max(sum(v^2) / nrow(u), .Machine$double.xmin)
 }
 
-nth_leaf <- function(x, n) {
-  leaves <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves))
-  leaves(x)[[n]]
-}
+leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))
+
+nth_leaf <- function(x, n) leaves_of(x)[[n]]
 
 # The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
 # to the unit of the response, as starts and bounds are.
