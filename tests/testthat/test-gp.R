@@ -493,6 +493,24 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   expect_lt(as.numeric(sub(".*peak ", "", said)), 8 * n^2 + 1.5e8)
 })
 
+test_that("the columns of a matrix of new points go by their names", {
+  withr::local_seed(27)
+  d <- smooth_case(20)
+  fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")
+  expected <- unname(predict(fit, d[1:4, ]))
+  swapped <- as.matrix(d[1:4, c("b", "a")])
+  expect_equal(unname(predict(fit, swapped)), expected)
+  expect_equal(unname(predict(fit, coords = swapped)), expected)
+  expect_equal(unname(predict(fit, `colnames<-`(swapped[, 2:1], c("p", "q")))), expected)
+  expect_equal(unname(predict(fit, unname(swapped[, 2:1]))), expected)
+})
+
+test_that("coef() and vcov() bear what callers of those of lm() say", {
+  fit <- gp(z ~ 1, smooth_case(10), ~ a + b, given(), estimate = "none", known = NULL)
+  expect_identical(coef(fit, complete = FALSE), coef(fit))
+  expect_identical(vcov(fit, complete = FALSE), vcov(fit))
+})
+
 test_that("a level that the subset of the start lacks leaves the rest of the trend", {
   withr::local_seed(26)
   d <- transform(smooth_case(40), g = factor(replace(rep(c("p", "q"), 20), 7, "rare")))
