@@ -122,6 +122,21 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("raw coordinates may be the trend", {
+  withr::local_seed(5)
+  n <- 400
+  d <- data.frame(e = 4e5 + runif(n, 0, 10), no = 5.6e6 + runif(n, 0, 10))
+  K <- exp(-as.matrix(dist(d)))
+  d$y <- d$e - 4e5 + 2 * (d$no - 5.6e6) + as.vector(t(chol(K + diag(0.1, n))) %*% rnorm(n))
+  X <- cbind(1, d$e - 4e5, d$no - 5.6e6)
+  inverse <- solve(K + diag(0.1, n))
+  beta <- solve(t(X) %*% inverse %*% X, t(X) %*% inverse %*% d$y)
+  fit <- gp(y ~ e + no, d, ~ e + no, exponential(1, 1) + nugget(0.1), method = "iterative", estimate = "none")
+  expect_lt(max(abs(fitted(fit) - X %*% beta - K %*% inverse %*% (d$y - X %*% beta))), 5e-5)
+  expect_equal(unname(coef(fit)[2:3]), beta[2:3], tolerance = 1e-4)
+  expect_equal(unname(vcov(fit)[2:3, 2:3]), solve(t(X) %*% inverse %*% X)[2:3, 2:3], tolerance = 1e-4)
+})
+
 test_that("information that bends the wrong way is no end of the search", {
   parameters <- data.frame(kind = "range", log = TRUE, fixed = FALSE, lower = rep(1e-9, 2), upper = 1e9)
   best <- c(3, 2)
