@@ -540,6 +540,17 @@ test_that("a start in another unit is none where the scale is free", {
   expect_equal(loglik, rep(loglik[[1]], 3), tolerance = 1e-6)
 })
 
+test_that("products are found whatever the units: of the response beside a sum, of the coordinates of a line", {
+  withr::local_seed(1)
+  u <- matrix(runif(300), 150)
+  y <- as.vector(t(chol(exp(-as.matrix(dist(u)) / 0.3) + diag(0.01, 150))) %*% rnorm(150))
+  with_sum <- exponential(dims = 1) * (exponential(dims = 2) + periodic(period = 1, dims = 2)) + nugget()
+  loglik <- \(unit) gp(unit * y ~ 1, coords = u, covariance = with_sum)$loglik + 150 * log(unit)
+  expect_equal(loglik(1e-3), loglik(1), tolerance = 1e-6)
+  line <- \(unit) gp(y ~ 1, coords = u * unit, covariance = exponential() * linear() + nugget())$loglik
+  expect_equal(line(1e4), line(1), tolerance = 1e-6)
+})
+
 test_that("a variance at its upper bound is named, unless the others are relative to it", {
   parameters <- data.frame(name = c("first", "second", "nugget"), kind = "variance", fixed = FALSE, lower = 1e-8,
                            upper = 1)
