@@ -45,7 +45,7 @@
 #' constant response, a trend whose columns are collinear, each with the rows or names in question. Class
 #' `kernops_singular_error` where the covariance matrix is not positive definite, `kernops_memory_error` where it is too
 #' large for the GPU, `kernops_cuda_error` where a GPU, or cuSOLVER, is asked for and not found. Warnings of class
-#' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a parameter that ended at a bound.
+#' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a range that ended at a bound.
 #'
 #' @section Saved fits:
 #' A fit made on a GPU may be saved and read elsewhere. What it kept on the GPU is made anew when it is needed, on the

@@ -26,7 +26,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   best <- best_search(starts, search, evaluate, data, problem$model, how, profile)
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   best$starts <- nrow(starts)
-  best$at_bound <- at_bound(problem$model, best, profile)
+  best$at_bound <- at_bound(problem$model, best$theta)
   warn_about_search(best, how$control)
   best
 }
@@ -105,17 +105,11 @@ step_reporter <- function(evaluate, model, control) {
   }
 }
 
-# Bounds are those of the parameters before the common factor. A variance of next to nothing is an answer.
-at_bound <- function(model, search, profile) {
+# A variance at a bound is an answer: it, or that which it is relative to, is next to nothing.
+at_bound <- function(model, theta) {
   p <- model$parameters
-  theta <- search$theta
-  searched <- !p$fixed
-  if (profile) {
-    theta[model$scale] <- theta[model$scale] / search$scale
-    searched[model$scale[[1]]] <- FALSE
-  }
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
-  p$name[searched & (near(theta, p$upper) | (p$kind != "variance" & near(theta, p$lower)))]
+  p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
 warn_about_search <- function(search, control) {

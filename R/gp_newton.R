@@ -23,7 +23,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
          information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
   }
   at <- visit(to_search(some, theta[free]))
-  if (is.null(at)) return(list(theta = theta, value = Inf, scale = 1, convergence = 1L, message = "singular start",
+  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
                                iterations = 0L, evaluations = 1L))
   scaled <- function(at) {
     if (profile) at$theta[model$scale] <- at$theta[model$scale] * at$state$scale
@@ -71,9 +71,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
     early <- TRUE
     at <- visit(start$s)
   }
-  list(theta = scaled(at), value = at$state$value, scale = at$state$scale, convergence = as.integer(early),
-       message = message, iterations = iteration, evaluations = evaluations,
-       information = at$information(FALSE, estimated))
+  list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
+       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated))
 }
 
 better_slopes <- " (more `probes` of gp_control() tell slopes better)"
@@ -96,6 +95,7 @@ bfgs <- function(h, s, y) {
 # Without the trend, or the scale, average information may bend the wrong way: no step would lead down. Directions that
 # do so, or not at all, are taken to bend a little. BFGS keeps what is positive definite.
 positive_definite <- function(h) {
+  if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
   most <- max(abs(e$values), .Machine$double.xmin)
   if (all(e$values > 1e-6 * most)) return(h)

@@ -173,6 +173,5 @@ search_from <- function(theta, likelihood, model, profile, control) {
   }
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
-  c(list(theta = result, value = best$value, scale = best$scale %||% 1),
-    found[c("convergence", "message", "iterations", "evaluations")])
+  c(list(theta = result, value = best$value), found[c("convergence", "message", "iterations", "evaluations")])
 }

@@ -122,6 +122,13 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("a scale alone is found in closed form", {
+  covariance <- matern(3/2, range = 0.4, fixed = "range")
+  fit <- gp(z ~ 0, case[1:100, ], ~ a + b, covariance, method = "iterative")
+  h <- sqrt(3) * as.matrix(dist(case[1:100, c("a", "b")])) / 0.4
+  expect_equal(fit$theta[[1]], mean(case$z[1:100] * solve((1 + h) * exp(-h), case$z[1:100])), tolerance = 1e-4)
+})
+
 test_that("raw coordinates may be the trend", {
   withr::local_seed(5)
   n <- 400

@@ -550,13 +550,3 @@ test_that("products are found whatever the units: of the response beside a sum, 
   line <- \(unit) gp(y ~ 1, coords = u * unit, covariance = exponential() * linear() + nugget())$loglik
   expect_equal(line(1e4), line(1), tolerance = 1e-6)
 })
-
-test_that("a variance at its upper bound is named, unless the others are relative to it", {
-  parameters <- data.frame(name = c("first", "second", "nugget"), kind = "variance", fixed = FALSE, lower = 1e-8,
-                           upper = 1)
-  ended <- \(theta, profile = TRUE) {
-    kernops:::at_bound(list(parameters = parameters, scale = 1:3), list(theta = theta, scale = 5), profile)
-  }
-  expect_identical(ended(5 * c(1, 1, 1e-8)), "second")
-  expect_identical(ended(c(1, 0.5, 1e-8), FALSE), "first")
-})
