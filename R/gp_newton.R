@@ -92,14 +92,12 @@ bfgs <- function(h, s, y) {
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
 }
 
-# Without the trend, or the scale, average information may bend the wrong way: no step would lead down. Directions that
-# do so, or not at all, are taken to bend a little. BFGS keeps what is positive definite.
+# Average information may bend the wrong way, or hardly, along ridges: no step would lead down, or all of it would go
+# along the ridge. Such directions are taken to bend a little. BFGS keeps what is positive definite.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
-  most <- max(abs(e$values), .Machine$double.xmin)
-  if (all(e$values > 1e-6 * most)) return(h)
-  bends <- ifelse(e$values > 1e-6 * most, e$values, 1e-3 * most)
+  bends <- pmax(e$values, 1e-3 * max(abs(e$values)))
   e$vectors %*% (bends * t(e$vectors))
 }
 
