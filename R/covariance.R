@@ -28,7 +28,8 @@
 #' `glm(family = "gaussian")`.
 #'
 #' @param variance,range,shape,period the parameters, positive numbers in the units of the data. `NULL` leaves the value
-#'   to [gp()]; with a number the search starts there. A range for each coordinate (a vector, or
+#'   to [gp()]; with a number the search starts there; variances that together scale
+#'   the whole start at their ratios, in the units of the response. A range for each coordinate (a vector, or
 #'   `ard = TRUE`) gives each its own scale (automatic relevance determination).
 #' @param nu smoothness of the Matern covariance, above 0; 1/2, 3/2 and 5/2 are much faster than others, which need
 #'   Bessel functions.

@@ -27,7 +27,7 @@
 #'   the mean, with `y ~ 0`), and `noise`, the variance of the noise of each observation: numbers, or a formula such as
 #'   `~ sd^2` of variables of `data`.
 #' @param weights positive numbers, or an expression of variables of `data` as in [lm()]: the nugget of an observation
-#'   is divided by its weight.
+#'   is divided by its weight; an error where there is none.
 #' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64.
 #' @param backend `"cuda"`: all of the fit happens on a GPU, the first of the option `kernops.device`. Coordinates are
 #'   taken there once, and the exact method factorises there, which needs cuSOLVER of the CUDA toolkit. `"cpu"`, or
@@ -76,6 +76,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (!is_covariance(covariance)) {
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
+  known <- known %||% list()
   check_known(known)
   control <- as_control(control)
   weights <- within_data(rlang::enquo(weights), data, here)
@@ -83,9 +84,13 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
+  if (!is.null(weights) && !length(model$nugget)) {
+    stop_kernops("input", c("{.arg weights} divide the nugget, and there is none.",
+                            i = "Add {.fn nugget} to the covariance; {.code known = list(noise = )} is noise as it
+                                 is."))
+  }
   if (data_parts$long_lat && model$movable) {
-    cli::cli_warn(c("The coordinates are longitude and latitude, measured in degrees.",
-                    i = "{.code distance = \"great_circle\"} in the covariance measures km."))
+    warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
   if (method == "auto") method <- if (length(data_parts$y) <= control$exact_limit) "exact" else "iterative"
   if (method == "iterative" && estimate != "none" && control$probes == 0) {

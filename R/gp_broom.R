@@ -4,13 +4,14 @@ tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend",
   table <- do.call(rbind, lapply(effects, function(effect) {
     estimate <- coef.gp(x, effect)
     se <- if (effect == "trend") sqrt(diag(vcov.gp(x))) else covariance_errors(x)
-    data.frame(effect = rep(effect, length(estimate)), term = names(estimate), estimate = unname(estimate),
-               std.error = unname(se))
+    part <- data.frame(effect = rep(effect, length(estimate)), term = names(estimate), estimate = unname(estimate),
+                       std.error = unname(se))
+    if (!conf.int) return(part)
+    limits <- confint.gp(x, level = conf.level, type = effect)
+    at <- match(part$term, rownames(limits))
+    cbind(part, conf.low = limits[at, 1], conf.high = limits[at, 2], row.names = NULL)
   }))
-  if (!conf.int) return(as_table(table))
-  limits <- confint.gp(x, level = conf.level, type = if (length(effects) == 2) "both" else effects)
-  as_table(cbind(table, conf.low = unname(limits[match(table$term, rownames(limits)), 1]),
-                 conf.high = unname(limits[match(table$term, rownames(limits)), 2])))
+  as_table(table)
 }
 
 glance.gp <- function(x, ...) {
@@ -21,6 +22,11 @@ glance.gp <- function(x, ...) {
 augment.gp <- function(x, newdata = NULL, ...) {
   if (is.null(newdata)) return(augment_fitted(x))
   table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE))
+  if (is.numeric(newdata)) {
+    newdata <- one_or_many_points(newdata, x$model$d)
+    colnames(newdata) <- colnames(newdata) %||% colnames(x$parts$u)
+    newdata <- as.data.frame(newdata)
+  }
   newdata[[".fitted"]] <- table$fit
   newdata[[".se.fit"]] <- table$se.fit
   if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata

@@ -7,7 +7,8 @@
 #' @param object what [gp()] returns.
 #' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation (those
 #'   left out for missing values may have one, too).
-#' @param refit whether the covariance is estimated anew without each fold.
+#' @param refit whether the covariance is estimated anew without each fold, as the fit did: an error where that had
+#'   `estimate = "none"`.
 #' @param seed for random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
 #'   this machine or on others.
@@ -32,6 +33,10 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
   check_flag(refit, "refit")
   check_seed(seed)
+  if (refit && object$estimate == "none") {
+    stop_kernops("input", c("{.arg refit} estimates the covariance anew, which this fit took as it was given.",
+                            i = "Its {.arg estimate} is {.val none}."))
+  }
   object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   result <- if (is.null(folds)) {

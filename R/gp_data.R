@@ -131,6 +131,10 @@ spatial_parts <- function(data) {
   list(data = data, u = NULL, long_lat = FALSE)
 }
 
+warn_of_degrees <- function(instead) {
+  cli::cli_warn(c("The coordinates are longitude and latitude, measured in degrees.", i = instead))
+}
+
 need_package <- function(name, why, call = caller_env()) {
   if (!requireNamespace(name, quietly = TRUE)) {
     stop_kernops("input", "{why} needs the package {.pkg {name}}, which is not installed.", call = call)
@@ -149,6 +153,7 @@ coordinates_of <- function(coords, source, env, call) {
     stop_kernops("input", "{.arg coords} must be numeric: a formula, or a matrix of points.", call = call)
   }
   coords <- as.matrix(coords)
+  if (!ncol(coords)) stop_kernops("input", "{.arg coords} must have at least one column.", call = call)
   if (is.null(colnames(coords))) colnames(coords) <- paste0("x", seq_len(ncol(coords)))
   if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
     stop_kernops("dim", "{.arg coords} has {nrow(coords)} points for {nrow(source$data)} rows of {.arg data}.",
@@ -158,7 +163,11 @@ coordinates_of <- function(coords, source, env, call) {
 }
 
 coordinate_columns <- function(formula, data, call) {
-  names <- if (length(formula) == 2 && !"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+  terms <- if (length(formula) == 2 && !"." %in% all.vars(formula)) stats::terms(formula)
+  if (any(attr(terms, "order") > 1)) {
+    stop_kernops("input", "Coordinates are joined by {.code +} only, as in {.code ~ x + y}.", call = call)
+  }
+  names <- attr(terms, "term.labels")
   if (!length(names)) {
     stop_kernops("input", "{.arg coords} must be one-sided and name variables, as in {.code ~ x + y}.", call = call)
   }

@@ -10,7 +10,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
     return(list(theta = parameters$value))
   }
   data <- problem$data
-  profile <- length(problem$model$scale) > 0 && all(data$noise == 0)
+  profile <- is_profiled(problem$model, data)
   n <- length(data$y)
   some <- round(seq(1, n, length.out = min(n, how$control$subset * if (n > 4000) 4 else 1)))
   starts <- starting_values(problem$model, data$u, problem$residual)
@@ -26,10 +26,13 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   best <- best_search(starts, search, evaluate, data, problem$model, how, profile)
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   best$starts <- nrow(starts)
-  best$at_bound <- at_bound(problem$model, best$theta, profile)
+  best$at_bound <- at_bound(problem$model, best$theta)
   warn_about_search(best, how$control)
   best
 }
+
+# Whether the common factor of all variances is known in closed form.
+is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
 
 # The likelihood of a subset at all starts; from the best, a search there when the subset is smaller than the data.
 best_starts <- function(starts, data, model, how, profile, smaller) {
@@ -78,8 +81,8 @@ many_workers <- function() {
 subset_data <- function(data, some) {
   small <- list(y = data$y[some], x = data$x[some, , drop = FALSE], u = data$u[some, , drop = FALSE],
                 noise = data$noise[some], weights = data$weights[some], rows = data$rows[some], logdet_xx = 0)
-  rank <- if (ncol(small$x)) qr(small$x)$rank else 0
-  if (rank < ncol(small$x)) small$x <- small$x[, 0, drop = FALSE]
+  # a level of a factor may not occur in it
+  small$x <- small$x[, independent_columns(small$x), drop = FALSE]
   small
 }
 
@@ -102,7 +105,8 @@ step_reporter <- function(evaluate, model, control) {
   }
 }
 
-at_bound <- function(model, theta, profile) {
+# A variance at a bound is an answer: it, or that which it is relative to, is next to nothing.
+at_bound <- function(model, theta) {
   p <- model$parameters
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]

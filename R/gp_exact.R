@@ -8,10 +8,14 @@
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
   factor <- covariance_factor(data, model, backend, call)
   slopes_of <- covariance_slopes(model)
+  own_variance <- covariance_diagonal(model)
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # where rounding decides, a search must not end: its parameters times their scale might have no factor
-    if (bad == 0 && search) bad <- nearly_singular(factor$diagonal()^2, factor$rounding)
+    if (bad == 0 && search) {
+      variance <- as.vector(own_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
+      bad <- nearly_singular(factor$diagonal()^2 / variance, factor$rounding)
+    }
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
@@ -59,10 +63,11 @@ host_factor <- function(data, model) {
   )
 }
 
-# The row of the least pivot, if it is within rounding of 0; else 0.
-nearly_singular <- function(pivots, rounding) {
-  least <- which.min(pivots)
-  if (pivots[[least]] < rounding * length(pivots) * .Machine$double.eps * max(pivots)) least else 0L
+# The row of the least pivot, if it is within rounding of 0; else 0. Pivots are parts of the entries of the diagonal,
+# with which rounding grows.
+nearly_singular <- function(parts, rounding) {
+  least <- which.min(parts)
+  if (parts[[least]] < rounding * length(parts) * .Machine$double.eps) least else 0L
 }
 
 # dK alpha, a column for each parameter.

@@ -11,6 +11,7 @@ iterative_likelihood <- function(data, model, how) {
   gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
   slopes_of <- covariance_slopes(model, how$precision, how$backend)
   p <- ncol(data$x)
+  trend <- trend_basis(data)
   chosen <- 1 + p + seq_len(control$probes)
   points <- resident_points(product, data$u)
   search_probes <- NULL
@@ -24,7 +25,7 @@ iterative_likelihood <- function(data, model, how) {
     precond <- iterative_preconditioner(system, control)
     probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
     else if (control$probes > 0) probe_vectors(system, precond, control$probes, control$seed)
-    b <- beside(system$space, cbind(data$y, unname(data$x)), probes$probes)
+    b <- beside(system$space, cbind(trend$rest, trend$q), probes$probes)
     fit <- tryCatch(
       if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = 0)
       else solve_system(system, b, precond, control$cg_tol, check = rows_to_check(control$cg_tol, system$n)),
@@ -34,7 +35,7 @@ iterative_likelihood <- function(data, model, how) {
     solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
     logdet <- if (search || is.null(probes)) list(logdet = NA_real_) else
       lanczos_logdet(system, fit, probes, precond, chosen)
-    state <- iterative_state(solution, data, logdet$logdet, how$reml, profile)
+    state <- iterative_state(solution, trend, data, logdet$logdet, how$reml, profile)
     state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
                            iterations = fit$iterations))
     if (!search) return(state)
@@ -92,23 +93,36 @@ default_rank <- function(system, control) {
   max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }
 
-# Generalised least squares from K^-1 (y, X).
-iterative_state <- function(solved, data, logdet, reml, profile) {
+# X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to each right-hand
+# side: beside a northing of 5.6e6, or a large mean, that would be early for what varies.
+trend_basis <- function(data) {
   p <- ncol(data$x)
+  x <- if (p) qr(unname(data$x))
+  q <- if (p) qr.Q(x) else matrix(0, length(data$y), 0)
+  along <- as.vector(crossprod(q, data$y))
+  list(q = q, r = if (p) qr.R(x) else matrix(0, 0, 0), along = along, rest = data$y - as.vector(q %*% along))
+}
+
+# Generalised least squares from K^-1 (rest, Q).
+iterative_state <- function(solved, trend, data, logdet, reml, profile) {
+  p <- ncol(trend$q)
   alpha <- solved[, 1]
+  rest <- trend$rest
   beta <- numeric()
-  root <- matrix(0, 0, 0)
+  root <- trend$r
   z <- matrix(0, length(alpha), 0)
   if (p) {
-    inverse_x <- solved[, -1, drop = FALSE]
-    information <- crossprod(data$x, inverse_x)
-    root <- chol((information + t(information)) / 2)
-    beta <- as.vector(backsolve(root, backsolve(root, crossprod(inverse_x, data$y), transpose = TRUE)))
-    alpha <- alpha - as.vector(inverse_x %*% beta)
-    z <- inverse_x %*% backsolve(root, diag(p))
+    inverse_q <- solved[, -1, drop = FALSE]
+    information <- crossprod(trend$q, inverse_q)
+    own <- chol((information + t(information)) / 2)
+    step <- backsolve(own, backsolve(own, crossprod(inverse_q, rest), transpose = TRUE))
+    alpha <- alpha - as.vector(inverse_q %*% step)
+    rest <- rest - as.vector(trend$q %*% step)
+    z <- inverse_q %*% backsolve(own, diag(p))
+    beta <- as.vector(backsolve(root, trend$along + step))
+    root <- own %*% root # R' Q' K^-1 Q R = X' K^-1 X
   }
-  quadratic <- sum(alpha * (data$y - if (p) as.vector(data$x %*% beta) else 0))
-  likelihood_state(length(alpha), p, logdet, quadratic, beta, root, alpha, z, data$logdet_xx, reml, profile)
+  likelihood_state(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
 # The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK z; the rest is as in exact_gradient().

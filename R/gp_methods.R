@@ -4,7 +4,7 @@
 #' @param type which parameters: those of the `"trend"`, of the `"covariance"`, or both.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level of the intervals.
-#' @param formula.,evaluate,... as in [update()][stats::update].
+#' @param formula.,evaluate,... as in [update()][stats::update]; other methods take nothing else.
 #'
 #' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from second
 #'   derivatives of the log-likelihood with respect to what was searched for (logarithms, but for angles), and by the
@@ -45,9 +45,19 @@ cat_labelled <- function(label, items, between) {
   cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
+# What the method of gp for the generic `name` does not take is a mistake. Others, such as car, say `complete` to coef()
+# and vcov(), as those of lm() take it.
+no_further <- function(name, ..., call = caller_env()) {
+  given <- list(...)
+  given <- given[!(names(given) %||% character(length(given))) %in% "complete"]
+  takes <- setdiff(names(formals(get(paste0(name, ".gp")))), c("object", "..."))
+  if (length(given)) stop_further_arguments(paste0("{.fn ", name, "}"), given, takes, call)
+}
+
 #' @rdname gp_methods
 #' @export
 coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
+  no_further("coef", ...)
   type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
   c(if (type != "covariance") object$beta, if (type != "trend") object$theta)
 }
@@ -55,6 +65,7 @@ coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
 #' @rdname gp_methods
 #' @export
 logLik.gp <- function(object, ...) {
+  no_further("logLik", ...)
   structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
 }
 
@@ -69,10 +80,14 @@ formula.gp <- function(x, ...) stats::formula(x$parts$terms)
 model.frame.gp <- function(formula, ...) formula$parts$frame
 
 #' @export
-fitted.gp <- function(object, ...) predict.gp(object)
+fitted.gp <- function(object, ...) {
+  no_further("fitted", ...)
+  predict.gp(object)
+}
 
 #' @export
 residuals.gp <- function(object, ...) {
+  no_further("residuals", ...)
   off <- object$parts$y - with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
   stats::naresid(object$na.action, stats::setNames(off, rownames(object$parts$frame)))
 }
@@ -80,6 +95,7 @@ residuals.gp <- function(object, ...) {
 #' @rdname gp_methods
 #' @export
 vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
+  no_further("vcov", ...)
   type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
@@ -145,6 +161,7 @@ covariance_errors <- function(object) {
 #' @rdname gp_methods
 #' @export
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
+  no_further("confint", ...)
   type <- check_choice(type[1], "type", c("both", "trend", "covariance"))
   check_level(level)
   trend <- if (type != "covariance") diag(vcov.gp(object))
@@ -176,6 +193,7 @@ parameter_rows_of <- function(parm, names, call = caller_env()) {
 #' @rdname gp_methods
 #' @export
 summary.gp <- function(object, ...) {
+  no_further("summary", ...)
   se <- sqrt(diag(vcov.gp(object)))
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))

@@ -54,7 +54,10 @@ new_coordinates <- function(object, coords, source, call) {
     if (is.null(source$u) || isTRUE(object$parts$points) || !as_they_are) coords <- fitted
   } else if (!is.null(fitted) && isTRUE(object$parts$points)) source$u <- NULL
   if (is.null(coords)) check_same_crs(object$parts$crs, source$crs, call)
-  coordinates_of(coords, source, environment(object$formula), call)
+  u <- coordinates_of(coords, source, environment(object$formula), call)
+  names <- colnames(object$parts$u)
+  # a matrix may have them in another order
+  if (ncol(u) == length(names) && setequal(colnames(u), names)) u[, names, drop = FALSE] else u
 }
 
 # A variable of the data of the fit that newdata lacks may still stand where the formula was written, but not as a

@@ -32,7 +32,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   start <- list(s = at$s, theta = scaled(at))
   early <- TRUE
   message <- "as many steps as allowed"
-  curvature <- at$information(profile, free)
+  curvature <- positive_definite(at$information(profile, free))
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
@@ -90,6 +90,15 @@ bfgs <- function(h, s, y) {
   hs <- h %*% s
   if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
+}
+
+# Average information may bend the wrong way, or hardly, along ridges: no step would lead down, or all of it would go
+# along the ridge. Such directions are taken to bend a little. BFGS keeps what is positive definite.
+positive_definite <- function(h) {
+  if (!length(h)) return(h)
+  e <- eigen(h, symmetric = TRUE)
+  bends <- pmax(e$values, 1e-3 * max(abs(e$values)))
+  e$vectors %*% (bends * t(e$vectors))
 }
 
 # At most a factor e in any parameter; those at a bound that would leave it stay.

@@ -3,7 +3,8 @@
 #' @param object what [gp()] returns.
 #' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
 #'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit. Where the fit
-#'   had a formula of coordinates, so has an sf or sp object with its variables.
+#'   had a formula of coordinates, so has an sf or sp object with its variables. The columns of a matrix go by their
+#'   names where these are the names of the coordinates, else in order.
 #' @param se.fit whether to give the standard error of what is predicted.
 #' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
 #'   included; `"none"`.
@@ -11,7 +12,7 @@
 #' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard errors.
 #' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
 #' @param control settings of the iterative method; default: those of the fit.
-#' @param ... not used.
+#' @param ... nothing: what is not an argument is an error.
 #'
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, not that of the
 #'   covariance parameters. `se.fit` is that of the field, and of a new observation with `interval = "prediction"`.
@@ -31,6 +32,7 @@
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
+  no_further("predict", ...)
   interval <- check_choice(interval[1], "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type[1], "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")

@@ -37,7 +37,8 @@ with_search <- function(problem, y, call) {
     stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
                  call = call)
   }
-  model <- with_bounds(problem$model, data$u, residual)
+  model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
+  model <- with_bounds(model, data$u, residual)
   check_extents(model$parameters, call)
   replace(problem, c("model", "residual"), list(model, residual))
 }
@@ -81,7 +82,7 @@ check_latitudes <- function(model, u, call) {
 # Points that occur twice have the same field: without noise its covariance matrix is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
-  key <- do.call(paste, c(unname(as.data.frame(data$u)), sep = "\r"))
+  key <- place_keys(model, data$u)
   exact <- data$noise == 0
   again <- which(duplicated(key[exact]))
   if (!length(again)) return()
@@ -91,6 +92,18 @@ check_duplicates <- function(data, model, call) {
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Observations at the same point need a noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average them."), call = call)
+}
+
+# A text for each point: the same where all parts of the covariance see the same coordinates.
+place_keys <- function(model, u) {
+  parts <- Filter(function(leaf) !leaf$label %in% c("nugget", "constant"), leaves_of(model$covariance))
+  views <- lapply(parts, function(leaf) {
+    seen <- u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]
+    # to the micrometre: longitudes of 180 and -180 are one, as are all at a pole
+    if (leaf$geometry == "great_circle") round(on_sphere(seen), 9) else seen
+  })
+  columns <- as.data.frame(do.call(cbind, c(list(numeric(nrow(u))), unique(views))))
+  do.call(paste, c(unname(columns), sep = "\r"))
 }
 
 likelihood_for <- function(data, model, how) {

@@ -23,11 +23,10 @@ with_bounds <- function(model, u, y) {
   variance <- mean(y^2)
   for (n in seq_len(nrow(parameters))) {
     row <- parameters[n, ]
-    unit <- variance_unit(model, row, u)
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     bounds <- switch(
-      row$kind, variance = variance / unit * c(1e-8, 1e6), range = extent * c(1e-3, 20), period = extent * c(2e-3, 5),
-      shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
+      row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
+      period = extent * c(2e-3, 5), shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
@@ -43,26 +42,53 @@ leaf_extent <- function(model, row, u) {
   dims <- leaf$dims %||% seq_len(model$d)
   if (leaf$label == "periodic" && row$kind == "range") return(1)
   if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
-  if (leaf$geometry == "great_circle") {
-    rad <- u[, dims] * pi / 180
-    v <- 6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
-  } else {
-    v <- u[, dims, drop = FALSE]
-  }
+  v <- u[, dims, drop = FALSE]
+  if (leaf$geometry == "great_circle") v <- on_sphere(v)
   max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
 }
 
-# The variance of the field, on average, where this parameter is 1: only that of a linear covariance has other units.
-variance_unit <- function(model, row, u) {
-  if (row$label != "linear") return(1)
-  leaf <- nth_leaf(model$covariance, row$leaf)
-  v <- t(u[, leaf$dims %||% seq_len(model$d), drop = FALSE]) - leaf$parameters$center
+# Where a variance is to be looked for, when that of the whole field is `whole`.
+typical_variance <- function(model, row, u, whole) {
+  leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(nth_leaf(model$covariance, row$leaf), u)
+}
+
+# What the field of each leaf varies by: of the factors of a product, one has the unit of the response, and the others
+# what they are held at.
+leaf_variances <- function(x, u, whole) {
+  if (x$kind == "leaf") return(whole)
+  sizes <- rep(whole, length(x$parts))
+  if (x$kind == "*") {
+    free <- vapply(x$parts, has_own_scale, NA)
+    sizes[!free] <- vapply(x$parts[!free], held_variance, 0, u)
+    sizes[free] <- whole / prod(sizes[!free])
+  }
+  unlist(Map(leaf_variances, x$parts, list(u), sizes))
+}
+
+held_variance <- function(x, u) {
+  held <- Find(function(leaf) !leaf$own && "variance" %in% leaf$fixed, leaves_of(x))
+  if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
+}
+
+# The variance of the field, on average, where that of this leaf is 1: only a linear covariance has other units.
+mean_square <- function(leaf, u) {
+  if (leaf$label != "linear") return(1)
+  v <- t(u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]) - leaf$parameters$center
   max(sum(v^2) / nrow(u), .Machine$double.xmin)
 }
 
-nth_leaf <- function(x, n) {
-  leaves <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves))
-  leaves(x)[[n]]
+leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))
+
+nth_leaf <- function(x, n) leaves_of(x)[[n]]
+
+# The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
+# to the unit of the response, as starts and bounds are.
+with_free_scale <- function(model, u, y) {
+  row <- model$parameters[model$scale[[1]], ]
+  if (row$label == "nugget" || is.na(row$value)) return(model)
+  start <- 0.9 * typical_variance(model, row, u, mean(y^2))
+  model$parameters$value[model$scale] <- model$parameters$value[model$scale] * start / row$value
+  model
 }
 
 # One row of theta for each start: given values stay, others take some typical fractions of what the data span.
@@ -92,8 +118,8 @@ start_at <- function(model, u, y, open, choice) {
     if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[n]] <- switch(
       family,
-      variance = total * if (row$label == "nugget") choice$nugget else
-        0.9 / (1 + repeated) / variance_unit(model, row, u),
+      variance = if (row$label == "nugget") total * choice$nugget else
+        0.9 / (1 + repeated) * typical_variance(model, row, u, total),
       range = leaf_extent(model, row, u) * 0.3^repeated * choice$range, wave = 0.3^repeated,
       period = leaf_extent(model, row, u) * choice$period, shape = 1
     )

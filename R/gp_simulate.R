@@ -34,6 +34,7 @@
 #' @export
 simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
                         features = 2000, coords = NULL, ...) {
+  no_further("simulate", ...)
   check_number(nsim, "nsim", least = 1, whole = TRUE)
   check_number(features, "features", least = 1, whole = TRUE)
   check_flag(conditional, "conditional")
@@ -92,20 +93,28 @@ kriging_weights <- function(object, values) {
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 
+# Points that coincide have one value.
 prior_draws <- function(object, u, nsim, features) {
+  if (nrow(u) > object$how$control$exact_limit) return(fourier_draws(object, u, nsim, features))
+  places <- place_keys(object$model, u)
+  first <- which(!duplicated(places))
+  draws <- distinct_draws(object, u[first, , drop = FALSE], nsim)
+  draws[match(places, places[first]), , drop = FALSE]
+}
+
+distinct_draws <- function(object, u, nsim) {
   n <- nrow(u)
-  if (n > object$how$control$exact_limit) return(fourier_draws(object, u, nsim, features))
   k <- matrix(0, n, n)
   product <- covariance_product(object$model, block_width)
-  for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
-  diagonal <- dense_diagonal(k)
-  # points that coincide or nearly so: a jitter of the size of rounding, that no draw shows
-  jitter <- 10 * n * .Machine$double.eps * max(diagonal)
+  jitter <- 0
   repeat {
-    dense_add_diagonal(k, rep(jitter, n))
-    if (dense_factor(k, isa(), threads()) == 0 || !is.finite(jitter)) break
-    jitter <- 10 * jitter
     for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
+    variance <- dense_diagonal(k)
+    # also where a point has none
+    dense_add_diagonal(k, jitter * pmax(variance, .Machine$double.eps * max(variance)))
+    if (dense_factor(k, isa(), threads()) == 0 || !is.finite(jitter)) break
+    # points that nearly coincide: a jitter of the size of rounding, that no draw shows
+    jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
   draws <- dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
   if (!anyNA(draws)) return(draws)

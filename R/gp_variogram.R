@@ -3,7 +3,8 @@
 #' Half the mean squared difference of pairs of values, in classes of their distance: of all n (n - 1) / 2 pairs,
 #' in memory that grows with n, by one reduction.
 #'
-#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object.
+#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object. Distances are those of
+#'   a plane, with a warning where sf or sp objects have longitude and latitude.
 #' @param y the values, for example residuals of a trend; logical ones are 0 and 1.
 #' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
 #'   third of the largest extent. A class contains its upper limit, not its lower one.
@@ -17,7 +18,9 @@
 #' gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
-  x <- spatial_parts(x)$u %||% x
+  points <- spatial_parts(x)
+  if (points$long_lat) warn_of_degrees("{.fn sf::st_transform} takes them to a plane, where distances are lengths.")
+  x <- points$u %||% x
   x <- if (is.atomic(x) || is.data.frame(x)) as.matrix(x)
   if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
     stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
@@ -51,6 +54,7 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
   if (length(breaks) > 1) return(breaks)
   check_number(breaks, "breaks", least = 1, whole = TRUE, call = call)
   extent <- sqrt(sum(apply(x, 2, function(v) diff(range(v)))^2))
+  if (extent == 0) stop_kernops("input", "All points are at one place: there are no distances.", call = call)
   seq(0, extent / 3, length.out = breaks + 1)
 }
 

@@ -122,6 +122,40 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("a scale alone is found in closed form", {
+  covariance <- matern(3/2, range = 0.4, fixed = "range")
+  fit <- gp(z ~ 0, case[1:100, ], ~ a + b, covariance, method = "iterative")
+  h <- sqrt(3) * as.matrix(dist(case[1:100, c("a", "b")])) / 0.4
+  expect_equal(fit$theta[[1]], mean(case$z[1:100] * solve((1 + h) * exp(-h), case$z[1:100])), tolerance = 1e-4)
+})
+
+test_that("raw coordinates may be the trend", {
+  withr::local_seed(5)
+  n <- 400
+  d <- data.frame(e = 4e5 + runif(n, 0, 10), no = 5.6e6 + runif(n, 0, 10))
+  K <- exp(-as.matrix(dist(d)))
+  d$y <- d$e - 4e5 + 2 * (d$no - 5.6e6) + as.vector(t(chol(K + diag(0.1, n))) %*% rnorm(n))
+  X <- cbind(1, d$e - 4e5, d$no - 5.6e6)
+  inverse <- solve(K + diag(0.1, n))
+  beta <- solve(t(X) %*% inverse %*% X, t(X) %*% inverse %*% d$y)
+  fit <- gp(y ~ e + no, d, ~ e + no, exponential(1, 1) + nugget(0.1), method = "iterative", estimate = "none")
+  expect_lt(max(abs(fitted(fit) - X %*% beta - K %*% inverse %*% (d$y - X %*% beta))), 5e-5)
+  expect_equal(unname(coef(fit)[2:3]), beta[2:3], tolerance = 1e-4)
+  expect_equal(unname(vcov(fit)[2:3, 2:3]), solve(t(X) %*% inverse %*% X)[2:3, 2:3], tolerance = 1e-4)
+})
+
+test_that("information that bends the wrong way is no end of the search", {
+  parameters <- data.frame(kind = "range", log = TRUE, fixed = FALSE, lower = rep(1e-9, 2), upper = 1e9)
+  best <- c(3, 2)
+  likelihood <- function(theta) {
+    off <- log(theta) - best
+    list(value = sum(off^2), gradient = \() 2 * off / theta,
+         information = \(profiled) diag(c(200, -0.01)) / tcrossprod(theta))
+  }
+  found <- kernops:::information_search(c(1, 1), likelihood, list(parameters = parameters), FALSE, gp_control())
+  expect_equal(log(found$theta), best, tolerance = 0.1)
+})
+
 test_that("a search that ends clearly below its start returns the start", {
   # the slope leads to 50, the value is best at 0
   follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),

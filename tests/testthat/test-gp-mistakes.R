@@ -114,7 +114,20 @@ test_mistakes("kernops_input_error", alist(
   `variogram of one point` = gp_variogram(matrix(1), 1),
   `breaks that descend` = gp_variogram(diag(3), 1:3, breaks = 3:1),
   `interpolation without a range` = kernel_interpolation(diag(3), 1:3, matern()),
-  `model of something else` = as_gp(lm(z ~ w, odd))
+  `model of something else` = as_gp(lm(z ~ w, odd)),
+  `weights of no nugget` = gp(z ~ 1, odd, ~ a + b, known, estimate = "none", weights = w^2),
+  `refit of what was not estimated` = gp_cv(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), 3, refit = TRUE),
+  `argument of predict() that is not there` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd,
+                                                      intervall = "prediction"),
+  `argument of logLik() that is not there` = logLik(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), REML = TRUE),
+  `duplicates on both sides of the date line` = gp(1:3 ~ 1, coords = cbind(c(180, -180, 10), c(0, 0, 5)),
+                                                   covariance = exponential(1, 100, distance = "great_circle"),
+                                                   estimate = "none"),
+  `duplicates in the coordinates that the covariance sees` = gp(z ~ 1, transform(odd, b = c(0, 0, 3:12)), ~ a + b,
+                                                                exponential(1, 1, dims = 2), estimate = "none"),
+  `no columns of coordinates` = gp(z ~ 1, odd, matrix(0, 12, 0)),
+  `coordinates that are multiplied` = gp(z ~ 1, odd, ~ a * b),
+  `variogram of one place` = gp_variogram(matrix(1, 4, 2), 1:4)
 ))
 test_mistakes("kernops_dim_error", alist(
   `coordinates of other rows` = gp(z ~ 1, odd, matrix(0, 3, 2)),

@@ -112,6 +112,7 @@ test_that("sf objects go in and out", {
   expect_named(sf::st_drop_geometry(simulate(fit, 2, 1, points[1:4, ])), c("sim1", "sim2"))
   expect_s3_class(generics::augment(fit, newdata = points[1:4, ]), "sf")
   expect_warning(gp(z ~ 1, sf::st_set_crs(points, 4326), covariance = covariance, estimate = "none"), "longitude")
+  expect_warning(gp_variogram(sf::st_set_crs(points, 4326), d$z), "longitude")
   dutch <- gp(z ~ w, sf::st_set_crs(points, 28992), covariance = covariance, estimate = "none")
   expect_equal(predict(dutch, sf::st_set_crs(points, 28992)[1:4, ])$fit, ours$fit)
   expect_equal(predict(dutch, points[1:4, ])$fit, ours$fit)
@@ -132,6 +133,27 @@ test_that("broom's verbs work", {
   expect_equal(own$.se.fit, predict(fit, se.fit = TRUE)$se.fit)
   new <- smooth_case(3)
   expect_equal(generics::augment(fit, newdata = new)$.fitted, unname(predict(fit, new)))
+  flat <- gp(z ~ 1, new, ~ a + b, matern(3/2, 1, 0.5), estimate = "none")
+  for (points in list(as.matrix(new), unname(as.matrix(new[c("a", "b")])))) {
+    own <- generics::augment(flat, newdata = points[, 1:2])
+    expect_equal(own[c("a", "b")], new[c("a", "b")], ignore_attr = TRUE)
+    expect_equal(own$.fitted, new$z)
+  }
+})
+
+test_that("limits of a coefficient that is named as a parameter are its own", {
+  skip_if_not_installed("generics")
+  withr::local_seed(5)
+  d <- transform(smooth_case(40), matern.range = w)
+  table <- generics::tidy(gp(z ~ matern.range, d, ~ a + b, matern(range = 0.5, fixed = "range") + nugget()),
+                          conf.int = TRUE)
+  expect_identical(table$term[c(2, 4)], rep("matern.range", 2))
+  half <- qnorm(0.975) * table$std.error[1:2]
+  expect_equal(table$conf.low[1:2], table$estimate[1:2] - half)
+  expect_equal(table$conf.high[1:2], table$estimate[1:2] + half)
+  own <- table[c(3, 5), ]
+  expect_equal(sqrt(own$conf.low * own$conf.high), own$estimate)
+  expect_identical(table$conf.low[[4]], NA_real_)
 })
 
 test_that("a formula of coordinates is computed from the variables of sf and sp objects", {

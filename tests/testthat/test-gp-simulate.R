@@ -56,6 +56,17 @@ test_that("draws without noise go through the observations, and agree where poin
   }
 })
 
+test_that("draws honour the data also where the variance is immense", {
+  withr::local_seed(8)
+  d <- smooth_case(60)
+  fit <- gp(z ~ 0, d, ~ a + b, exponential(1, 0.2) + constant(1e10), known = list(beta = 0), estimate = "none")
+  new <- rbind(d[1:3, ], d[1:3, ] + 1)
+  expect_lt(max(abs(simulate(fit, 3, newdata = new)[1:3, ] - d$z[1:3])), 5e-3)
+  origin <- gp(z ~ 0, d, ~ a + b, linear(1) + nugget(0.1), known = list(beta = 0), estimate = "none")
+  draws <- simulate(origin, 3, newdata = data.frame(a = c(0, 0.5), b = c(0, 0.5)), conditional = FALSE)
+  expect_lt(max(abs(draws[1, ])), 1e-6)
+})
+
 test_that("a seed gives the same draws, and leaves the generator alone", {
   withr::local_seed(3)
   fit <- gp(z ~ 1, smooth_case(20), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.1), estimate = "none")

@@ -492,3 +492,61 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   said <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file), stdout = TRUE, env = "R_TESTS=")
   expect_lt(as.numeric(sub(".*peak ", "", said)), 8 * n^2 + 1.5e8)
 })
+
+test_that("the columns of a matrix of new points go by their names", {
+  withr::local_seed(27)
+  d <- smooth_case(20)
+  fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")
+  expected <- unname(predict(fit, d[1:4, ]))
+  swapped <- as.matrix(d[1:4, c("b", "a")])
+  expect_equal(unname(predict(fit, swapped)), expected)
+  expect_equal(unname(predict(fit, coords = swapped)), expected)
+  expect_equal(unname(predict(fit, `colnames<-`(swapped[, 2:1], c("p", "q")))), expected)
+  expect_equal(unname(predict(fit, unname(swapped[, 2:1]))), expected)
+})
+
+test_that("coef() and vcov() bear what callers of those of lm() say", {
+  fit <- gp(z ~ 1, smooth_case(10), ~ a + b, given(), estimate = "none", known = NULL)
+  expect_identical(coef(fit, complete = FALSE), coef(fit))
+  expect_identical(vcov(fit, complete = FALSE), vcov(fit))
+})
+
+test_that("a level that the subset of the start lacks leaves the rest of the trend", {
+  withr::local_seed(26)
+  d <- transform(smooth_case(40), g = factor(replace(rep(c("p", "q"), 20), 7, "rare")))
+  data <- gp(z ~ g + w, d, ~ a + b, given(), estimate = "none")$data
+  kept <- kernops:::subset_data(data, seq(2, 40, by = 2))$x
+  expect_identical(colnames(kept), c("(Intercept)", "w"))
+  expect_identical(unname(kept[, 2]), d$w[seq(2, 40, by = 2)])
+})
+
+test_that("an observation whose noise is immense is as one left out", {
+  withr::local_seed(3)
+  x <- seq(0, 10, length.out = 60)
+  y <- sin(x) + rnorm(60, sd = 0.1)
+  without <- gp(y[-5] ~ 1, coords = x[-5], covariance = matern(5/2), known = list(noise = 0.01))
+  for (noise in c(1e12, 1e14)) {
+    fit <- gp(y ~ 1, coords = x, covariance = matern(5/2), known = list(noise = replace(rep(0.01, 60), 5, noise)))
+    expect_equal(fit$theta, without$theta, tolerance = 1e-4)
+  }
+})
+
+test_that("a start in another unit is none where the scale is free", {
+  withr::local_seed(4)
+  d <- smooth_case(80)
+  fits <- list(gp(z ~ 1, d, ~ a + b), gp(I(1e5 * z) ~ 1, d, ~ a + b, matern(3/2, variance = 1) + nugget()),
+               gp(I(1e-5 * z) ~ 1, d, ~ a + b, matern(3/2, variance = 2) + nugget(1)))
+  loglik <- vapply(fits, \(fit) fit$loglik, 0) + 80 * log(c(1, 1e5, 1e-5))
+  expect_equal(loglik, rep(loglik[[1]], 3), tolerance = 1e-6)
+})
+
+test_that("products are found whatever the units: of the response beside a sum, of the coordinates of a line", {
+  withr::local_seed(1)
+  u <- matrix(runif(300), 150)
+  y <- as.vector(t(chol(exp(-as.matrix(dist(u)) / 0.3) + diag(0.01, 150))) %*% rnorm(150))
+  with_sum <- exponential(dims = 1) * (exponential(dims = 2) + periodic(period = 1, dims = 2)) + nugget()
+  loglik <- \(unit) gp(unit * y ~ 1, coords = u, covariance = with_sum)$loglik + 150 * log(unit)
+  expect_equal(loglik(1e-3), loglik(1), tolerance = 1e-6)
+  line <- \(unit) gp(y ~ 1, coords = u * unit, covariance = exponential() * linear() + nugget())$loglik
+  expect_equal(line(1e4), line(1), tolerance = 1e-6)
+})
