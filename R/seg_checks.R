@@ -1,0 +1,56 @@
+# What reductions of segments and axes take: values, weights, a result of nothing.
+
+# A vector, also where an array has one dimension only, or a matrix.
+check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
+  if (backend == "cpu" && is_gpu_matrix(x)) {
+    stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg {name}}.",
+                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
+                 call = call)
+  }
+  if (!is_plain(x) && !is_gpu_matrix(x)) {
+    stop_kernops("input", c(paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
+                                  "not {.obj_type_friendly {x}}."),
+                            i = if (is.data.frame(x)) "{.fn as.matrix} makes one of its columns."), call = call)
+  }
+  if (length(dim(x)) > 2) {
+    stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
+                 call = call)
+  }
+  if (length(dim(x)) == 1) c(x) else x
+}
+
+# R's own numbers or logicals, which mean what they say. An integer64 is made of other bits than a double.
+is_plain <- function(x) {
+  (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
+}
+
+check_bits <- function(op, x, call = caller_env()) {
+  if (inherits(op, "seg_op") || !startsWith(op, "bit_") || is.integer(x) || is.logical(x)) return(invisible())
+  stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
+}
+
+check_empty <- function(empty, call) {
+  if (is_plain(empty) && length(empty) == 1) return(as.numeric(empty))
+  stop_kernops("input", "{.arg empty} must be one number, not {.val {empty}}.", call = call)
+}
+
+check_weights <- function(w, x, op, call) {
+  takes <- c("sum", "mean", "var", "sd", "logsumexp")
+  if (inherits(op, "seg_op")) op <- op$formula
+  if (!op %in% takes) {
+    stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
+  }
+  if (!is_plain(w)) {
+    stop_kernops("input", "{.arg w} must be numbers, not {.obj_type_friendly {w}}.", call = call)
+  }
+  if (length(w) != value_count(x)) {
+    stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.",
+                 call = call)
+  }
+  negative <- which(w < 0)
+  if (op %in% c("var", "sd", "logsumexp") && length(negative)) {
+    stop_kernops("input", "{.arg w} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
+                 call = call)
+  }
+  as.numeric(w)
+}
