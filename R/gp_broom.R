@@ -35,12 +35,13 @@ augment.gp <- function(x, newdata = NULL, ...) {
 # The variables of the formula by their names there, and the coordinates that are not among them.
 augment_fitted <- function(x) {
   points <- new_points(x, NULL, NULL)
-  fit <- rowSums(predicted_terms(x, points))
+  terms <- predicted_terms(x, points)
+  fit <- rowSums(terms)
   frame <- x$parts$frame
   frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(prior)"))]
   u <- as.data.frame(x$parts$u)
   as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
-                      .se.fit = sqrt(field_variance(x, points)), .resid = x$parts$y - fit, check.names = FALSE))
+                      .se.fit = sqrt(field_variance(x, points, terms$process)), .resid = x$parts$y - fit, check.names = FALSE))
 }
 
 # A tibble, as of broom's own, where that package is there.

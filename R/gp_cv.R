@@ -161,8 +161,9 @@ predict_fold <- function(object, out, refit) {
   points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = at,
                  offset = object$parts$offset[out])
   noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
-  cbind(ifelse(told, rowSums(predicted_terms(fit, points)), NA),
-        ifelse(told, sqrt(field_variance(fit, points) + noise), Inf))
+  terms <- predicted_terms(fit, points)
+  cbind(ifelse(told, rowSums(terms), NA),
+        ifelse(told, sqrt(field_variance(fit, points, terms$process) + noise), Inf))
 }
 
 independent_columns <- function(x) {

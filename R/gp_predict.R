@@ -40,11 +40,12 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   if (length(control)) object$how$control <- as_control(control, object$how$control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
-  table <- predicted_terms(object, points)
+  table <- terms <- predicted_terms(object, points)
   if (type == "response") {
-    table <- data.frame(fit = table$trend + table$process)
+    table <- data.frame(fit = terms$trend + terms$process)
     if (se.fit || interval != "none") {
-      se <- sqrt(field_variance(object, points) + if (interval == "prediction") nugget_of(object) else 0)
+      noise <- if (interval == "prediction") nugget_of(object) else 0
+      se <- sqrt(field_variance(object, points, terms$process) + noise)
       if (se.fit) table$se.fit <- se
       if (interval != "none") {
         half <- stats::qnorm((1 + level) / 2) * se
@@ -81,9 +82,10 @@ covariance_times <- function(object, u, a) {
 }
 
 # The variance of the field given the data, trend included, by solves in blocks of points. Those where the covariance
-# with some observation is not a number, as their mean tells, are left out, lest they spoil others of their block.
-field_variance <- function(object, points) {
-  known <- which(is.finite(covariance_times(object, points$u, object$state$alpha)))
+# with some observation is not a number, as the `process` of predicted_terms() tells, are left out, lest they spoil others
+# of their block.
+field_variance <- function(object, points, process) {
+  known <- which(is.finite(process))
   m <- length(known)
   n <- nrow(object$data$u)
   factor <- if (object$method == "exact") factor_of(object)

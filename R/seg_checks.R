@@ -24,8 +24,10 @@ is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }
 
+joins_bits <- function(op) !inherits(op, "seg_op") && startsWith(op, "bit_")
+
 check_bits <- function(op, x, call = caller_env()) {
-  if (inherits(op, "seg_op") || !startsWith(op, "bit_") || is.integer(x) || is.logical(x)) return(invisible())
+  if (!joins_bits(op) || is.integer(x) || is.logical(x)) return(invisible())
   stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
 }
 

@@ -91,10 +91,9 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
     weighted(x, plan, op, na.rm, w)
   }
   if (identical(op, "softmax")) return(shape_like(result, x))
-  if (!is.null(empty) && (na.rm || !is.null(w))) {
-    result[rep_len(values_left(x, plan, na.rm, w) == 0, length(result))] <- empty
-  }
-  if (!inherits(op, "seg_op")) result <- settle_kind(result, x, plan, op, na.rm, empty, w)
+  delayedAssign("left", values_left(x, plan, na.rm, w)) # counted once, where one asks
+  if (!is.null(empty) && (na.rm || !is.null(w))) result[rep_len(left == 0, length(result))] <- empty
+  if (!inherits(op, "seg_op")) result <- settle_kind(result, x, op, left, empty, w)
   shape_by_segment(result, x, plan, op)
 }
 
@@ -133,10 +132,9 @@ segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_run
 value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
-settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
+settle_kind <- function(result, x, op, left, empty, w) {
   kind <- with(segment_ops(), kind[name == op])
   if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
-    left <- values_left(x, plan, na.rm, w)
     few <- left < if (op %in% c("var", "sd")) 2 else 1
     result[few & is.nan(result) & (is.null(empty) | left > 0)] <- NA
   }
@@ -147,7 +145,7 @@ settle_kind <- function(result, x, plan, op, na.rm, empty, w) {
   } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
     return(result)
   }
-  as_integers(result, op, if (is.null(empty)) FALSE else values_left(x, plan, na.rm, w) == 0)
+  as_integers(result, op, if (is.null(empty)) FALSE else left == 0)
 }
 
 # Integers where all results can be, else doubles, in which there is no NaN either. Some are `given` by the user.

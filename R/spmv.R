@@ -89,8 +89,6 @@ check_terms <- function(terms, plan, add, call = caller_env()) {
   as.numeric(terms)
 }
 
-joins_bits <- function(add) !inherits(add, "seg_op") && startsWith(add, "bit_")
-
 check_whole_terms <- function(terms, add, call) {
   wrong <- which(terms != floor(terms) | abs(terms) > 2^53)
   if (length(wrong) == 0) return(invisible())

@@ -1,9 +1,26 @@
-# Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts.
+# Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
+# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test.
 
 filter <- commandArgs(TRUE)
+folder <- "tests/testthat"
+if (nzchar(part <- Sys.getenv("KERNOPS_TEST_PART"))) {
+  part <- as.integer(strsplit(part, "/", fixed = TRUE)[[1]])
+  count <- 0L
+  # stands before that of testthat; what `env` stands for must not be looked up from within
+  test_that <- function(desc, code) {
+    caller <- parent.frame()
+    if (exists("env", caller, inherits = FALSE)) force(caller$env)
+    count <<- count + 1L
+    if ((count - part[[1]]) %% part[[2]] == 0) eval(as.call(list(testthat::test_that, desc, substitute(code))), caller)
+  }
+  # snapshots are files beside the tests: a copy for each process
+  file.copy(folder, tempdir(), recursive = TRUE)
+  folder <- file.path(tempdir(), "testthat")
+}
+
 results <- tryCatch(
   as.data.frame(testthat::test_dir(
-    "tests/testthat",
+    folder,
     filter = if (length(filter)) paste(filter, collapse = "|"),
     package = "kernops", load_package = "installed",
     reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
