@@ -100,7 +100,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
   int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
-  if (!settings.single && plan.spread.size > 0) lanes = 16;
+  if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) lanes = 16;
   if (spreads_lanes(plan, settings)) return {Shape::spread, 4, 128, 64};
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
   const bool spread = plan.spread.size > 0;

@@ -31,8 +31,9 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   using Terms = typename Formula::Spread;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
-  constexpr int all = (Terms::size + run - 1) / run, most = (sizeof(T) == 4 ? 8 : 16) / own_rows,
-                passes = (all + most - 1) / most;
+  // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
+  constexpr int fit = 28 * 1024 / (run * Tile::lanes * sizeof(T)), held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
+  constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = Slab<T, units, (all + passes - 1) / passes>;
   __shared__ LaneSlab<T, ever ? Tile::lanes : 1, S> lanes;
 

@@ -80,9 +80,17 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   __device__ __forceinline__ void multiply(const T* lanes, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
     constexpr int together = Numbers::together < count ? Numbers::together : count;
+    T c[some][Own::rows / 2][4];
+    const auto each = [&](auto with) {
+      KERNOPS_UNROLL
+      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < 2; ++e) with(c[g][r / 2][r % 2 * 2 + e], sum[r][2 * g + e]);
+    };
     KERNOPS_UNROLL
     for (int begin = 0; begin < count; begin += together) {
-      T c[some][Own::rows / 2][4] = {};
+      const bool first_sum = fresh && begin == 0;
+      each([&](T& part, const T& all) { part = Numbers::exact && !first_sum ? all : T(0); });
       Part y[some][together];
       KERNOPS_UNROLL
       for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
@@ -97,14 +105,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       for (int g = 0; g < some; ++g) KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; r += 2)
         Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
-      KERNOPS_UNROLL
-      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < 2; ++e) {
-        T& all = sum[r][2 * g + e];
-        const T more = c[g][r / 2][r % 2 * 2 + e];
-        all = fresh && begin == 0 ? more : all + more;
-      }
+      each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
   // The same with all groups, a few at a time.

@@ -5,9 +5,9 @@
 // 8 lanes (of_lanes), a Part either way, and multiplies those of 16 rows x 8 lanes:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
-// So many chunks are added up before their sum joins others (`together`: tensor cores cut off and do not round), make a
-// stage where there are more (most_chunks), are a stage where they are all (most_whole, times groups of 8 lanes), or
-// stay in a thread's registers, of its rows (most_resident).
+// Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
+// others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all (most_whole,
+// times groups of 8 lanes), or stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/pair_tile.cuh>
 
@@ -44,7 +44,8 @@ __device__ __forceinline__ auto units_of_lanes(const T* stage, int chunk, int fi
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
-  static constexpr int together = 4, most_chunks = 4, most_whole = 16, most_resident = 4;
+  static constexpr bool exact = true;
+  static constexpr int together = 4, most_chunks = 4, most_whole = 28, most_resident = 16 / own_rows;
 
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
   template <int lanes> static __device__ __forceinline__ Part<2> of_lanes(const T* stage, int chunk, int first) {
@@ -52,30 +53,31 @@ struct Doubles {
   }
   template <class P>
   static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  template <int N>
-  static __device__ __forceinline__ void add(double (&c)[4], const Few<N, double>& x,
-                                             const Few<N, double>& x8, const Few<N, double>& y) {
-    KERNOPS_UNROLL
-    for (int e = 0; e < N; ++e) {
+  // Half as many instructions change less often between these and others, for which the units for doubles wait.
+  static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
+                                             const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
-      asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, "
-          "%3};"
-          : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-          : "d"(x.v[e]), "d"(x8.v[e]), "d"(y.v[e]));
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(x.v[0]), "d"(x8.v[0]), "d"(x.v[1]), "d"(x8.v[1]), "d"(y.v[0]), "d"(y.v[1]));
 #elif __CUDA_ARCH__ >= 800
+    KERNOPS_UNROLL
+    for (int e = 0; e < 2; ++e) {
       const double a[] = {x.v[e], x8.v[e]};
       KERNOPS_UNROLL
       for (int half = 0; half < 2; ++half)
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
             : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
             : "d"(a[half]), "d"(y.v[e]));
-#endif
     }
+#endif
   }
 };
 
 // Products of numbers that are the sums of two parts; Numbers::multiply() adds the products of parts.
 template <class Numbers> struct InTwoParts {
+  static constexpr bool exact = false;
   template <class P>
   static __device__ __forceinline__ void add_rest(float (&c)[4], const P& x, const P& x8, const P& y) {
     Numbers::multiply(c, x.high, x8.high, y.low);
