@@ -40,52 +40,55 @@ seg_grad <- function(op) {
   }
 }
 
-# Column by column, of one or more.
+# Of one or more columns at once.
 by_value <- function(x, eta, plan, rows, op) {
+  if (length(x) == 0) return(numeric())
   in_place <- is.null(plan$sources) && !op %in% c("min", "max", "prod")
-  gradient <- if (in_place) gradient_in_place(plan, op) else gradient_laid_out(plan, op, rows)
-  columns <- length(x) / max(rows, 1)
-  if (columns == 1) return(gradient(x, eta))
-  column <- \(v, k) v[seq_len(length(v) / columns) + (k - 1) * (length(v) / columns)]
-  vapply(seq_len(columns), \(k) gradient(column(x, k), column(eta, k)), numeric(rows))
+  gradient <- if (in_place) gradient_in_place else gradient_laid_out
+  gradient(matrix(x, rows), eta, plan, op)
 }
 
 # Where each value is in one segment at most.
-gradient_in_place <- function(plan, op) {
+gradient_in_place <- function(x, eta, plan, op) {
   owner <- segment_of(plan)
-  nowhere <- if (anyNA(owner)) which(is.na(owner))
-  function(x, eta) {
-    g <- if (op == "softmax") eta else eta[owner]
-    part <- seg_gradients[[op]](x, g, \(v, op) run_plan(v, plan, op), owner, tabulate(owner, segment_count(plan)))
-    if (is.null(nowhere)) part else replace(part, nowhere, 0)
-  }
+  n <- tabulate(owner, segment_count(plan))
+  g <- if (op == "softmax") eta else spread_out(eta, owner, length(n), ncol(x))
+  gradient <- gradient_of_values(x, g, plan, op, owner, n)
+  if (anyNA(owner)) gradient[is.na(owner), ] <- 0
+  gradient
 }
 
 # Values taken out of x in the order of the segments, their gradients, and these put back and summed.
-gradient_laid_out <- function(plan, op, rows) {
+gradient_laid_out <- function(x, eta, plan, op) {
   value <- seg_values(segments(plan)$pointer)
-  owner <- rep(seq_along(value$lengths), value$lengths)
-  flat <- seg_plan(lengths = value$lengths)
-  function(x, eta) {
-    part <- seg_gradients[[op]](x[value$row], eta[owner], \(v, op) run_plan(v, flat, op), owner, value$lengths)
-    if (is.null(plan$sources)) return(replace(numeric(rows), value$row, part))
-    run_plan(part, numbered_plan(as.integer(value$row), rows), "sum")
-  }
+  n <- value$lengths
+  owner <- rep(seq_along(n), n)
+  g <- spread_out(eta, owner, length(n), ncol(x))
+  part <- gradient_of_values(x[value$row, , drop = FALSE], g, seg_plan(lengths = n), op, owner, n)
+  if (!is.null(plan$sources)) return(run_plan(part, numbered_plan(as.integer(value$row), nrow(x)), "sum"))
+  gradient <- matrix(0, nrow(x), ncol(x))
+  gradient[value$row, ] <- part
+  gradient
 }
 
-# Of values x, incoming gradients g per value; s(v, op) reduces v, owner is the segment of each value, n the lengths.
+gradient_of_values <- function(x, g, plan, op, owner, n) {
+  reduce <- \(v, op) run_plan(`dim<-`(v, dim(x)), plan, op)
+  `dim<-`(seg_gradients[[op]](x, g, reduce, owner, n), dim(x))
+}
+
+# Of values x, incoming gradients g per value; s(v, op) reduces v, owner is the segment of each row, n the lengths.
 # Extremes and products need values in the order of the segments.
 seg_gradients <- list(
   sum = \(x, g, s, owner, n) g,
   mean = \(x, g, s, owner, n) g / n[owner],
-  var = \(x, g, s, owner, n) 2 * (x - s(x, "mean")[owner]) / (n[owner] - 1) * g,
-  min = \(x, g, s, owner, n) at_position(s(x, "argmin"), g, n),
-  max = \(x, g, s, owner, n) at_position(s(x, "argmax"), g, n),
-  prod = \(x, g, s, owner, n) seg_other_products(x, n) * g,
+  var = \(x, g, s, owner, n) 2 * (x - spread_out(s(x, "mean"), owner, length(n), ncol(x))) / (n[owner] - 1) * g,
+  min = \(x, g, s, owner, n) at_position(s(x, "argmin"), g, rep(n, ncol(x))),
+  max = \(x, g, s, owner, n) at_position(s(x, "argmax"), g, rep(n, ncol(x))),
+  prod = \(x, g, s, owner, n) seg_other_products(x, rep(n, ncol(x))) * g,
   logsumexp = \(x, g, s, owner, n) s(x, "softmax") * g,
   softmax = \(x, g, s, owner, n) {
     y <- s(x, "softmax")
-    y * (g - s(y * g, "sum")[owner])
+    y * (g - spread_out(s(y * g, "sum"), owner, length(n), ncol(x)))
   }
 )
 

@@ -190,7 +190,7 @@ weighted <- function(x, plan, op, na.rm, w) {
   mass <- rep_len(sum_of(if (na.rm) w * !is.na(x) else w), length(sums))
   mean <- sums / mass
   if (op == "mean") return(mean)
-  deviation <- x - spread_out(mean, x, plan)
+  deviation <- x - spread_out(mean, segment_of(plan), segment_count(plan), NCOL(x))
   if (na.rm) deviation[is.na(x)] <- 0 # whereas that of an infinite value stays NaN
   variance <- run_plan(deviation^2, plan, "sum", w = w) / (mass - 1)
   variance[which(mass <= 1)] <- NA
@@ -207,13 +207,8 @@ weighted_anywhere <- function(x, plan, op, na.rm, w) {
   weighted(x, seg_plan(lengths = value$lengths), op, na.rm, w[value$row])
 }
 
-# For each value the result of its segment, as long as x; NA where it is in none.
-spread_out <- function(result, x, plan) {
-  at <- segment_of(plan)
-  count <- segments(plan)$about$segments
-  columns <- length(result) / max(count, 1)
-  c(matrix(result, count, columns)[at, ])
-}
+# For each value the result of its segment, of `count`; NA where it is in none. `at` is the segment of each row.
+spread_out <- function(result, at, count, columns) c(matrix(result, count, columns)[at, ])
 
 segment_of <- function(plan) {
   if (plan$how == "g") return(plan$at)

@@ -289,6 +289,14 @@ test_that("weights go with infinite values and with what is empty", {
   }
 })
 
+test_that("weights go with groups that are all missing", {
+  for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
+    of_none <- \(x) seg_reduce(x, g = c(NA_integer_, NA, NA), op = op, w = c(1, 0, 2))
+    expect_equal(of_none(c(1, 2, 3)), stats::setNames(numeric(), character()), info = op)
+    expect_identical(dim(of_none(cbind(c(1, 2, 3), 4))), c(0L, 2L), info = op)
+  }
+})
+
 test_that("no bit depends on threads, tiles, runs or instruction-level luck", {
   withr::local_seed(6)
   n <- 3e5
