@@ -183,7 +183,7 @@ weighted <- function(x, plan, op, na.rm, w) {
   if (op %in% c("var", "sd") && !is.null(plan$sources)) return(weighted_anywhere(x, plan, op, na.rm, w))
   sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
   if (na.rm) w[is.na(w)] <- 0
-  if (!all_finite(x)) x[which(!is.finite(x) & w == 0)] <- 0 # counts 0 times, whatever it is
+  if (0 %in% w && !all(is.finite(x))) x[which(!is.finite(x) & w == 0)] <- 0 # counts 0 times, whatever it is
   if (op == "sum") return(sum_of(x, w))
   if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
   sums <- sum_of(x, w)
@@ -196,9 +196,6 @@ weighted <- function(x, plan, op, na.rm, w) {
   variance[which(mass <= 1)] <- NA
   if (op == "var") variance else sqrt(variance)
 }
-
-# Quickly; FALSE also where the sum of finite values is not.
-all_finite <- function(x) if (is.double(x)) is.finite(sum(x)) else !anyNA(x)
 
 # The same where a value may be in several segments: they are laid out one after another.
 weighted_anywhere <- function(x, plan, op, na.rm, w) {
