@@ -177,6 +177,7 @@ stored <- function(A) {
 }
 
 entries_of <- function(A, count, call = caller_env()) {
+  if (is.list(A)) check_elements(A, call)
   values <- if (is.list(A)) A$values else A@x
   if (is.null(values)) return(NULL)
   if (!is_plain(values)) {
@@ -185,6 +186,15 @@ entries_of <- function(A, count, call = caller_env()) {
   if (length(values) == count) return(values)
   stop_kernops("dim", "{.arg A} must have a number for each of the {count} entr{?y/ies}, not {length(values)}.",
                call = call)
+}
+
+# A list without `values` means something else: they must not be missed because of another name.
+check_elements <- function(A, call) {
+  unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
+  if (length(unknown) == 0) return(invisible())
+  stop_kernops("input", c(paste("{.arg A} as a list has {.code offsets} and {.code columns}, and perhaps",
+                                "{.code values} and {.code sources}."),
+                          x = "It must not have {.code {unknown}}."), call = call)
 }
 
 multiplication <- function(mul, call = caller_env()) {

@@ -168,6 +168,7 @@ test_mistakes("kernops_error", alist(
   `columns in words` = spmv(replace(bad, "columns", "0"), 1),
   `values of class integer64` = spmv(replace(bad, "values", list(integer64(1, 0))), 0.5, "+"),
   `products of class integer64` = spmv(bad, 1, \(a, b) integer64(a, 0)),
+  `values under another name` = spmv(list(offsets = c(0, 1), columns = 0, x = 2), 1),
   `values in words` = spmv(replace(bad, "values", "2"), 1),
   `a vector in words` = spmv(bad, "1"),
   `bits of fractions` = spmv(bad, 0.25, add = "bit_or"),
