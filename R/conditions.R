@@ -15,6 +15,7 @@ stop_input <- function(kind, message) {
 
 check_choice <- function(x, name, choices, call = caller_env()) {
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
+  choices <- cli::cli_vec(choices, list("vec-trunc" = Inf)) # all are told
   stop_kernops("input", paste0("{.arg {name}} must be one of {.or {.val {choices}}}, not ", shown(x), "."),
                call = call)
 }
