@@ -64,10 +64,10 @@ axis_runs <- function(dim, reduced) {
 
 #' @export
 print.axis_plan <- function(x, ...) {
-  shown <- ifelse(seq_along(x$dim) %in% x$dims, paste0("[", x$dim, "]"), x$dim)
-  count <- \(n) format(n, big.mark = ",")
+  size <- format(x$dim, scientific = FALSE, trim = TRUE)
+  shown <- ifelse(seq_along(size) %in% x$dims, paste0("[", size, "]"), size)
   slices <- prod(x$dim[!seq_along(x$dim) %in% x$dims])
-  cli::cat_line("<axis_plan> ", paste(shown, collapse = " x "), ": ", count(slices), " slices of ",
-                count(prod(x$dim[x$dims])), " values, ", nrow(x$runs), " runs")
+  cli::cat_line("<axis_plan> ", paste(shown, collapse = " x "), ": ", in_digits(slices), " slices of ",
+                in_digits(prod(x$dim[x$dims])), " values, ", nrow(x$runs), " runs")
   invisible(x)
 }

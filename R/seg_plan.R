@@ -124,13 +124,15 @@ comparable <- function(keys) {
 #' @export
 print.seg_plan <- function(x, ...) {
   about <- segments(x)$about
-  number <- \(n) format(n, big.mark = ",", scientific = FALSE)
-  cli::cat_line("<seg_plan> ", number(about$segments), " segments of ", number(about$values), " values")
+  cli::cat_line("<seg_plan> ", in_digits(about$segments), " segments of ", in_digits(about$values), " values")
   mean <- about$covered / max(about$segments, 1)
-  cli::cat_line("  lengths    ", number(about$shortest), " to ", number(about$longest), ", ", format(mean, digits = 3),
-                " on average")
-  cli::cat_line("  empty      ", number(about$empty))
+  cli::cat_line("  lengths    ", in_digits(about$shortest), " to ", in_digits(about$longest), ", ",
+                format(mean, digits = 3, scientific = FALSE), " on average")
+  cli::cat_line("  empty      ", in_digits(about$empty))
   order <- if (x$how == "g") if (about$sorted) "sorted groups" else "groups in any order"
   cli::cat_line("  values     ", order %||% if (is.null(x$sources)) "in order" else "where the sources say")
   invisible(x)
 }
+
+# A count, also a large one.
+in_digits <- function(n) format(n, big.mark = ",", scientific = FALSE)

@@ -130,8 +130,8 @@ spmv_plan <- function(A) {
 
 #' @export
 print.spmv_plan <- function(x, ...) {
-  count <- \(n) format(n, big.mark = ",", scientific = FALSE)
-  cli::cat_line("<spmv_plan> ", count(x$row_count), " x ", count(x$columns), ", ", count(length(x$column)), " entries")
+  cli::cat_line("<spmv_plan> ", in_digits(x$row_count), " x ", in_digits(x$columns), ", ",
+                in_digits(length(x$column)), " entries")
   invisible(x)
 }
 

@@ -243,6 +243,7 @@ test_that("a plan is reused for any values and operation, and may be saved", {
   expect_snapshot({
     print(plan)
     axis_plan(c(1000, 1, 50), 2:3)
+    axis_plan(c(1e5, 4, 1e7), 2)
   })
 })
 
