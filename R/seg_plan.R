@@ -101,9 +101,9 @@ group_numbers <- function(g, sort, call) {
   near <- if (sort && is.integer(g) && !is.object(g)) seg_number_groups(g)
   if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
   plain <- comparable(g)
-  keys <- unique(g)
-  not_a_number <- is.double(keys) & is.nan(keys) # is a group, as factor() has it
-  keys <- if (sort) c(sort(keys[!is.na(keys)]), keys[not_a_number]) else keys[!is.na(keys) | not_a_number]
+  keys <- g[!duplicated(g)] # in their class, which unique() drops
+  there <- !is.na(keys) | is.double(keys) & is.nan(keys) # NaN is a group, as factor() has it
+  keys <- if (sort) sort(keys[there], na.last = TRUE) else keys[there]
   list(at = match(plain, comparable(keys)), count = length(keys), names = as.character(keys))
 }
 

@@ -146,6 +146,9 @@ test_that("keys are compared and named as base R does", {
   composed <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
   expect_identical(unname(seg_reduce(x, g = composed, sort = FALSE)), c(3, 4))
   expect_identical(names(seg_reduce(x, g = c(3, NaN, 1), sort = FALSE)), c("3", "NaN", "1"))
+  for (sort in c(TRUE, FALSE)) {
+    expect_identical(seg_reduce(x, g = as.hexmode(c(10, 171, 10)), sort = sort), c(a = 5, ab = 2))
+  }
 })
 
 test_that("integers stay integers, and a sum that is none becomes a double with a warning", {
