@@ -205,7 +205,7 @@ weighted_anywhere <- function(x, plan, op, na.rm, w) {
 }
 
 # For each value the result of its segment, of `count`; NA where it is in none. `at` is the segment of each row.
-spread_out <- function(result, at, count, columns) c(matrix(result, count, columns)[at, ])
+spread_out <- function(result, at, count, columns) as.vector(matrix(result, count, columns)[at, ])
 
 segment_of <- function(plan) {
   if (plan$how == "g") return(plan$at)
