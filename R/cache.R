@@ -9,7 +9,7 @@ default_cache <- function() {
 # What cannot be a folder must not keep the package from being loaded.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
-  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) return(asked)
+  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) return(absolute_path(path.expand(asked)))
   if (!is.null(asked)) {
     cli::cli_warn(c(paste("The option {.code kernops.cache_dir} must be the path of a folder,",
                           "not {.obj_type_friendly {asked}}."),
@@ -17,6 +17,9 @@ cache_folder <- function() {
   }
   default_cache()
 }
+
+# Of a folder that need not exist yet: setwd() must not move it.
+absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path else file.path(getwd(), path)
 
 #' The cache of compiled GPU kernels
 #'

@@ -31,7 +31,7 @@
 .onLoad <- function(libname, pkgname) {
   the$cache <- cache_folder()
   here <- file.path(libname, pkgname)
-  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), path.expand(the$cache),
+  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), the$cache,
                  as.character(utils::packageVersion("kernops", libname)))
   register_broom()
 }

@@ -37,8 +37,14 @@ test_that("a folder of the cache that is none gives a warning and the default", 
     expect_warning(folder <- cache_folder(), "kernops.cache_dir", class = "kernops_warning")
     expect_identical(folder, default_cache())
   }
-  withr::local_options(kernops.cache_dir = "here")
-  expect_identical(expect_silent(cache_folder()), "here")
+})
+
+test_that("the folder of the cache stays where it is when the working directory changes", {
+  for (asked in c("here", "here/and there", "/there", "C:/there", "~/there")) {
+    withr::local_options(kernops.cache_dir = asked)
+    relative <- startsWith(asked, "here")
+    expect_identical(expect_silent(cache_folder()), if (relative) file.path(getwd(), asked) else path.expand(asked))
+  }
 })
 
 test_mistakes("kernops_input_error", alist(
