@@ -77,7 +77,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
 # An operation of the user: slice after slice as segments.
 fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
-  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "gpu") {
+  if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
     stop_kernops("input", "{.code output = \"gpu\"} does not go with a {.cls seg_op}.", call = call)
   }
   check_flag(keepdims, "keepdims", call)

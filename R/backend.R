@@ -10,9 +10,10 @@ kernops_option <- function(name, default = NULL) {
 threads <- function() {
   asked <- kernops_option("threads")
   if (is.null(asked)) return(default_threads())
-  n <- suppressWarnings(as.numeric(asked))
+  n <- if (is.atomic(asked)) suppressWarnings(as.numeric(asked)) else NA
   if (length(n) != 1 || is.na(n) || n < 1 || n != floor(n)) {
-    stop_kernops("input", "The option {.code kernops.threads} must be a whole number from 1, not {.val {asked}}.")
+    stop_kernops("input", paste0("The option {.code kernops.threads} must be a whole number from 1, not ", shown(asked),
+                                 "."))
   }
   as.integer(min(n, 1024))
 }
@@ -21,8 +22,8 @@ threads <- function() {
 isa <- function() {
   asked <- kernops_option("isa", "")
   if (identical(asked, "") || is.character(asked) && length(asked) == 1 && asked %in% cpu_isas()) return(asked)
-  stop_kernops("input", c(paste("The option {.code kernops.isa} must be an instruction set of this machine,",
-                                "not {.val {asked}}."),
+  stop_kernops("input", c(paste0("The option {.code kernops.isa} must be an instruction set of this machine, not ",
+                                 shown(asked), "."),
                           i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
@@ -42,9 +43,7 @@ the <- new.env(parent = emptyenv())
 
 # `device`: the GPUs that "cuda" or "auto" would use.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
-  choices <- c("auto", "cpu", "cuda")
-  if (identical(backend, choices)) backend <- kernops_option("backend", "auto")
-  check_choice(backend, "backend", choices, call)
+  backend <- check_setting(backend, "backend", c("auto", "cpu", "cuda"), call)
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
   if (backend == "cuda" || named) check_gpu(device, call)
   backend
@@ -67,7 +66,7 @@ check_device <- function(device, call = caller_env()) {
     all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
   if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
   stop_kernops("input", c(paste(what, "must be numbers of GPUs, from 0, each once, as in {.code 0:3}."),
-                          x = if (length(device)) "It is {.val {device}}."), call = call)
+                          x = if (length(device)) paste0("It is ", shown(device), ".")), call = call)
 }
 
 device_numbers <- function(text) {
@@ -77,7 +76,11 @@ device_numbers <- function(text) {
 }
 
 check_precision <- function(precision, call = caller_env()) {
-  choices <- c("float64", "float32")
-  if (identical(precision, choices)) precision <- kernops_option("precision", "float64")
-  check_choice(precision, "precision", choices, call)
+  check_setting(precision, "precision", c("float64", "float32"), call)
+}
+
+# An argument whose default, all choices, stands for that of the option.
+check_setting <- function(given, name, choices, call) {
+  if (!identical(given, choices)) return(check_choice(given, name, choices, call))
+  check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }

@@ -13,19 +13,22 @@ stop_input <- function(kind, message) {
   abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
 }
 
-check_choice <- function(x, name, choices, call = caller_env()) {
+# The default of an argument that lists its choices stands for the first.
+check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
+  if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
   choices <- cli::cli_vec(choices, list("vec-trunc" = Inf)) # all are told
-  stop_kernops("input", paste0("{.arg {name}} must be one of {.or {.val {choices}}}, not ", shown(x), "."),
-               call = call)
+  stop_kernops("input", paste0(what, " must be one of {.or {.val {choices}}}, not ", shown(x), "."), call = call)
 }
 
 # The markup of a message for what was given as `x`: its value, or what kind of thing has none to show.
-shown <- function(x) if (is.atomic(x) && length(x)) "{.val {x}}" else "{.obj_type_friendly {x}}"
+shown <- function(x, name = deparse1(substitute(x))) {
+  sprintf(if (is.atomic(x) && length(x)) "{.val {%s}}" else "{.obj_type_friendly {%s}}", name)
+}
 
 check_flag <- function(x, name, call = caller_env()) {
   if (is.logical(x) && length(x) == 1 && !is.na(x)) return(x)
-  stop_kernops("input", "{.arg {name}} must be TRUE or FALSE, not {.val {x}}.", call = call)
+  stop_kernops("input", paste0("{.arg {name}} must be TRUE or FALSE, not ", shown(x), "."), call = call)
 }
 
 # Arguments `given` through dots that nothing takes. `what` may be marked up.

@@ -84,7 +84,7 @@ exponential <- function(variance = NULL, range = NULL, ...) {
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
   if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
-    stop_kernops("input", c("{.arg nu} must be a number above 0, of at most 50, not {.val {nu}}.",
+    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0, of at most 50, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
   digits <- format(nu, digits = 15)

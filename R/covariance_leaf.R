@@ -34,7 +34,7 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
   if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
     stop_kernops("input", "{.arg {lacking}} must have a value to be fixed at.", call = call)
   }
-  if (!is.null(dims) && !(is.numeric(dims) && length(dims) && all(dims >= 1 & dims == floor(dims)) &&
+  if (!is.null(dims) && !(is.numeric(dims) && length(dims) && all(is.finite(dims) & dims >= 1 & dims == floor(dims)) &&
                           !anyDuplicated(dims))) {
     stop_kernops("input", "{.arg dims} must be numbers of coordinates, from 1, such as {.code 1:2}.", call = call)
   }
@@ -65,7 +65,8 @@ check_positive <- function(x, name, call = caller_env()) {
 
 check_subset <- function(x, name, choices, call = caller_env()) {
   if (is.null(x) || (is.character(x) && all(x %in% choices))) return(invisible())
-  stop_kernops("input", "{.arg {name}} must be among {.val {choices}}, not {.val {setdiff(x, choices)}}.", call = call)
+  if (is.character(x)) x <- setdiff(x, choices)
+  stop_kernops("input", paste0("{.arg {name}} must be among {.val {choices}}, not ", shown(x), "."), call = call)
 }
 
 is_covariance <- function(x) inherits(x, "kernops_covariance")

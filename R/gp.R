@@ -68,8 +68,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                method = c("auto", "exact", "iterative"), estimate = c("ML", "REML", "none"), known = list(),
                weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
                na.action = getOption("na.action"), control = gp_control()) {
-  method <- check_choice(method[1], "method", c("auto", "exact", "iterative"))
-  estimate <- check_choice(estimate[1], "estimate", c("ML", "REML", "none"))
+  method <- check_choice(method, "method", c("auto", "exact", "iterative"))
+  estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
   backend <- check_backend(backend)
   here <- environment()
@@ -144,7 +144,7 @@ gp_control <- function(starts = 2, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
-  progress <- check_choice(progress[1], "progress", c("bar", "steps", "none"))
+  progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
        rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress)
 }

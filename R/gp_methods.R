@@ -58,7 +58,7 @@ no_further <- function(name, ..., call = caller_env()) {
 #' @export
 coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("coef", ...)
-  type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
+  type <- check_choice(type, "type", c("trend", "covariance", "both"))
   c(if (type != "covariance") object$beta, if (type != "trend") object$theta)
 }
 
@@ -96,7 +96,7 @@ residuals.gp <- function(object, ...) {
 #' @export
 vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("vcov", ...)
-  type <- check_choice(type[1], "type", c("trend", "covariance", "both"))
+  type <- check_choice(type, "type", c("trend", "covariance", "both"))
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
   own <- covariance_vcov(object)
@@ -162,7 +162,7 @@ covariance_errors <- function(object) {
 #' @export
 confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
   no_further("confint", ...)
-  type <- check_choice(type[1], "type", c("both", "trend", "covariance"))
+  type <- check_choice(type, "type", c("both", "trend", "covariance"))
   check_level(level)
   trend <- if (type != "covariance") diag(vcov.gp(object))
   own <- if (type != "trend") diag(covariance_vcov(object))

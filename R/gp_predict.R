@@ -33,8 +33,8 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
   no_further("predict", ...)
-  interval <- check_choice(interval[1], "interval", c("none", "confidence", "prediction"))
-  type <- check_choice(type[1], "type", c("response", "terms"))
+  interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
+  type <- check_choice(type, "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
   check_level(level)
   if (length(control)) object$how$control <- as_control(control, object$how$control)

@@ -21,7 +21,7 @@ gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) 
   points <- spatial_parts(x)
   if (points$long_lat) warn_of_degrees("{.fn sf::st_transform} takes them to a plane, where distances are lengths.")
   x <- points$u %||% x
-  x <- if (is.atomic(x) || is.data.frame(x)) as.matrix(x)
+  x <- if (is.numeric(x) || is.data.frame(x)) as.matrix(x)
   if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
     stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
   }

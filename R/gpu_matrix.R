@@ -66,7 +66,7 @@ is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 
 # Whether a result is to stay on the GPU, where it is computed there.
 check_output <- function(output, on_gpu, call = caller_env()) {
-  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
+  if (check_choice(output, "output", c("host", "gpu"), call) == "host") return(FALSE)
   if (on_gpu) return(TRUE)
   stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
 }

@@ -51,5 +51,5 @@ variable_name <- function(var, names, call = caller_env()) {
   if (is.numeric(var) && length(var) == 1 && var %in% (seq_along(names) - 1)) return(names[[var + 1]])
   last <- length(names) - 1
   stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 0 to {last}.",
-                          x = if (length(var)) "It is {.val {var}}."), call = call)
+                          x = if (length(var)) paste0("It is ", shown(var), ".")), call = call)
 }

@@ -13,7 +13,7 @@ inner_dim_is_row <- function(inner_dim) {
 }
 
 output_stays <- function(output, backend, device, call = caller_env()) {
-  if (check_choice(output[[1]], "output", c("host", "gpu"), call) == "host") return(FALSE)
+  if (check_choice(output, "output", c("host", "gpu"), call) == "host") return(FALSE)
   if (backend == "cpu") {
     stop_kernops("input", call = call,
                  "{.code output = \"gpu\"} needs the backend {.val auto} or {.val cuda}, not {.val cpu}.")

@@ -96,11 +96,11 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
                          accumulator = c("auto", "float64")) {
   formula <- check_text(formula, "formula", one = TRUE)
   args <- check_text(args, "args", one = FALSE)
-  sum_scheme <- check_choice(sum_scheme[[1]], "sum_scheme", sum_schemes)
+  sum_scheme <- check_choice(sum_scheme, "sum_scheme", sum_schemes)
   precision <- check_precision(precision)
   device <- check_device(device)
   backend <- check_backend(backend, device)
-  accumulator <- check_choice(accumulator[[1]], "accumulator", c("auto", "float64"))
+  accumulator <- check_choice(accumulator, "accumulator", c("auto", "float64"))
   kernel_operator(formula, args, sum_scheme, precision, backend, device, accumulator)
 }
 

@@ -59,10 +59,10 @@
 #'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
-                         precond = c("none", "jacobi", "pivoted_cholesky", "nystrom"), rank = 100,
+                         precond = c("none", "pivoted_cholesky", "nystrom", "jacobi"), rank = 100,
                          method = c("cg", "minres")) {
   check_linear(op, b_name)
-  method <- check_choice(first_choice(method), "method", c("cg", "minres"))
+  method <- check_choice(method, "method", c("cg", "minres"))
   input <- check_right_hand_side(op, b_name, input)
   system <- kernel_system(op, b_name, input, lambda, least = if (method == "cg") 0 else -Inf)
   check_number(tol, "tol", least = 0, above = TRUE)
@@ -121,7 +121,7 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   if (inherits(precond, "kernel_preconditioner")) {
     precond <- check_preconditioner(precond, system$n, call)
   } else {
-    type <- check_choice(first_choice(precond), "precond", c("none", preconditioner_types), call)
+    type <- check_choice(precond, "precond", c("none", preconditioner_types), call)
     if (type == "none" || system$n == 0) return(NULL)
     precond <- if (method == "cg") system_preconditioner(system, type, rank, call = call)
   }
@@ -157,6 +157,3 @@ print.kernel_solve <- function(x, ...) {
   cli::cat_line("  converged          ", paste(x$converged, collapse = " "))
   invisible(x)
 }
-
-# The default of an argument that lists its choices; what is no text is left to check_choice().
-first_choice <- function(x) if (is.character(x)) x[1] else deparse1(x)

@@ -53,7 +53,7 @@
 kernel_preconditioner <- function(op, b_name, input, lambda = 0,
                                   type = c("pivoted_cholesky", "nystrom", "jacobi"), rank = 100, seed = 1) {
   check_linear(op, b_name)
-  type <- check_choice(first_choice(type), "type", preconditioner_types)
+  type <- check_choice(type, "type", preconditioner_types)
   system_preconditioner(kernel_system(op, b_name, input, lambda), type, rank, seed)
 }
 

@@ -166,7 +166,7 @@ whole_numbers <- function(x, name, call = caller_env()) {
 as_integer <- function(x) suppressWarnings(as.integer(x))
 
 as_points <- function(x, call = caller_env()) {
-  if (is.data.frame(x) || is.null(dim(x))) x <- as.matrix(x)
+  if (is.data.frame(x) || is.numeric(x) && is.null(dim(x))) x <- as.matrix(x)
   if (!is.matrix(x) || !is.numeric(x) || !all(is.finite(x))) {
     stop_kernops("input", "{.arg x} must be a matrix of finite numbers, one row per point.", call = call)
   }

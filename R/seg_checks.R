@@ -33,7 +33,7 @@ check_bits <- function(op, x, call = caller_env()) {
 
 check_empty <- function(empty, call) {
   if (is_plain(empty) && length(empty) == 1) return(as.numeric(empty))
-  stop_kernops("input", "{.arg empty} must be one number, not {.val {empty}}.", call = call)
+  stop_kernops("input", paste0("{.arg empty} must be one number, not ", shown(empty), "."), call = call)
 }
 
 check_weights <- function(w, x, op, call) {

@@ -65,7 +65,7 @@ numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count
 
 check_number_of_values <- function(n, call) {
   if (is.numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
-  stop_kernops("input", "{.arg n} must be a whole number from 0, not {.val {n}}.", call = call)
+  stop_kernops("input", paste0("{.arg n} must be a whole number from 0, not ", shown(n), "."), call = call)
 }
 
 check_plan <- function(plan, call) {

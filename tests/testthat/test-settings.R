@@ -31,6 +31,20 @@ test_that("an option that does not fit is reported, and the rest of the report g
   expect_length(found$wrong, 2)
 })
 
+test_that("an option that does not fit is named as such where it is used", {
+  for (unfit in list("gpu", NA, mean, 1:2)) {
+    withr::with_options(list(kernops.backend = unfit), {
+      expect_error(axis_reduce(diag(3), 1), "The option `kernops.backend` must be one of", class = "kernops_input_error")
+    })
+    withr::with_options(list(kernops.precision = unfit), {
+      expect_error(third(), "The option `kernops.precision` must be one of", class = "kernops_input_error")
+    })
+    withr::with_options(list(kernops.threads = unfit), {
+      expect_error(third(), "The option `kernops.threads` must be a whole number", class = "kernops_input_error")
+    })
+  }
+})
+
 test_that("a folder of the cache that is none gives a warning and the default", {
   for (asked in list(NA, 3, c("a", "b"), NA_character_)) {
     withr::local_options(kernops.cache_dir = asked)
