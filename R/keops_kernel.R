@@ -68,8 +68,8 @@
 #' @section Errors:
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
 #' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
-#' that fails, the class is `kernops_memory_error`, and all data are as they were. All of them have class
-#' `kernops_error`.
+#' that fails, or the engine lacks memory on the CPU, the class is `kernops_memory_error`, and all data are as they were.
+#' All of them have class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with

@@ -28,7 +28,7 @@ template <class F> auto guard(F body) -> decltype(body()) {
   } catch (const std::invalid_argument& error) {
     stop("stop_input")("input", error.what());
   } catch (const std::bad_alloc&) {
-    stop("stop_input")("input", "there is not enough memory for this computation");
+    stop("stop_input")("memory", "there is not enough memory for this computation");
   } catch (const kernops::Interrupted&) {
     throw Rcpp::internal::InterruptedException();
   }

@@ -9,25 +9,27 @@ using namespace kernops;
 // Where runs of equal adjacent keys begin, from 0; NA is equal to NA. Keys of class integer64 are their bits.
 // [[Rcpp::export]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
-  std::vector<double> starts;
-  const R_xlen_t n = Rf_xlength(keys);
-  const auto find = [&](const auto* key, const auto& same) {
-    for (R_xlen_t k = 0; k < n; ++k)
-      if (k == 0 || !same(key[k], key[k - 1])) starts.push_back(double(k));
-  };
-  const auto equal = [](auto a, auto b) { return a == b; };
-  switch (TYPEOF(keys)) {
-    case REALSXP:
-      if (Rf_inherits(keys, "integer64"))
-        find(reinterpret_cast<const std::int64_t*>(REAL(keys)), equal);
-      else
-        find(REAL(keys),
-             [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
-      break;
-    case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
-    default: find(INTEGER(keys), equal);
-  }
-  return Rcpp::wrap(starts);
+  return guard([&] {
+    std::vector<double> starts;
+    const R_xlen_t n = Rf_xlength(keys);
+    const auto find = [&](const auto* key, const auto& same) {
+      for (R_xlen_t k = 0; k < n; ++k)
+        if (k == 0 || !same(key[k], key[k - 1])) starts.push_back(double(k));
+    };
+    const auto equal = [](auto a, auto b) { return a == b; };
+    switch (TYPEOF(keys)) {
+      case REALSXP:
+        if (Rf_inherits(keys, "integer64"))
+          find(reinterpret_cast<const std::int64_t*>(REAL(keys)), equal);
+        else
+          find(REAL(keys),
+               [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
+        break;
+      case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
+      default: find(INTEGER(keys), equal);
+    }
+    return Rcpp::NumericVector(starts.begin(), starts.end());
+  });
 }
 
 namespace {

@@ -25,3 +25,7 @@ test_that("of an argument that lists its choices, only the whole list stands for
                class = "kernops_input_error")
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
 })
+
+test_that("lack of memory of the engine has a class of its own", {
+  expect_error(seg_from_groups(1L, 1e15), "not enough memory", class = "kernops_memory_error")
+})
