@@ -68,7 +68,7 @@
 #' @section Errors:
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
 #' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
-#' that fails, or the engine lacks memory on the CPU, the class is `kernops_memory_error`, and all data are as they were.
+#' that fails, or the engine lacks memory on the CPU, the class is `kernops_memory_error`, and data are as they were.
 #' All of them have class `kernops_error`.
 #'
 #' @references

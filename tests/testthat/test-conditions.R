@@ -1,4 +1,4 @@
-# Arguments of many functions are checked by the functions of conditions.R: what does not fit has a class, whatever it is.
+# Arguments of many functions are checked by those of conditions.R: what does not fit has a class, whatever it is.
 
 test_that("what has no value to show is told by its kind", {
   for (unfit in list(mean, new.env(), quote(a), y ~ x, Vi(1:3), list(), character(), NULL)) {

@@ -34,7 +34,7 @@ test_that("an option that does not fit is reported, and the rest of the report g
 test_that("an option that does not fit is named as such where it is used", {
   for (unfit in list("gpu", NA, mean, 1:2)) {
     withr::with_options(list(kernops.backend = unfit), {
-      expect_error(axis_reduce(diag(3), 1), "The option `kernops.backend` must be one of", class = "kernops_input_error")
+      expect_error(axis_reduce(1, 1), "The option `kernops.backend` must be one of", class = "kernops_input_error")
     })
     withr::with_options(list(kernops.precision = unfit), {
       expect_error(third(), "The option `kernops.precision` must be one of", class = "kernops_input_error")
