@@ -55,13 +55,15 @@ stop_formula <- function(message, position, unknown, text) {
         class = c("kernops_formula_error", "kernops_error"), call = NULL)
 }
 
-caret <- function(text, position) {
-  text <- gsub("[\t\r\n]", " ", text)
-  before <- nchar(substring_bytes(text, position), type = "width")
-  window <- 76L
-  from <- max(0L, before - window %/% 2L)
-  shown <- substr(text, from + 1L, from + window)
-  c(" " = shown, " " = paste0(strrep(" ", before - from), "^"))
+# Of a long formula, a window around the place. Columns are counted, of which some letters take two.
+caret <- function(text, position, window = 76) {
+  letters <- strsplit(gsub("[\t\r\n]", " ", text), "")[[1]]
+  before <- seq_along(letters) <= nchar(substring_bytes(text, position))
+  width <- nchar(letters, type = "width")
+  column <- cumsum(width)
+  from <- max(0, min(sum(width[before]) - window %/% 2, sum(width) + 1 - window))
+  seen <- column > from & column <= from + window
+  c(" " = paste(letters[seen], collapse = ""), " " = paste0(strrep(" ", sum(width[seen & before])), "^"))
 }
 
 substring_bytes <- function(text, n) utf8(rawToChar(charToRaw(text)[seq_len(n)]))

@@ -102,6 +102,20 @@ test_that("depth costs time, never a crash", {
   }
 })
 
+test_that("the caret stands under the mistake, in all of the formula that there is room for", {
+  under_caret <- function(formula) {
+    told <- tryCatch(keops_kernel(formula, c("x = Vi(1)", "\u6f22 = Vi(1)")), kernops_formula_error = conditionMessage)
+    lines <- utils::tail(strsplit(told, "\n")[[1]], 2)
+    letters <- strsplit(lines[[1]], "")[[1]]
+    after <- cumsum(nchar(letters, type = "width")) >= nchar(sub("[^^]*$", "", lines[[2]]))
+    c(paste(letters[after], collapse = ""), trimws(lines[[1]]))
+  }
+  expect_identical(under_caret(paste0("Sum_Reduction(", strrep("\u6f22 + ", 40), "zz, 1)"))[[1]], "zz, 1)")
+  expect_identical(under_caret(paste0("Sum_Reduction(x", strrep(" + x", 300), " + zz, 1)"))[[1]], "zz, 1)")
+  expect_identical(under_caret(paste0("Sum_Reduction(x +\n", strrep(" ", 30), "zz, 1)"))[[2]],
+                   paste0("Sum_Reduction(x +", strrep(" ", 31), "zz, 1)"))
+})
+
 test_that("a size is never taken for another one, however large", {
   op <- \(formula) keops_kernel(formula, "x = Vj(1)")
   too_large <- c("Sum_Reduction(Transpose(SumT(x, 4), 65536, 65536), 1)",
