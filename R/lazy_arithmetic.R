@@ -9,8 +9,15 @@ elementwise <- function(op, x, y) {
     `^` = power(x, y),
     `&` = combined("And(%s, %s)", list(x, y)),
     `%%` = combined("Mod(%s, %s, 0)", list(x, y)),
-    `%/%` = combined("Floor(%s / %s)", list(x, y))
+    `%/%` = whole_quotient(as_lazy(x), as_lazy(y))
   )
+}
+
+# What %% leaves is taken off first: 1 / 0.1 is rounded to 10, but 1 %/% 0.1 is 9.
+whole_quotient <- function(x, y) {
+  quotient <- x / y
+  ordinary <- 1e38 - max(abs(quotient), abs(y))
+  if_else(ordinary, round((x - x %% y) / y), floor(quotient))
 }
 
 # Whole exponents are part of the formula, exact also below 0.

@@ -398,6 +398,14 @@ test_that("the incoming gradient of complex values is complex: real numbers are 
   expect_error(grad(Z * Z, Vi(w), Z), class = "kernops_error")
 })
 
+test_that("whole quotients are those of R where quotients round up", {
+  a <- c(1, 5.5, -5.5, 0.9, -1, 7, 0, Inf, NaN, 1e300)
+  b <- c(0.1, -0.1, 0.3, 3, -3, 0, 1e-300)
+  expect_identical(as.matrix(Vi(a) %/% Vj(b)) + 0, outer(a, b, `%/%`) + 0)
+  expect_identical(drop(as.matrix(Vi(a) %/% 0.1)), a %/% 0.1)
+  expect_identical(drop(as.matrix(5.5 %/% Vi(c(b, Inf)))), 5.5 %/% c(b, Inf))
+})
+
 test_that("the numbers in an operator for later data are told apart from variables with such names", {
   amp <- 2
   op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
