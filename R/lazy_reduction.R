@@ -58,21 +58,25 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# Numbers become constants of the operator; other data have no place in it.
+# Numbers and parameters become constants of the operator; points have no place in it.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
-  number <- vapply(variables, function(v) v$axis == "p" && v$size == 1 && !is.null(v$data), NA)
-  if (!all(unknown | number)) {
-    labels <- vapply(variables[!unknown & !number], function(v) v$label, "")
+  constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)
+  if (!all(unknown | constant)) {
+    labels <- vapply(variables[!unknown & !constant], function(v) v$label, "")
     stop_kernops("input", c("Some variables have no data, others do: {.code {labels}}.",
                             i = "Give all of them data, or none."), call = NULL)
   }
-  constants <- vapply(variables[number], function(v) paste0("(", number_text(v$data), ")"), "")
+  constants <- vapply(variables[constant], function(v) vector_text(v$data), "")
   whole@formula <- replace_words(whole@formula, token, function(words) {
     ifelse(words %in% names(constants), constants[words], words)
   })
   about <- named(whole)
   keops_kernel(about$formula, about$args, ...)
+}
+
+vector_text <- function(x) {
+  Reduce(function(x, y) paste0("Concat(", x, ", ", y, ")"), paste0("(", vapply(x, number_text, ""), ")"))
 }
 
 number_text <- function(x) if (is.na(x)) "NaN" else sprintf("%.17g", x) # "Inf" is a number of formulas, too

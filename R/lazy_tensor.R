@@ -31,7 +31,8 @@
 #'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
 #'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which
-#'   they appear.
+#'   they appear. Numbers and parameters with data are constants of it. Of complex tensors, its result has real and
+#'   imaginary parts by turns.
 #'
 #' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
 #'   `Pm`, a vector. Complex numbers make a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of

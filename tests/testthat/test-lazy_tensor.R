@@ -406,6 +406,14 @@ test_that("whole quotients are those of R where quotients round up", {
   expect_identical(drop(as.matrix(5.5 %/% Vi(c(b, Inf)))), 5.5 %/% c(b, Inf))
 })
 
+test_that("numbers of several entries, and complex ones, have a place in operators for later data", {
+  shifted <- sum(Pm(c(1, -2)) * Vi(2) + c(0.1, 3), "i")
+  expect_identical(shifted(list(X[, 1:2])), rbind(colSums(t(t(X[, 1:2]) * c(1, -2) + c(0.1, 3)))))
+  waves <- sum(exp(1i * sum(Vi(3) * Vj(3))), "j")
+  expected <- rowSums(exp(1i * X %*% t(Y)))
+  expect_equal(waves(list(X, Y)), cbind(Re(expected), Im(expected)), tolerance = 1e-12)
+})
+
 test_that("the numbers in an operator for later data are told apart from variables with such names", {
   amp <- 2
   op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
