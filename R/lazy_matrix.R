@@ -145,6 +145,10 @@ solve.LazyTensor <- function(a, b, lambda = 0, ...) {
   }
   check_has_data(a)
   if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")
+  shape <- dim(a)
+  if (length(shape) > 2 || shape[[1]] != shape[[2]]) {
+    stop_kernops("dim", "{.code solve(K, b)} needs a square matrix of scalars: K is {paste(shape, collapse = ' x ')}.")
+  }
   if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, ...))
   whole <- a * right_hand_side(b, "b")
   about <- named(whole)

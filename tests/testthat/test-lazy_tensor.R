@@ -414,6 +414,11 @@ test_that("numbers of several entries, and complex ones, have a place in operato
   expect_equal(waves(list(X, Y)), cbind(Re(expected), Im(expected)), tolerance = 1e-12)
 })
 
+test_that("solve() says which shape is not square", {
+  expect_error(solve(sqdist(Vi(X), Vj(Y)), 1:6), "square matrix of scalars: K is 10 x 6", class = "kernops_dim_error")
+  expect_error(solve(Vi(X) - Vj(X), 1:10), "square matrix of scalars: K is 10 x 10 x 3", class = "kernops_dim_error")
+})
+
 test_that("the numbers in an operator for later data are told apart from variables with such names", {
   amp <- 2
   op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
