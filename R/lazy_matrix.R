@@ -59,23 +59,31 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
+# The same tensor with the numbers of its points as variables, in the place of IndexI() and IndexJ().
+numbered <- function(x) {
+  for (axis in c("i", "j")) {
+    index <- paste0("Index", toupper(axis), "()")
+    if (!grepl(index, x@formula, fixed = TRUE)) next
+    number <- variable(matrix(as.double(seq_len(i_j_points(x, axis)))), axis, "n")
+    x@formula <- gsub(index, number@formula, x@formula, fixed = TRUE)
+    x@variables <- c(x@variables, number@variables)
+  }
+  x
+}
+
+# The variables, with these points alone along an axis.
+points_at <- function(variables, axis, chosen) {
+  lapply(variables, function(v) {
+    if (v$axis == axis) v$data <- as.matrix(v$data)[chosen, , drop = FALSE]
+    v
+  })
+}
+
 # The values of single pairs: all variables run along i, with the points of each pair.
 pair_values <- function(x, i, j) {
-  check_has_data(x)
-  chosen <- list(i = i, j = j)
-  of <- x
-  of@variables <- lapply(x@variables, function(v) {
-    if (v$axis == "p") return(v)
-    v$data <- as.matrix(v$data)[chosen[[v$axis]], , drop = FALSE]
-    replace(v, "axis", "i")
-  })
-  numbers <- list(IndexI = i, IndexJ = j)
-  for (name in names(numbers)) {
-    if (!grepl(name, of@formula, fixed = TRUE)) next
-    counted <- variable(matrix(as.double(numbers[[name]])), "i", "n")
-    of@formula <- gsub(paste0(name, "()"), counted@formula, of@formula, fixed = TRUE)
-    of@variables <- c(of@variables, counted@variables)
-  }
+  of <- numbered(x)
+  paired <- points_at(points_at(of@variables, "i", i), "j", j)
+  of@variables <- lapply(paired, function(v) if (v$axis == "j") replace(v, "axis", "i") else v)
   value <- lazy_reduce(of, "Sum", "j")
   value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
 }
@@ -86,22 +94,30 @@ check_has_data <- function(x, call = caller_env()) {
   }
 }
 
-# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension.
-block <- function(x, rows, columns, at_a_time = 2^20) {
-  wide <- max(1, at_a_time %/% max(length(rows), 1))
-  parts <- lapply(split(columns, (seq_along(columns) - 1) %/% wide), function(some) {
-    value <- pair_values(x, rep(rows, length(some)), rep(some, each = length(rows)))
-    array(value, c(length(rows), length(some), entries(x)))
-  })
-  whole <- array(if (is_complex(x)) 0i else 0, c(length(rows), length(columns), entries(x)))
+# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. Some
+# columns are reduced at a time, to as many entries: each to that which `own` picks, as 0 * Inf would spoil the others.
+block <- function(x, rows, columns) {
+  last <- if (entries(x) > 1) 3
+  if (length(rows) < length(columns)) return(aperm(block(t(x), columns, rows), c(2, 1, last)))
+  wide <- if (length(columns) > 1) max(1, 16 %/% x@size) else 1
+  part <- numbered(x)
+  part@variables <- points_at(points_at(part@variables, "i", rows), "j", columns)
+  own <- variable(diag(wide)[rep_len(seq_len(wide), length(columns)), , drop = FALSE], "j", "own")
+  picked <- combined(sprintf("IfElse(TensorProd(%%s, SumT(1, %d)) - 1, TensorProd(SumT(1, %d), %%s), 0)", x@size, wide),
+                     list(own, part), takes_complex = TRUE)
+  about <- named(picked)
+  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
+  whole <- array(if (is_complex(x)) 0i else 0, c(length(rows), entries(x), length(columns)))
+  for (some in split(seq_along(columns), (seq_along(columns) - 1) %/% wide)) {
+    value <- op(lapply(unname(points_at(picked@variables[about$tokens], "j", some)), function(v) v$data))
+    if (is_complex(x)) value <- as_complex_matrix(value)
+    value <- value[rep_len(seq_len(nrow(value)), length(rows)), seq_len(entries(x) * length(some))]
+    whole[, , some] <- value
+  }
+  whole <- aperm(whole, c(1, 3, 2))
   names <- dimnames(x)
   if (!is.null(names)) dimnames(whole) <- list(names[[1]][rows], names[[2]][columns], NULL)
-  begin <- 0
-  for (part in parts) {
-    whole[, begin + seq_len(ncol(part)), ] <- part
-    begin <- begin + ncol(part)
-  }
-  if (entries(x) == 1) array(whole, dim(whole)[1:2], dimnames(whole)[1:2]) else whole
+  array(whole, dim(whole)[c(1, 2, last)], dimnames(whole)[c(1, 2, last)])
 }
 
 #' @export
