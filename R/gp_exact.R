@@ -14,7 +14,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
     # where rounding decides, a search must not end: its parameters times their scale might have no factor
     if (bad == 0 && search) {
       variance <- as.vector(own_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
-      bad <- nearly_singular(factor$diagonal()^2 / variance, factor$rounding)
+      bad <- nearly_singular(factor, variance)
     }
     if (bad > 0) return(list(value = Inf, bad = bad))
     state <- exact_state(factor, data, reml, profile)
@@ -59,15 +59,24 @@ host_factor <- function(data, model) {
     },
     inverse_diagonal = function() dense_diagonal(k),
     inverse_times = function(b) dense_symmetric_product(k, b),
-    rounding = 10
+    rounding = 1
   )
 }
 
-# The row of the least pivot, if it is within rounding of 0; else 0. Pivots are parts of the entries of the diagonal,
-# with which rounding grows.
-nearly_singular <- function(parts, rounding) {
-  least <- which.min(parts)
-  if (parts[[least]] < rounding * length(parts) * .Machine$double.eps) least else 0L
+# The row of the least pivot, if the matrix of correlations is within rounding of a singular one; else 0. That is a
+# matter of its least eigenvalue, of which pivots tell little where points follow one another along a line. Inverse
+# iteration from that row, by L^-T and L^-1 in turn, is near it after three of them.
+nearly_singular <- function(factor, variance) {
+  least <- which.min(factor$diagonal()^2 / variance)
+  n <- length(variance)
+  sd <- sqrt(variance)
+  v <- replace(numeric(n), least, 1)
+  for (transposed in c(TRUE, FALSE, TRUE)) {
+    v <- if (transposed) sd * factor$solve(v, TRUE) else factor$solve(sd * v)
+    growth <- sum(v^2)
+    v <- v / sqrt(growth)
+  }
+  if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
 # dK alpha, a column for each parameter.

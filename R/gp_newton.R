@@ -22,7 +22,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
     list(s = s, theta = theta, state = state, gradient = (state$gradient() * slope)[free],
          information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
   }
-  at <- visit(to_search(some, theta[free]))
+  at <- NULL
+  regular_start(to_search(some, theta[free]), some, function(s) !is.null(at <<- visit(s)))
   if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
                                iterations = 0L, evaluations = 1L))
   scaled <- function(at) {
@@ -45,9 +46,13 @@ information_search <- function(theta, likelihood, model, profile, control) {
       break
     }
     found <- NULL
+    singular <- FALSE
     for (half in 0:4) {
       trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
-      if (is.null(trial)) next
+      if (is.null(trial)) {
+        singular <- TRUE
+        next
+      }
       lower <- trial$state$value < at$state$value
       # a steeper descent is none: along ridges few probes show one that is not there
       if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
@@ -58,7 +63,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
     }
     if (is.null(found)) {
       guessed <- is.na(at$state$value)
-      message <- paste0("no better step found", if (guessed) better_slopes)
+      message <- paste0("no better step found", if (singular) " before the matrix is singular",
+                        if (guessed) better_slopes)
       early <- gain > if (guessed) 0.5 else 0.01 # less is nothing to the estimate, or may be rounding
       break
     }

@@ -162,7 +162,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     seen$value
   }
   found <- if (any(free)) stats::nlminb(
-    start, value, gradient,
+    regular_start(start, parameters[free, ], function(s) value(s) < Inf), value, gradient,
     lower = to_search(parameters[free, ], parameters$lower[free]),
     upper = to_search(parameters[free, ], parameters$upper[free]),
     scale = search_scale(parameters, theta)[free],
@@ -174,4 +174,15 @@ search_from <- function(theta, likelihood, model, profile, control) {
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
   c(list(theta = result, value = best$value), found[c("convergence", "message", "iterations", "evaluations")])
+}
+
+# From a start where the matrix is singular ranges are halved until it is not, or until all are at their bounds.
+regular_start <- function(s, parameters, regular) {
+  low <- to_search(parameters, parameters$lower)
+  while (!regular(s)) {
+    shorter <- ifelse(parameters$kind == "range", pmax(s - log(2), low), s)
+    if (all(shorter == s)) break
+    s <- shorter
+  }
+  s
 }

@@ -437,6 +437,15 @@ test_that("smooth functions without noise are interpolated, as near to a singula
   }
 })
 
+test_that("on a line, too, where observations follow from those before them", {
+  for (u in list(seq(0, 1, length.out = 15), seq(0, 1, length.out = 15)^2, seq(0, 1, length.out = 100),
+                 seq(0, 1, length.out = 450))) {
+    fit <- gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential())
+    between <- u[-1] - diff(u) / 2
+    expect_lt(max(abs(predict(fit, data.frame(u = between)) - sin(7 * between))), 1e-2)
+  }
+})
+
 test_that("a period is found", {
   withr::local_seed(14)
   u <- seq(0, 10, length.out = 120)
