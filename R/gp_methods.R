@@ -127,7 +127,8 @@ covariance_vcov <- function(object) {
   names <- parameters$name[free]
   inverse <- tryCatch(chol2inv(chol(information)), error = function(e) {
     cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
-                    i = "Some of {.code {names}} may be at a bound, or not told apart by the data."))
+                    i = "Some of {.code {names}} may be at a bound, at the edge of singular matrices, or not told apart
+                         by the data."))
     matrix(NA_real_, length(free), length(free))
   })
   matrix(inverse, length(free), dimnames = list(names, names))
@@ -136,14 +137,16 @@ covariance_vcov <- function(object) {
 # Observations up to which that takes no more than seconds.
 differences_limit <- 2000
 
-# Differences of the gradient.
+# Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
 observed_information <- function(object, free, step = 1e-3) {
   parameters <- object$model$parameters
   likelihood <- likelihood_for(object$data, object$model, object$how)
   at <- to_search(parameters, object$theta)
   slope <- function(s) {
     theta <- from_search(parameters, s)
-    (likelihood$evaluate(theta, search = TRUE)$gradient() * search_slope(parameters, theta))[free] / 2
+    state <- likelihood$evaluate(theta, search = TRUE)
+    if (identical(state$value, Inf)) return(rep(NA_real_, length(free)))
+    (state$gradient() * search_slope(parameters, theta))[free] / 2
   }
   hessian <- vapply(free, function(n) {
     move <- replace(numeric(length(at)), n, step)
