@@ -17,7 +17,8 @@
 #' @param formula the response and its trend, as in [lm()].
 #' @param data a data frame, or an sf or sp object of points.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each
-#'   observation and any number of columns. Not needed for sf and sp objects.
+#'   observation and any number of columns. Not needed for sf and sp objects. `scale(x)` is, at new points, by the mean
+#'   and the spread that x had here.
 #' @param covariance such as `matern(3/2) + nugget()`; see [covariance_functions].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
@@ -104,8 +105,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     fit <- finish_fit(problem, likelihood, search, how, here)
   })
   structure(c(fit, list(
-    call = match.call(), formula = formula, coords = coords, method = method, estimate = estimate, known = known,
-    search = search, how = how, parts = data_parts, na.action = data_parts$na.action
+    call = match.call(), formula = formula, method = method, estimate = estimate, known = known, search = search,
+    how = how, parts = data_parts, na.action = data_parts$na.action
   )), class = "gp")
 }
 

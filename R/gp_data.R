@@ -19,7 +19,8 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   # names of many rows would take longer than all else here
   x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
-  parts <- list(y = as.vector(y), x = x, u = u, offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
+  parts <- list(y = as.vector(y), x = x, u = u, coords = lasting_coordinates(coords, source$data),
+                offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
@@ -168,11 +169,12 @@ coordinate_columns <- function(formula, data, call) {
     stop_kernops("input", "Coordinates are joined by {.code +} only, as in {.code ~ x + y}.", call = call)
   }
   names <- attr(terms, "term.labels")
+  calls <- stats::setNames(attr(terms, "predvars") %||% lapply(names, str2lang), names)
   if (!length(names)) {
     stop_kernops("input", "{.arg coords} must be one-sided and name variables, as in {.code ~ x + y}.", call = call)
   }
   columns <- lapply(names, function(name) {
-    value <- tryCatch(eval(parse(text = name)[[1]], data, environment(formula)), error = function(e) {
+    value <- tryCatch(eval(calls[[name]], data, environment(formula)), error = function(e) {
       stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
     })
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
@@ -180,4 +182,12 @@ coordinate_columns <- function(formula, data, call) {
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
   do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
+}
+
+# A formula of coordinates that computes new ones in the same way: scale(x) by the mean and the spread that x had.
+lasting_coordinates <- function(coords, data) {
+  if (!inherits(coords, "formula")) return(coords)
+  terms <- stats::terms(coords)
+  lasting <- function(call) stats::makepredictcall(eval(call, data, environment(coords)), call)
+  structure(terms, predvars = lapply(lapply(attr(terms, "term.labels"), str2lang), lasting))
 }

@@ -47,7 +47,7 @@ check_same_crs <- function(fitted, given, call) {
 # A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no
 # points besides the formula, and took the coordinates as they are.
 new_coordinates <- function(object, coords, source, call) {
-  fitted <- object$coords
+  fitted <- object$parts$coords
   if (is.null(coords) && inherits(fitted, "formula")) {
     variables <- attr(stats::terms(fitted), "term.labels")
     as_they_are <- setequal(variables, all.vars(fitted)) && !any(variables %in% names(source$data))

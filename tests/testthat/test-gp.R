@@ -226,6 +226,15 @@ test_that("missing values are left out, or kept as NA", {
   expect_error(gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.fail), class = "kernops_input_error")
 })
 
+test_that("coordinates that depend on the data are those of the fit at new points", {
+  withr::local_seed(21)
+  d <- transform(smooth_case(40), a = 10 * a)
+  fit <- gp(z ~ 1, d, coords = ~ scale(a) + scale(b))
+  expect_equal(predict(fit, d[3:4, ]), fitted(fit)[3:4])
+  given <- gp(z ~ 1, d, coords = scale(as.matrix(d[c("a", "b")])))
+  expect_equal(predict(fit, d[1, ], se.fit = TRUE)$se.fit, predict(given, se.fit = TRUE)$se.fit[[1]])
+})
+
 test_that("coordinates come as formula, matrix or vector alike", {
   withr::local_seed(9)
   d <- smooth_case(30)
