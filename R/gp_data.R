@@ -178,6 +178,10 @@ coordinate_columns <- function(formula, data, call) {
       stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
     })
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
+    if (NCOL(value) > 1) {
+      stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
+                              i = "{.arg coords} may be a matrix: without {.code ~}."), call = call)
+    }
     value
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)

@@ -235,6 +235,11 @@ test_that("coordinates that depend on the data are those of the fit at new point
   expect_equal(predict(fit, d[1, ], se.fit = TRUE)$se.fit, predict(given, se.fit = TRUE)$se.fit[[1]])
 })
 
+test_that("a matrix among the coordinates of a formula is told", {
+  d <- smooth_case(10)
+  expect_error(gp(z ~ 1, d, coords = ~ cbind(a, b)), "must be one variable, not 2", class = "kernops_input_error")
+})
+
 test_that("coordinates come as formula, matrix or vector alike", {
   withr::local_seed(9)
   d <- smooth_case(30)
