@@ -44,10 +44,6 @@ test_that("many columns of a matrix are differentiated at once", {
   expected <- 2 * (x - means[g, ]) * (eta * c(NA, 1, 1))[g, ]
   expected[4, ] <- 0
   expect_equal(seg_grad("var")(x, eta, g = g), expected, tolerance = 1e-14)
-
-  seconds <- \(x, eta, g) min(replicate(3, system.time(seg_grad("var")(x, eta, g = g))[["elapsed"]]))
-  one_column <- seconds(c(x), c(eta), c(outer(g, 3 * (0:9999), "+")))
-  expect_lt(seconds(x, eta, g), 5 * one_column + 0.05) # not R once more for each of the 1e4 columns
 })
 
 test_that("the gradient of a product is right at zeros", {
