@@ -22,7 +22,7 @@ gpu_factor <- function(data, model, device, call = caller_env()) {
     },
     inverse_diagonal = function() gpu_factor_columns(k)$squares,
     inverse_times = function(b) as.matrix(gpu_factor_times(k, TRUE, gpu_factor_times(k, FALSE, there(b)))),
-    rounding = 100 # its exponentials are polynomials
+    rounding = 3 # its exponentials are polynomials
   )
 }
 
