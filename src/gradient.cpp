@@ -9,8 +9,6 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation("Add", {a, b}); }
 
-bool is_zero(const Expr& e) { return e.kind == Expr::number && e.value == 0; }
-
 // What a repeated argument receives is summed; what came out shorter is repeated.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;

@@ -19,6 +19,7 @@ struct OpRow {
   std::vector<Expr> gradients;
   Expr body;
 };
+inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
 const OpRow& op_row(int id);

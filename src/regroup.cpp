@@ -19,12 +19,12 @@ class Regrouper {
         mult_(find_op("Mult")),
         last_(*std::max_element(roots.begin(), roots.end())),
         uses_(last_ + 1, 0),
+        jumps_(last_ + 1, false),
         now_(last_ + 1, -1) {
     for (const Tree root : roots)
       if (root >= 0) uses_[root] = 2;  // never part of a longer product
     for (Tree t = last_; t >= 0; --t)
-      for (const Tree arg : graph_[t].args)
-        if (uses_[t] && arg >= 0) ++uses_[arg];
+      if (uses_[t]) visit_arguments(t);
     for (Tree t = 0; t <= last_; ++t)
       if (uses_[t]) now_[t] = rebuilt(t);
   }
@@ -32,12 +32,24 @@ class Regrouper {
   Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
 
  private:
-  // Products of scalars; a quotient by what changes rarely is one with its inverse, an opposite one with -1.
+  void visit_arguments(Tree t) {
+    const Node& node = graph_[t];
+    for (size_t n = 0; n < node.args.size(); ++n) {
+      const Tree arg = node.args[n];
+      if (arg < 0) continue;
+      ++uses_[arg];
+      if (jumps_[t] || (node.kind == Node::operation && is_zero(op_table()[node.id].gradients[n]))) jumps_[arg] = true;
+    }
+  }
+
+  // Products of scalars; a quotient by what changes rarely is one with its inverse, an opposite one with -1. Not where
+  // something jumps, such as Floor(x / y): 49 (1 / 49) is less than 1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
     if (node.kind != Node::operation || node.size != 1) return false;
     if (node.id == minus_) return true;
-    const bool rare_divisor = node.id == divide_ && graph_[node.args[1]].axes != both && node.axes == both;
+    const bool rare_divisor =
+        node.id == divide_ && graph_[node.args[1]].axes != both && node.axes == both && !jumps_[t];
     return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 &&
            graph_[node.args[1]].size == 1;
   }
@@ -103,6 +115,7 @@ class Regrouper {
   const int mult_, divide_ = find_op("Divide"), minus_ = find_op("Minus"), exp_ = find_op("Exp");
   const Tree last_;
   std::vector<int> uses_;
+  std::vector<bool> jumps_;  // whether what has a gradient of 0 is made of it
   std::vector<Tree> now_;
 };
 

@@ -133,3 +133,13 @@ test_mistakes("kernops_input_error", alist(
   `unknown backend` = dot(backend = "quantum"),
   `unknown precision` = dot(precision = "float16")
 ))
+
+test_that("quotients that jump are rounded as in R, whatever the axis of the divisor", {
+  x <- as.double(1:200)
+  each <- list("Floor(x / y)" = outer(x, x, `%/%`), "Step(x / y - 1)" = outer(x, x, `>=`) + 0,
+               "x / y == 1" = diag(200), "IfElse(x / y - 1, 1, 0)" = outer(x, x, `>=`) + 0)
+  for (backend in backends()) for (formula in names(each)) {
+    counts <- keops_kernel(paste0("Sum_Reduction(", formula, ", 1)"), c("x = Vi(1)", "y = Vj(1)"), backend = backend)
+    expect_identical(drop(counts(list(x, x))), rowSums(each[[formula]]), info = paste(backend, formula))
+  }
+})
