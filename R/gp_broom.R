@@ -38,7 +38,7 @@ augment_fitted <- function(x) {
   terms <- predicted_terms(x, points)
   fit <- rowSums(terms)
   frame <- x$parts$frame
-  frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(prior)"))]
+  frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(weights)"))]
   u <- as.data.frame(x$parts$u)
   as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
                       .se.fit = sqrt(field_variance(x, points, terms$process)), .resid = x$parts$y - fit, check.names = FALSE))

@@ -21,7 +21,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
   parts <- list(y = as.vector(y), x = x, u = u, coords = lasting_coordinates(coords, source$data),
                 offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
-                noise = given("(noise)", 0), weights = given("(prior)", 1), terms = terms, frame = frame,
+                noise = given("(noise)", 0), weights = given("(weights)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
                 covariates = intersect(all.vars(stats::delete.response(terms)), names(source$data)),
@@ -67,7 +67,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
     }
     rep_len(x, n)
   }
-  extra <- Filter(Negate(is.null), list(prior = per_point(weights, "weights", 0),
+  extra <- Filter(Negate(is.null), list(weights = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   act <- if_incomplete(na.action, call)
   tryCatch(

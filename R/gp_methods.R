@@ -69,7 +69,7 @@ logLik.gp <- function(object, ...) {
   structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
 }
 
-#' @importFrom stats nobs coef confint fitted formula logLik model.frame predict residuals vcov
+#' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms vcov weights
 #' @export
 nobs.gp <- function(object, ...) length(object$data$y)
 
@@ -77,7 +77,18 @@ nobs.gp <- function(object, ...) length(object$data$y)
 formula.gp <- function(x, ...) stats::formula(x$parts$terms)
 
 #' @export
+terms.gp <- function(x, ...) x$parts$terms
+
+#' @export
 model.frame.gp <- function(formula, ...) formula$parts$frame
+
+#' @export
+model.matrix.gp <- function(object, ...) {
+  stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts)
+}
+
+#' @export
+weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::model.weights(object$parts$frame))
 
 #' @export
 fitted.gp <- function(object, ...) {

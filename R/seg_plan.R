@@ -38,6 +38,10 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
                             x = if (length(given)) "Given are {.arg {given}}."), call = call)
   }
+  if (is.factor(offsets) || is.character(offsets)) {
+    stop_kernops("input", c("{.arg offsets} must be whole numbers, not {if (is.factor(offsets)) 'a factor' else 'text'}.",
+                            i = "Groups come as {.arg g}."), call = call)
+  }
   if (!is.null(n)) n <- check_number_of_values(n, call)
   check_flag(sort, "sort", call)
   if (!is.null(sources) && given %in% c("g", "plan")) {

@@ -99,6 +99,19 @@ test_that("noise and weights of each point enter its variance", {
   expect_gt(estimated$loglik, -Inf)
 })
 
+test_that("terms, weights and the matrix of the trend are those of lm()", {
+  withr::local_seed(36)
+  d <- transform(smooth_case(20), g = factor(rep(c("p", "q"), 10)), v = runif(20))
+  d$z[4] <- NA
+  fit <- gp(z ~ w + g, d, ~ a + b, given(), estimate = "none", weights = v, na.action = na.exclude)
+  peer <- lm(z ~ w + g, d, weights = v, na.action = na.exclude)
+  expect_identical(weights(fit), weights(peer))
+  expect_identical(labels(terms(fit)), labels(terms(peer)))
+  expect_equal(model.matrix(fit), model.matrix(peer))
+  expect_equal(model.weights(model.frame(fit)), model.weights(model.frame(peer)))
+  expect_null(weights(gp(z ~ 1, d, ~ a + b, given(), estimate = "none")))
+})
+
 test_that("weights and noise may be told by variables of the data", {
   withr::local_seed(16)
   d <- transform(smooth_case(30), v = runif(30))
