@@ -473,9 +473,10 @@ test_that("on a line, too, where observations follow from those before them", {
   }
 })
 
-test_that("at the edge of singular matrices there are no standard errors", {
+test_that("where the matrix is singular there are no standard errors", {
   u <- seq(0, 1, length.out = 15)
-  fit <- gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential(), backend = "cpu")
+  fit <- gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential())
+  fit$theta[["squared_exponential.range"]] <- 100
   expect_warning(errors <- summary(fit)$errors, "no standard errors")
   expect_identical(unname(errors), c(NA_real_, NA_real_))
 })
