@@ -4,7 +4,8 @@ token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
 # size it has, or why it makes no sense. Complex entries are two numbers each, of which most operations know nothing.
-combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex) {
+# `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
+combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   of <- told_apart(lapply(of, as_lazy, call = call))
   if (!takes_complex && any(vapply(of, is_complex, NA))) {
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
@@ -12,7 +13,7 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   variables <- variables_of(of)
   text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)
-  made@size <- size_of(made)
+  made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
   made
@@ -69,11 +70,23 @@ as_lazy <- function(x, call = caller_env()) {
 }
 
 size_of <- function(x) {
-  known <- cached("sizes")
   about <- named(x)
-  key <- rlang::hash(about[c("formula", "args")])
+  formula_size(about$formula, about$args)
+}
+
+# A long formula is not compiled again for each operation that joins it. NULL where the sizes do not fit: the whole
+# formula shows why.
+size_by_sizes <- function(formula, of) {
+  names <- paste0("x", seq_along(of))
+  args <- sprintf("%s = Vi(%d)", names, vapply(of, function(x) x@size, 1L))
+  tryCatch(formula_size(fill_in(formula, names), args), kernops_error = function(e) NULL)
+}
+
+formula_size <- function(formula, args) {
+  known <- cached("sizes")
+  key <- rlang::hash(list(formula, args))
   if (is.null(known[[key]])) {
-    known[[key]] <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args))$size
+    known[[key]] <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", formula, ", 1)"), args))$size
   }
   known[[key]]
 }

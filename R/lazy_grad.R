@@ -29,5 +29,5 @@ grad <- function(f, gradin, var) {
   }
   if (is_complex(f)) gradin <- spread(as_complex(gradin), f@size)
   else if (is_complex_value(gradin)) stop_kernops("input", "{.arg gradin} must be real, as {.arg f} is.")
-  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE)
+  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE, looks_inside = TRUE)
 }

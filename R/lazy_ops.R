@@ -43,7 +43,7 @@ lazy_op <- function(name, ...) {
   texts <- rep("%s", length(given))
   texts[literal] <- vapply(given[literal], integers_text, "")
   formula <- paste0(name, "(", paste(texts, collapse = ", "), ")")
-  combined(formula, given[!literal], complex = makes_complex(name), takes_complex = takes_complex(name))
+  combined(formula, given[!literal], makes_complex(name), takes_complex = takes_complex(name), looks_inside = TRUE)
 }
 
 makes_complex <- function(name) {
