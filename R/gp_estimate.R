@@ -12,20 +12,17 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   data <- problem$data
   profile <- is_profiled(problem$model, data)
   n <- length(data$y)
-  some <- round(seq(1, n, length.out = min(n, how$control$subset * if (n > 4000) 4 else 1)))
-  starts <- starting_values(problem$model, data$u, problem$residual)
-  if (nrow(starts) > 1 || n > length(some)) {
-    starts <- best_starts(starts, subset_data(data, some), problem$model, how, profile, n > length(some))
-  }
-  if (how$method == "iterative") starts <- starts[1, , drop = FALSE]
-  # near the optimum, as after a search in a subset, few steps of Newton's kind are enough
-  search <- if (how$method == "exact" && n == length(some)) search_from else information_search
-  if (how$method == "exact") how$control$gain <- 1e-5
+  target <- list(data = data, model = problem$model, how = how, profile = profile, value = function(theta) {
+    likelihood$evaluate(theta, profile, search = how$method == "exact")$value
+  })
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
-  evaluate <- step_reporter(evaluate, problem$model, how$control)
-  best <- best_search(starts, search, evaluate, data, problem$model, how, profile)
+  target$evaluate <- step_reporter(evaluate, problem$model, how$control)
+  starts <- starting_values(problem$model, data$u, problem$residual)
+  some <- subset_rows(data$u, min(n, how$control$subset * if (n > 4000) 4 else 1), how$control$seed)
+  best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
+    best_from(start_candidates(starts, target, some), target)
+  }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
-  best$starts <- nrow(starts)
   best$at_bound <- at_bound(problem$model, best$theta)
   warn_about_search(best, how$control)
   best
@@ -34,42 +31,54 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
 # Whether the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
 
-# The likelihood of a subset at all starts; from the best, a search there when the subset is smaller than the data.
-best_starts <- function(starts, data, model, how, profile, smaller) {
-  p <- ncol(data$x)
-  if (length(data$y) <= p + 1) return(starts[1, , drop = FALSE])
-  control <- how$control
-  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
-  likelihood <- exact_likelihood(data, model, how$reml, backend)
-  say_progress(step = paste("start from", length(data$y), "observations"))
-  evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
-  if (nrow(starts) > 1) {
-    values <- apply(starts, 1, function(theta) evaluate(theta)$value)
-    able <- max(1, min(control$starts, sum(is.finite(values))))
-    starts <- starts[utils::head(order(values), able), , drop = FALSE]
-  }
-  if (!smaller) return(starts)
-  control$tol <- max(control$tol, 1e-7)
-  how$control <- control
+# Where the search of many points begins, a row each: the optimum of some of them and its rivals; that with the values
+# that the user gave; and, as some points may tell nothing of a nugget that all tell, with more of it.
+start_candidates <- function(starts, target, some) {
+  target$data <- subset_data(target$data, some)
+  if (length(some) <= ncol(target$data$x) + 1) return(starts[1, , drop = FALSE])
+  how <- target$how
+  how$control$tol <- max(how$control$tol, 1e-7)
   how$method <- "exact"
-  matrix(best_search(starts, search_from, evaluate, data, model, how, profile)$theta, 1)
+  target$how <- how
+  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
+  likelihood <- exact_likelihood(target$data, target$model, how$reml, backend)
+  say_progress(step = paste("start from", length(some), "observations"))
+  target$evaluate <- function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
+  target$value <- function(theta) target$evaluate(theta)$value
+  best <- best_optimum(starts, target)
+  parameters <- target$model$parameters
+  given <- !parameters$fixed & !is.na(parameters$value)
+  sill <- sum(best$theta[parameters$kind == "variance"])
+  little <- setdiff(target$model$nugget[best$theta[target$model$nugget] < 1e-3 * sill], which(parameters$fixed))
+  rows <- c(list(best), best$rivals)
+  unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
+               replace(best$theta, given, parameters$value[given]), replace(best$theta, little, 0.01 * sill)))
 }
 
-# The best of searches from all starts. Where future::plan() has other processes, each search makes its own likelihood
-# there.
-best_search <- function(starts, search, evaluate, data, model, how, profile) {
-  runs <- if (nrow(starts) > 1 && many_workers()) search_elsewhere(starts, search, data, model, how, profile) else {
-    apply(starts, 1, search, evaluate, model, profile, how$control, simplify = FALSE)
-  }
-  values <- vapply(runs, function(run) run$value, 0)
-  runs[[if (all(is.na(values))) 1 else which.min(values)]]
+# Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.
+best_from <- function(candidates, target) {
+  control <- target$how$control
+  exact <- target$how$method == "exact"
+  if (exact) control$gain <- 1e-5
+  search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
+  if (nrow(candidates) == 1) return(search(candidates[1, ]))
+  values <- apply(candidates, 1, target$value)
+  best <- search(candidates[which.min(values), ])
+  for (other in which(exact & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
+  best
 }
 
-search_elsewhere <- function(starts, search, data, model, how, profile) {
+# Searches from all starts. Where future::plan() has other processes, each makes its own likelihood there.
+searches <- function(starts, search, target) {
+  if (nrow(starts) > 1 && many_workers()) return(search_elsewhere(starts, search, target))
+  apply(starts, 1, search, target$evaluate, target$model, target$profile, target$how$control, simplify = FALSE)
+}
+
+search_elsewhere <- function(starts, search, target) {
   lapply_future(seq_len(nrow(starts)), function(k) {
-    likelihood <- likelihood_for(data, model, how)
-    evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
-    search(starts[k, ], evaluate, model, profile, how$control)
+    likelihood <- likelihood_for(target$data, target$model, target$how)
+    evaluate <- function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
+    search(starts[k, ], evaluate, target$model, target$profile, target$how$control)
   })
 }
 

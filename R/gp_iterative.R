@@ -1,60 +1,116 @@
 # The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
 # random probes at once.
 #
-# For the search, the probes are independent signs, which estimate traces best: there is a gradient, and no value, but
-# a function that estimates it. Else they go with the preconditioner, and stochastic Lanczos quadrature has the
-# log-determinant from them (lanczos.R). The same probes serve all parameters, so that the search sees a smooth
-# function.
+# evaluate(theta, profile, search) solves with probes that go with the preconditioner, from which stochastic Lanczos
+# quadrature has the log-determinant (lanczos.R); or, for a search, as search_state() says. The same probes serve all
+# parameters, so that a search sees a smooth function; it may draw others, by the `draw_probes` of a state.
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
   product <- covariance_product(model, 1L, how$precision, how$backend)
-  gradient_of <- remembered(function(width) covariance_gradient(model, width, how$precision, how$backend))
-  slopes_of <- covariance_slopes(model, how$precision, how$backend)
   p <- ncol(data$x)
   trend <- trend_basis(data)
-  chosen <- 1 + p + seq_len(control$probes)
   points <- resident_points(product, data$u)
-  search_probes <- NULL
-  latest <- NULL  # where a search compares last, the fit is made
+  parts <- list(
+    data = data, model = model, how = how, trend = trend, points = points, basis = deflation_basis(trend$q, data$u),
+    gradient_of = remembered(function(width) covariance_gradient(model, width, how$precision, how$backend)),
+    slopes_of = covariance_slopes(model, how$precision, how$backend)
+  )
+  count <- control$probes
+  probes <- latest <- NULL  # where a search compares last, the fit is made
+  at <- function(theta) {
+    system <- iterative_system(product, data, model, theta, points)
+    list(system = system, precond = iterative_preconditioner(system, control))
+  }
+  for_search <- function(theta, profile) {
+    here <- at(theta)
+    probes <<- probes %||% deflated_probes(count, control$seed, parts$basis, here$system$space)
+    state <- search_state(here, theta, probes, parts, profile)
+    if (identical(state$value, Inf)) return(state)
+    c(state, estimate = estimate, draw_probes = draw_probes, probes = count)
+  }
+  with_value <- function(theta, profile) {
+    here <- at(theta)
+    probes <- if (count > 0) probe_vectors(here$system, here$precond, count, control$seed)
+    b <- beside(here$system$space, cbind(trend$rest, trend$q), probes$probes)
+    fit <- solve_or_fail(here, b, control$cg_tol, check = rows_to_check(control$cg_tol, here$system$n))
+    if (is.null(fit)) return(list(value = Inf, bad = 1L))
+    logdet <- if (is.null(probes)) list(logdet = NA_real_) else
+      lanczos_logdet(here$system, fit, probes, here$precond, 1 + p + seq_len(count))
+    solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
+    state <- iterative_state(solution, trend, data, logdet$logdet, how$reml, profile)
+    c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
+                  iterations = fit$iterations))
+  }
   estimate <- function(theta) {
-    if (!identical(latest$theta, unname(theta))) latest <<- list(theta = unname(theta), state = evaluate(theta))
+    if (!identical(latest$theta, unname(theta))) latest <<- list(theta = unname(theta), state = with_value(theta, FALSE))
     latest$state
   }
-  evaluate <- function(theta, profile = FALSE, search = FALSE) {
-    system <- iterative_system(product, data, model, theta, points)
-    precond <- iterative_preconditioner(system, control)
-    probes <- if (search) search_probes <<- search_probes %||% probe_vectors(system, NULL, control$probes, control$seed)
-    else if (control$probes > 0) probe_vectors(system, precond, control$probes, control$seed)
-    b <- beside(system$space, cbind(trend$rest, trend$q), probes$probes)
-    fit <- tryCatch(
-      if (search) solve_system(system, b, precond, max(control$cg_tol, control$search_tol), check = 0)
-      else solve_system(system, b, precond, control$cg_tol, check = rows_to_check(control$cg_tol, system$n)),
-      kernops_input_error = identity
-    )
-    if (inherits(fit, "error")) return(list(value = Inf, bad = 1L))
-    solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
-    logdet <- if (search || is.null(probes)) list(logdet = NA_real_) else
-      lanczos_logdet(system, fit, probes, precond, chosen)
-    state <- iterative_state(solution, trend, data, logdet$logdet, how$reml, profile)
-    state <- c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
-                           iterations = fit$iterations))
-    if (!search) return(state)
-    state$estimate <- estimate
-    state$gradient <- function() {
-      solved <- fit$solution[, chosen, drop = FALSE]
-      iterative_gradient(state, solved, probes$probes, data, model, unname(theta), points, gradient_of, how$reml,
-                         system$space)
-    }
-    state$information <- function(profiled = profile) {
-      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      solve <- function(b) as.matrix(solve_system(system, system$space$copy(b), precond, control$cg_tol)$solution)
-      average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
-    }
-    state
+  draw_probes <- function(number) {
+    count <<- number
+    probes <<- latest <<- NULL
   }
   list(evaluate = function(theta, profile = FALSE, search = FALSE) {
-    if (search || profile) evaluate(theta, profile, search) else estimate(theta)
+    if (search) for_search(theta, profile) else if (profile) with_value(theta, TRUE) else estimate(theta)
   })
+}
+
+# For a search: a gradient, its `noise`, which is its covariance over draws of the probes, average information, and no
+# value. Traces are estimated by independent signs, which vary least, but exactly for smooth vectors: the derivatives
+# along a ridge of the likelihood, where ranges are long, are made of these, and vary most by signs.
+search_state <- function(here, theta, probes, parts, profile) {
+  how <- parts$how
+  data <- parts$data
+  model <- parts$model
+  space <- here$system$space
+  known <- cbind(parts$trend$rest, parts$basis)
+  p <- ncol(parts$trend$q)
+  fit <- solve_or_fail(here, beside(space, known, probes$block), max(how$control$cg_tol, how$control$search_tol), check = 0)
+  if (is.null(fit)) return(list(value = Inf, bad = 1L))
+  solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])
+  random <- ncol(known) + seq_len(ncol(probes$signs))
+  state <- iterative_state(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
+  state$gradient <- function() {
+    left <- beside(space, cbind(-state$alpha / state$scale, if (how$reml) -state$z, solved[, -1, drop = FALSE]), {
+      chosen <- fit$solution[, random, drop = FALSE]
+      space$axpby(0, chosen, 1 / ncol(probes$signs), space$copy(chosen))
+    })
+    right <- beside(space, cbind(state$alpha, if (how$reml) state$z, parts$basis), probes$block)
+    iterative_gradient(left, right, unname(theta), parts, space)
+  }
+  state$noise <- function() {
+    solved <- as.matrix(fit$solution[, random, drop = FALSE])
+    each <- vapply(seq_len(ncol(probes$signs)), function(k) {
+      colSums(noisy_slopes(parts$slopes_of, list(alpha = probes$signs[, k, drop = FALSE]), data, model, theta) * solved[, k])
+    }, numeric(length(theta)))
+    stats::cov(t(matrix(each, length(theta)))) / ncol(probes$signs)
+  }
+  state$information <- function(profiled = profile) {
+    slopes <- noisy_slopes(parts$slopes_of, state, data, model, theta)
+    solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, how$control$cg_tol)$solution)
+    average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
+  }
+  state
+}
+
+# NULL where the matrix is singular, or not finite.
+solve_or_fail <- function(here, b, tol, check) {
+  tryCatch(solve_system(here$system, b, here$precond, tol, check = check), kernops_input_error = function(e) NULL)
+}
+
+# Orthonormal columns that span the trend, the constant and the coordinates; those of the trend come first.
+deflation_basis <- function(q, u) {
+  smooth <- cbind(1, u - rep(colMeans(u), each = nrow(u)))
+  rest <- smooth - q %*% crossprod(q, smooth)
+  left <- sqrt(colSums(rest^2)) > 1e-6 * sqrt(colSums(smooth^2))
+  decomposed <- qr(rest[, left, drop = FALSE])
+  cbind(q, qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE])
+}
+
+# Random signs without what the basis has of them, on the host and as a block of a space.
+deflated_probes <- function(count, seed, basis, space) {
+  signs <- with_seed(seed, random_signs(nrow(basis), count))
+  signs <- signs - basis %*% crossprod(basis, signs)
+  list(signs = signs, block = space$copy(signs))
 }
 
 # Where some per cent of a residual do not matter, a sample of the rows is enough.
@@ -125,16 +181,14 @@ iterative_state <- function(solved, trend, data, logdet, reml, profile) {
   likelihood_state(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
-# The trace of K^-1 dK is the mean over probes of (K^-1 z)' dK z; the rest is as in exact_gradient().
-iterative_gradient <- function(state, solved, probes, data, model, theta, points, gradient_of, reml, space) {
-  left <- beside(space, cbind(-state$alpha / state$scale, if (reml) -state$z),
-                 space$axpby(0, solved, 1 / ncol(solved), space$copy(solved)))
-  right <- beside(space, cbind(state$alpha, if (reml) state$z), probes)
-  input <- list(theta = theta, x = points, y = points, w = left, e = right, eta = rep(1, nrow(data$u)))
-  total <- as.vector(gradient_of(ncol(left))(input))
-  if (length(model$nugget)) {
-    weights <- if (any(data$weights != 1)) space$copy(1 / data$weights) else 1
-    total[[model$nugget]] <- sum(space$dots(space$add_rows(weights, left, zeros_like(space, left)), right))
+# sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the rest as in exact_gradient().
+iterative_gradient <- function(left, right, theta, parts, space) {
+  input <- list(theta = theta, x = parts$points, y = parts$points, w = left, e = right, eta = rep(1, nrow(parts$data$u)))
+  total <- as.vector(parts$gradient_of(ncol(left))(input))
+  if (length(parts$model$nugget)) {
+    weights <- parts$data$weights
+    weights <- if (any(weights != 1)) space$copy(1 / weights) else 1
+    total[[parts$model$nugget]] <- sum(space$dots(space$add_rows(weights, left, zeros_like(space, left)), right))
   }
   total
 }

@@ -19,7 +19,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     latest <<- s
     if (identical(state$value, Inf)) return(NULL)
     slope <- search_slope(parameters, theta)
-    list(s = s, theta = theta, state = state, gradient = (state$gradient() * slope)[free],
+    list(s = s, theta = theta, state = state, slope = slope, gradient = (state$gradient() * slope)[free],
          information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
   }
   at <- NULL
@@ -32,6 +32,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   start <- list(s = at$s, theta = scaled(at))
   early <- TRUE
+  lifted <- FALSE
+  loss <- NULL
   message <- "as many steps as allowed"
   curvature <- positive_definite(at$information(profile, free))
   first_gain <- 2 * control$gain
@@ -40,6 +42,23 @@ information_search <- function(theta, likelihood, model, profile, control) {
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
+    raised <- if (gain < control$gain && !lifted) off_the_floor(at, parameters, free)
+    if (length(raised)) {
+      lifted <- TRUE
+      at <- visit(replace(at$s, match(names(raised), free), raised)) %||% at
+      curvature <- positive_definite(at$information(profile, free))
+      next
+    }
+    if (gain < control$gain && is.null(loss) && !is.null(at$state$noise)) {
+      loss <- probe_loss(at, free, profile)
+      number <- min(most_probes, ceiling(at$state$probes * loss / allowed_loss))
+      loss <- loss * at$state$probes / max(number, at$state$probes)
+      if (number > at$state$probes) {
+        at$state$draw_probes(number)
+        at <- visit(at$s)
+        next
+      }
+    }
     if (gain < control$gain) {
       message <- paste("a step would gain less than", control$gain)
       early <- FALSE
@@ -78,7 +97,27 @@ information_search <- function(theta, likelihood, model, profile, control) {
     at <- visit(start$s)
   }
   list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
-       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated))
+       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated),
+       probe_loss = loss)
+}
+
+# How much log-likelihood an optimum by these probes is below the true one, on average. At the end of a search that is
+# to be at most `allowed_loss`, and as many probes are drawn as that takes.
+probe_loss <- function(at, free, profile) {
+  noise <- (at$state$noise() * tcrossprod(at$slope))[free, free, drop = FALSE]
+  sum(diag(solve(positive_definite(at$information(profile, free)), noise))) / 4
+}
+allowed_loss <- 0.1
+most_probes <- 128
+
+# On the logarithmic scale of the search the slope by a variance that is next to nothing is next to nothing, wherever
+# the optimum is. Such variances, raised to a hundredth of all, where the slope itself says that this is much better.
+off_the_floor <- function(at, parameters, free) {
+  some <- parameters[free, ]
+  enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
+  slope <- at$gradient / at$theta[free]
+  low <- some$kind == "variance" & at$theta[free] < enough / 10 & -slope * enough > 1
+  stats::setNames(rep(log(enough), sum(low)), free[low])
 }
 
 better_slopes <- " (more `probes` of gp_control() tell slopes better)"

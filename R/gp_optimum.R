@@ -1,0 +1,97 @@
+# The optimum of a likelihood that is cheap enough to look for it in many places.
+
+# The best end of searches from the most promising `starts`, and its `rivals`: other optima of a log-likelihood within
+# two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
+best_optimum <- function(starts, target) {
+  rough <- target
+  rough$how$control$tol <- max(target$how$control$tol, 1e-4)
+  descend <- function(from) searches(from, search_from, rough)
+  ends <- descend(promising(starts, target))
+  if (all(values_of(ends) == Inf)) return(ends[[1]])
+  best <- finish(lowest(ends), target)
+  around <- look_around(best, target)
+  if (nrow(around)) ends <- c(ends, descend(around))
+  rivals <- list()
+  for (end in ends[order(values_of(ends))]) {
+    if (length(rivals) == 3 || end$value > best$value + 6) break
+    if (!all(vapply(c(list(best), rivals), apart, NA, end, target))) next
+    end <- finish(end, target)
+    rivals <- c(rivals, list(if (end$value < best$value) best else end))
+    if (end$value < best$value) best <- end
+  }
+  best$starts <- length(ends)
+  best$rivals <- Filter(function(rival) rival$value <= best$value + 4 && apart(best, rival, target), rivals)
+  best
+}
+
+# As many starts of lowest value as control says, none of which is near a lower one.
+promising <- function(starts, target) {
+  if (nrow(starts) == 1) return(starts)
+  values <- apply(starts, 1, target$value)
+  at <- t(apply(starts, 1, to_search, parameters = target$model$parameters))
+  kept <- integer()
+  for (row in order(values)[seq_len(max(1, sum(is.finite(values))))]) {
+    near <- vapply(kept, function(other) max(abs(at[row, ] - at[other, ])) < 0.5, NA)
+    if (!any(near)) kept <- c(kept, row)
+    if (length(kept) == target$how$control$starts) break
+  }
+  starts[kept, , drop = FALSE]
+}
+
+# By steps of Newton's kind, which know when they are there; where they are stuck, by others in between.
+finish <- function(end, target) {
+  control <- target$how$control
+  newton <- function(from) {
+    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", 1e-5))
+  }
+  found <- newton(end$theta)
+  if (found$convergence == 0) return(found)
+  other <- search_from(found$theta, target$evaluate, target$model, target$profile, control)
+  again <- newton(other$theta)
+  again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, found[c("iterations", "evaluations")], other[c(
+    "iterations", "evaluations")]), again[c("iterations", "evaluations")])
+  again
+}
+
+values_of <- function(ends) vapply(ends, function(end) end$value, 0)
+lowest <- function(ends) ends[[which.min(values_of(ends))]]
+
+# Whether the likelihood is lower between two ends of searches than at both: else they are on their way to one optimum.
+apart <- function(a, b, target) {
+  parameters <- target$model$parameters
+  from <- to_search(parameters, a$theta)
+  to <- to_search(parameters, b$theta)
+  between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) target$value(from_search(parameters, from + t * (to - from))), 0)
+  max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
+}
+
+# Starts of further searches: local minima, on lines through the optimum, that are not much worse than it.
+look_around <- function(best, target) {
+  found <- lapply(lines_through(best$theta, target$model), function(line) {
+    values <- apply(line, 1, target$value)
+    before <- c(Inf, utils::head(values, -1))
+    after <- c(values[-1], Inf)
+    low <- values <= before & values <= after & is.finite(values) & values < best$value + 10
+    line[low & rowSums(abs(line - rep(best$theta, each = nrow(line)))) > 0, , drop = FALSE]
+  })
+  matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), found)), ncol = length(best$theta))
+}
+
+# Lines, each a matrix with rows of theta: the ranges of a part longer and shorter, more and less nugget, other angles.
+lines_through <- function(theta, model) {
+  parameters <- model$parameters
+  free <- !parameters$fixed
+  # a row for each of the rows of `values`, which has a column for each of the `changed` parameters
+  line <- function(changed, values) {
+    rows <- matrix(theta, nrow(values), length(theta), byrow = TRUE)
+    limits <- lapply(parameters[changed, c("lower", "upper")], rep, each = nrow(values))
+    rows[, changed] <- pmin(pmax(values, limits$lower), limits$upper)
+    unique(rows)
+  }
+  ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
+  nugget <- intersect(model$nugget, which(free))
+  sill <- sum(theta[parameters$kind == "variance"])
+  c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = 0.3), theta[of]))),
+    lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
+    lapply(which(free & parameters$kind == "angle"), function(of) line(of, cbind(theta[[of]] + seq(0, 165, by = 15)))))
+}

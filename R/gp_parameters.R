@@ -1,0 +1,92 @@
+# The parameters of a covariance as a search sees them: their scale, their bounds, and typical values.
+
+# Parameters are optimised as log(value), angles in radians.
+to_search <- function(parameters, theta) {
+  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)),
+         ifelse(parameters$kind == "angle", theta * pi / 180, theta))
+}
+from_search <- function(parameters, s) {
+  ifelse(parameters$log, exp(s), ifelse(parameters$kind == "angle", s * 180 / pi, s))
+}
+search_slope <- function(parameters, theta) {
+  ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
+}
+
+# By how much the search is to magnify a parameter: a period shifts the phase at the far end by so many radians.
+search_scale <- function(parameters, theta) {
+  ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
+}
+
+# Fills in bounds, for values of `y` (without trend) at the points u.
+with_bounds <- function(model, u, y) {
+  parameters <- model$parameters
+  variance <- mean(y^2)
+  for (n in seq_len(nrow(parameters))) {
+    row <- parameters[n, ]
+    extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
+    bounds <- switch(
+      row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
+      period = extent * c(2e-3, 5), shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
+      if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
+    )
+    parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
+    parameters$extent[[n]] <- extent
+  }
+  model$parameters <- parameters
+  model
+}
+
+# The largest distance, in the units of this range; for one of several ranges, along its coordinate.
+leaf_extent <- function(model, row, u) {
+  leaf <- nth_leaf(model$covariance, row$leaf)
+  dims <- leaf$dims %||% seq_len(model$d)
+  if (leaf$label == "periodic" && row$kind == "range") return(1)
+  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
+  v <- u[, dims, drop = FALSE]
+  if (leaf$geometry == "great_circle") v <- on_sphere(v)
+  max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+}
+
+# Where a variance is to be looked for, when that of the whole field is `whole`.
+typical_variance <- function(model, row, u, whole) {
+  leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(nth_leaf(model$covariance, row$leaf), u)
+}
+
+# What the field of each leaf varies by: of the factors of a product, one has the unit of the response, and the others
+# what they are held at.
+leaf_variances <- function(x, u, whole) {
+  if (x$kind == "leaf") return(whole)
+  sizes <- rep(whole, length(x$parts))
+  if (x$kind == "*") {
+    free <- vapply(x$parts, has_own_scale, NA)
+    sizes[!free] <- vapply(x$parts[!free], held_variance, 0, u)
+    sizes[free] <- whole / prod(sizes[!free])
+  }
+  unlist(Map(leaf_variances, x$parts, list(u), sizes))
+}
+
+held_variance <- function(x, u) {
+  held <- Find(function(leaf) !leaf$own && "variance" %in% leaf$fixed, leaves_of(x))
+  if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
+}
+
+# The variance of the field, on average, where that of this leaf is 1: only a linear covariance has other units.
+mean_square <- function(leaf, u) {
+  if (leaf$label != "linear") return(1)
+  v <- t(u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]) - leaf$parameters$center
+  max(sum(v^2) / nrow(u), .Machine$double.xmin)
+}
+
+leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))
+
+nth_leaf <- function(x, n) leaves_of(x)[[n]]
+
+# The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
+# to the unit of the response, as starts and bounds are.
+with_free_scale <- function(model, u, y) {
+  row <- model$parameters[model$scale[[1]], ]
+  if (row$label == "nugget" || is.na(row$value)) return(model)
+  start <- 0.9 * typical_variance(model, row, u, mean(y^2))
+  model$parameters$value[model$scale] <- model$parameters$value[model$scale] * start / row$value
+  model
+}

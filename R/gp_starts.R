@@ -1,0 +1,95 @@
+# Where a search for the parameters begins: points that fill the space of the parameters evenly.
+
+# One row of theta for each start. Given values stay; an angle is also turned, as it must be given to be asked for.
+starting_values <- function(model, u, y) {
+  parameters <- model$parameters
+  open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)
+  total <- max(mean(y^2), .Machine$double.eps)
+  periods <- if (any(open & parameters$kind == "period")) likely_periods(model, u, y)
+  axes <- sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape")) + any(open & parameters$kind == "range") +
+    sum(open & parameters$coordinate > 1) + length(periods > 0)
+  if (!any(open)) return(matrix(parameters$value, 1))
+  count <- max(8 * axes, 2 * length(periods))
+  unit <- even_points(count, sum(open) + 1)
+  starts <- t(vapply(seq_len(count), function(n) start_at(model, u, total, open, unit[n, ], periods, n), parameters$value))
+  starts <- matrix(starts, count)
+  given <- open & !is.na(parameters$value)
+  starts[1, given] <- parameters$value[given]
+  unique(starts)
+}
+
+# Points of the unit cube, a row each: a Kronecker sequence by powers of the root of x^(d + 1) = x + 1 (Roberts 2018).
+even_points <- function(n, d) {
+  root <- stats::uniroot(function(x) x^(d + 1) - x - 1, c(1, 2), tol = 1e-12)$root
+  (0.5 + outer(seq_len(n), root^-seq_len(d))) %% 1
+}
+
+# The parameters at a point of the unit cube: its first coordinate is common to all ranges.
+start_at <- function(model, u, total, open, unit, periods, n) {
+  parameters <- model$parameters
+  seen <- list()
+  value <- parameters$value
+  at <- replace(numeric(length(open)), open, unit[-1])
+  between <- function(t, low, high) low * (high / low)^t
+  for (k in which(open)) {
+    row <- parameters[k, ]
+    # equal parts of a sum would stay equal; the range of a periodic one is no length, but tells the form of the wave
+    family <- if (row$label == "periodic" && row$kind == "range") "wave" else row$kind
+    repeated <- sum(unlist(seen[family]) != row$leaf)
+    if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
+    value[[k]] <- switch(
+      family,
+      variance = if (row$label == "nugget") total * between(at[[k]], 0.01, 0.9) else
+        0.9 / (1 + repeated) * typical_variance(model, row, u, total),
+      range = leaf_extent(model, row, u) * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
+        (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else 1),
+      wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
+      shape = between(at[[k]], 0.3, 3), angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8)
+    )
+  }
+  pmin(pmax(value, parameters$lower), parameters$upper)
+}
+
+# The shortest range to start from: the spacing of points that fill what they span evenly.
+shortest_share <- function(model, row, u) {
+  d <- if (row$coordinate > 0) 1 else length(nth_leaf(model$covariance, row$leaf)$dims %||% seq_len(model$d))
+  min(0.05, max(0.005, nrow(u)^(-1 / d)))
+}
+
+# Periods for all periodic parts: the two highest peaks of the periodogram in each octave from twice the spacing of the
+# points to what they span, as peaks of the likelihood are half a cycle wide, and slow changes outweigh fast ones.
+likely_periods <- function(model, u, y) {
+  leaves <- Filter(function(leaf) leaf$label == "periodic", leaves_of(model$covariance))
+  dims <- unique(unlist(lapply(leaves, function(leaf) leaf$dims %||% seq_len(model$d))))
+  unlist(lapply(dims, function(k) c(c(2, 1, 2 / 3) * diff(range(u[, k])), periodogram_peaks(u[, k], y))))
+}
+
+periodogram_peaks <- function(u, y, most = 2e4) {
+  extent <- diff(range(u))
+  spacing <- stats::median(diff(sort(unique(u))))
+  frequency <- seq(1, min(extent / spacing / 2, most / 8), by = 1 / 8) / extent
+  if (length(frequency) < 3) return(NULL)
+  wave <- kernel_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)", c("w = Vi(1)", "u = Vj(1)", "y = Vj(1)"),
+                          "auto", "float64", "cpu")
+  power <- rowSums(wave(list(w = 2 * pi * frequency, u = u - mean(u), y = y))^2)
+  inner <- seq_along(power)[-c(1, length(power))]
+  peaks <- inner[power[inner] > power[inner - 1] & power[inner] >= power[inner + 1]]
+  octave <- floor(log2(frequency[peaks] * extent))
+  highest <- unlist(lapply(split(peaks, octave), function(of) utils::head(of[order(-power[of])], 2)))
+  1 / frequency[unname(highest)]
+}
+
+# Rows that tell the likelihood best: half drawn at random, so that no order of the rows matters, half the nearest
+# neighbours of those, which tell the nugget and the short ranges.
+subset_rows <- function(u, size, seed) {
+  n <- nrow(u)
+  if (n <= size) return(seq_len(n))
+  order <- with_seed(seed, sample.int(n))
+  some <- order[seq_len(size %/% 2)]
+  width <- apply(u, 2, function(v) max(diff(range(v)), .Machine$double.eps))
+  scaled <- u / rep(width, each = n)
+  nearest <- kernel_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
+                             "auto", "float64", "cpu")
+  neighbours <- t(nearest(list(x = scaled[some, , drop = FALSE], y = scaled)))
+  sort(utils::head(unique(c(some, neighbours, order)), size))
+}
