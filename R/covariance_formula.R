@@ -13,7 +13,8 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
   collected$rows <- list()
   collected$labels <- list()
   text <- model_text(covariance, d, coordinates, collected, call)
-  if (is.null(text)) stop_kernops("input", "{.arg covariance} must be more than a {.fn nugget}.", call = call)
+  # noise alone, the null model, has a field of variance 0
+  if (is.null(text)) text <- "(0 * (Elem(theta, 0) + SqDist(x, y)))"
   parameters <- do.call(rbind, collected$rows)
   nugget <- which(parameters$label == "nugget")
   if (length(nugget) > 1) stop_kernops("input", "A covariance has at most one {.fn nugget}.", call = call)

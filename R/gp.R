@@ -104,6 +104,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     search <- estimate_covariance(problem, likelihood, how, estimate, here)
     fit <- finish_fit(problem, likelihood, search, how, here)
   })
+  if (estimate != "none") warn_about_fit(fit)
   structure(c(fit, list(
     call = match.call(), formula = formula, method = method, estimate = estimate, known = known, search = search,
     how = how, parts = data_parts, na.action = data_parts$na.action

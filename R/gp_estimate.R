@@ -65,6 +65,8 @@ best_from <- function(candidates, target) {
   values <- apply(candidates, 1, target$value)
   best <- search(candidates[which.min(values), ])
   for (other in which(exact & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
+  ends <- lapply(seq_len(nrow(candidates)), function(n) list(theta = candidates[n, ], value = values[[n]]))
+  best$rivals <- if (exact) Filter(function(end) end$value <= best$value + 4 && apart(best, end, target), ends)
   best
 }
 
@@ -111,27 +113,5 @@ step_reporter <- function(evaluate, model, control) {
                     paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
     }
     state
-  }
-}
-
-# A variance at a bound is an answer: it, or that which it is relative to, is next to nothing.
-at_bound <- function(model, theta) {
-  p <- model$parameters
-  near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
-  p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
-}
-
-warn_about_search <- function(search, control) {
-  if (search$convergence != 0 && !grepl("singular|false", search$message)) {
-    limited <- grepl("limit|as allowed", search$message)
-    cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
-                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit}."),
-                  class = "kernops_not_converged")
-  }
-  if (length(search$at_bound)) {
-    cli::cli_warn(c("{.code {search$at_bound}} ended at a bound of the search.",
-                    i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,
-                         or give values."),
-                  class = "kernops_at_bound")
   }
 }

@@ -238,6 +238,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 format(fit$loglik, digits = digits + 3),
                 " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
+  print_rivals(fit)
   invisible(x)
 }
 
@@ -245,6 +246,14 @@ search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
   likelihoods <- counted(search$evaluations[[1]], "likelihood")
   paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search of starts: ", search$message)
+}
+
+# Other optima whose log-likelihood is within two units.
+print_rivals <- function(fit) {
+  for (rival in fit$search$rivals) {
+    cat_labelled("Rival optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
+      fit$model$parameters$name, "=", signif(rival$theta, 4))[!fit$model$parameters$fixed]), ",")
+  }
 }
 
 likelihood_words <- function(fit) {

@@ -28,7 +28,7 @@ best_optimum <- function(starts, target) {
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   values <- apply(starts, 1, target$value)
-  at <- t(apply(starts, 1, to_search, parameters = target$model$parameters))
+  at <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
   kept <- integer()
   for (row in order(values)[seq_len(max(1, sum(is.finite(values))))]) {
     near <- vapply(kept, function(other) max(abs(at[row, ] - at[other, ])) < 0.5, NA)

@@ -21,7 +21,9 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   check_latitudes(model, parts$u, call)
   check_duplicates(data, model, call)
   problem <- list(data = data, model = model, center = center)
-  if (estimate == "none") problem else with_search(problem, parts$y, call)
+  if (estimate == "none") return(problem)
+  warn_about_copies(data, model)
+  with_search(problem, parts$y, call)
 }
 
 # What an estimate takes besides: bounds, and the response without its trend, for starting values.
