@@ -7,6 +7,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   }
   source <- spatial_parts(data)
   u <- coordinates_of(coords, source, environment(formula), call)
+  n <- nrow(u)
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
@@ -24,7 +25,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
                 noise = given("(noise)", 0), weights = given("(weights)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
-                covariates = intersect(all.vars(stats::delete.response(terms)), names(source$data)),
+                needed = needed_variables(terms, coords, source$data, n),
                 points = !is.null(source$u),
                 long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs)
   check_gp_values(parts, call)

@@ -21,7 +21,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
-  check_covariates(terms, frame, parts$covariates, call)
+  check_variables(terms, parts$needed$trend, frame, "trend", call)
   trend <- new_trend(parts, terms, frame, call)
   x <- trend$x %||% matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
   if (nrow(x) != nrow(u)) {
@@ -54,20 +54,14 @@ new_coordinates <- function(object, coords, source, call) {
     if (is.null(source$u) || isTRUE(object$parts$points) || !as_they_are) coords <- fitted
   } else if (!is.null(fitted) && isTRUE(object$parts$points)) source$u <- NULL
   if (is.null(coords)) check_same_crs(object$parts$crs, source$crs, call)
+  if (inherits(coords, "formula") && !is.null(source$data)) {
+    check_variables(stats::terms(coords), if (identical(coords, fitted)) object$parts$needed$coords, source$data,
+                    "coordinates", call)
+  }
   u <- coordinates_of(coords, source, environment(object$formula), call)
   names <- colnames(object$parts$u)
   # a matrix may have them in another order
   if (ncol(u) == length(names) && setequal(colnames(u), names)) u[, names, drop = FALSE] else u
-}
-
-# A variable of the data of the fit that newdata lacks may still stand where the formula was written, but not as a
-# function of that name. Other names in the formula are its own affair: constants, functions, parts of lists.
-check_covariates <- function(terms, frame, covariates, call) {
-  from <- environment(terms) %||% globalenv()
-  lacking <- Filter(function(name) !exists(name, from) || is.function(get(name, from)),
-                    setdiff(covariates, names(frame)))
-  if (!length(lacking)) return(invisible())
-  stop_kernops("input", "{.arg newdata} lacks {.code {lacking}}, which the trend needs.", call = call)
 }
 
 # The columns of the trend at new data, NULL where it has no variables, and the offset. Variables are of the types that

@@ -9,9 +9,9 @@
 #' @param level of the band around a curve.
 #' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
 #' @return `x`, invisibly.
-#' @details A trend with covariates, more than two coordinates, or points on a line along one of two, leave no field to
-#'   draw between the observations: these are drawn alone, coloured by their fitted values, over the first two
-#'   coordinates.
+#' @details A trend with variables other than the coordinates (by their names), more than two coordinates, or points on a
+#'   line along one of two, leave no field to draw between the observations: these are drawn alone, coloured by their
+#'   fitted values, over the first two coordinates.
 #' @examples
 #' u <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
@@ -37,18 +37,45 @@ viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 response_name <- function(x) deparse1(x$formula[[2]])
 
 plot_field <- function(x, n, level, ...) {
-  alone <- length(all.vars(stats::delete.response(x$parts$terms))) > 0
+  alone <- !follows_coordinates(x)
   if (x$model$d == 1 && !alone) return(plot_curve(x, n %||% 200, level, ...))
   wide <- all(apply(x$parts$u, 2, max) > apply(x$parts$u, 2, min))
   if (x$model$d == 2 && wide && !alone) return(plot_map(x, n %||% 1e4, ...))
   plot_observations(x, ...)
 }
 
+# Whether the trend is the same when it is computed from the coordinates alone, by their names.
+follows_coordinates <- function(x) {
+  if (!all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
+  again <- tryCatch(new_points(x, as.data.frame(x$parts$u), x$parts$u), kernops_error = function(e) NULL)
+  isTRUE(all.equal(unname(again$x), unname(x$parts$x), check.attributes = FALSE)) &&
+    isTRUE(all.equal(again$offset, x$parts$offset))
+}
+
+# Predictions at points, a matrix, where the trend has no other variables.
+predict_at <- function(x, at, ...) {
+  colnames(at) <- colnames(x$parts$u)
+  predict.gp(x, as.data.frame(at), coords = at, ...)
+}
+
+curve_of <- function(x, n, level) {
+  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
+  list(at = at, band = predict_at(x, matrix(at), interval = "confidence", level = level))
+}
+
+map_of <- function(x, n) {
+  u <- x$parts$u
+  spans <- apply(u, 2, function(v) diff(range(v)))
+  steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
+  at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
+  list(at = at, z = matrix(predict_at(x, as.matrix(expand.grid(at))), steps[[1]]))
+}
+
 plot_curve <- function(x, n, level, ...) {
   u <- x$parts$u[, 1]
-  at <- seq(min(u), max(u), length.out = n)
-  band <- predict.gp(x, coords = matrix(at), newdata = data.frame(row.names = seq_along(at)), interval = "confidence",
-                     level = level)
+  curve <- curve_of(x, n, level)
+  at <- curve$at
+  band <- curve$band
   draw_with(graphics::plot, x = u, y = x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x),
             las = 1, ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"),
             given = list(...))
@@ -60,18 +87,16 @@ plot_curve <- function(x, n, level, ...) {
 
 plot_map <- function(x, n, ...) {
   u <- x$parts$u
-  spans <- apply(u, 2, function(v) diff(range(v)))
-  steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
-  at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
-  grid <- as.matrix(expand.grid(at))
-  z <- predict.gp(x, coords = grid, newdata = data.frame(row.names = seq_len(nrow(grid))))
+  map <- map_of(x, n)
+  at <- map$at
+  z <- map$z
   levels <- pretty(z, 8)
   before <- graphics::par(mar = replace(graphics::par("mar"), 4, 5))
   on.exit(graphics::par(before))
-  draw_with(graphics::image, x = at[[1]], y = at[[2]], z = matrix(z, steps[[1]]), col = viridis(length(levels) - 1),
+  draw_with(graphics::image, x = at[[1]], y = at[[2]], z = z, col = viridis(length(levels) - 1),
             breaks = levels, useRaster = TRUE, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]],
             ylab = colnames(u)[[2]], main = paste("Field of", response_name(x)), given = list(...))
-  graphics::contour(at[[1]], at[[2]], matrix(z, steps[[1]]), levels = levels, add = TRUE, drawlabels = FALSE,
+  graphics::contour(at[[1]], at[[2]], z, levels = levels, add = TRUE, drawlabels = FALSE,
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
   classes <- paste(format(levels[-length(levels)]), format(levels[-1]), sep = " to ")

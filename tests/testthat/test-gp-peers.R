@@ -176,7 +176,7 @@ test_that("a formula of coordinates is computed from the variables of sf and sp 
   # the geometry is neither what was scaled nor what the fit was given besides its own
   for (at in list(list(scaled, c("a", "lat")), list(fit, c("lon", "lat")))) {
     lacking <- sf::st_as_sf(d[c("w", at[[2]])[seq_len(3)]], coords = at[[2]])
-    expect_error(predict(at[[1]], lacking), "not to be found", class = "kernops_input_error")
+    expect_error(predict(at[[1]], lacking), "lacks `[ab]`", class = "kernops_input_error")
   }
   by_matrix <- gp(z ~ w, points, as.matrix(d[c("a", "b")]), covariance, estimate = "none")
   expect_error(predict(by_matrix, points), "coords", class = "kernops_input_error")

@@ -164,6 +164,46 @@ test_that("the trend may name functions, settings and constants, as that of lm()
   }
 })
 
+test_that("new data have the variables that the fit had for each observation: none are taken from elsewhere", {
+  withr::local_seed(36)
+  d <- smooth_case(40)
+  a <- w <- c(0.1, 0.2)
+  new <- data.frame(a = c(0.6, 0.7), b = 0.3, w = 1:2)
+  fit <- gp(z ~ w, d, ~ a + b, given(), estimate = "none")
+  expect_error(predict(fit, new[c("b", "w")]), "lacks `a` .*columns `b` and `w`", class = "kernops_input_error")
+  expect_error(predict(fit, new[c("a", "b")]), "lacks `w` .*columns `a` and `b`", class = "kernops_input_error")
+  expect_error(predict(fit, coords = as.matrix(new[c("a", "b")])), "lacks `w`", class = "kernops_input_error")
+  expect_error(simulate(fit, 1, newdata = new[c("b", "w")]), "lacks `a`", class = "kernops_input_error")
+  expect_error(predict(fit, new["w"], coords = ~ a + a), "no column of `newdata`", class = "kernops_input_error")
+
+  # variables of the fit that were no columns of data
+  expected <- predict(fit, new)
+  z <- d$z; w <- d$w; a <- d$a; b <- d$b
+  loose <- gp(z ~ w, coords = ~ a + b, covariance = given(), estimate = "none")
+  expect_equal(predict(loose, new), expected)
+  w <- a <- b <- c(0.1, 0.2)
+  expect_error(predict(loose, new[c("a", "b")]), "lacks `w`", class = "kernops_input_error")
+  expect_error(predict(loose, new[c("w", "b")]), "lacks `a`", class = "kernops_input_error")
+
+  # parts of lists: the points would be those of the fit
+  as_list <- as.list(d)
+  for (fit in list(gp(d$z ~ 1, coords = ~ d$a + d$b, covariance = given(), estimate = "none"),
+                   gp(as_list$z ~ 1, coords = ~ as_list$a + as_list$b, covariance = given(), estimate = "none"))) {
+    expect_error(predict(fit, transform(d, a = 1 - a)), "`newdata`", class = "kernops_input_error")
+    expect_length(predict(fit, cbind(0.1, 0.2)), 1)
+  }
+})
+
+test_that("settings of a formula may stand where it was written, also where new data have other columns", {
+  withr::local_seed(37)
+  d <- smooth_case(40)
+  unit <- 2
+  knots <- c(-1, 1)
+  fit <- gp(z ~ splines::ns(w, knots = knots) + offset(w / unit), d, ~ I(a / unit) + b, given(), estimate = "none")
+  expect_equal(predict(fit, d[3:5, ]), fitted(fit)[3:5])
+  expect_equal(predict(fit, d[1:2, c("a", "b", "w")]), fitted(fit)[1:2])
+})
+
 test_that("variables of new data are of the types that they had", {
   withr::local_seed(27)
   d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20)), l = rep(c(TRUE, FALSE, TRUE, TRUE), 10))
@@ -430,6 +470,37 @@ test_that("every picture can be drawn", {
   plot(gp_variogram(d[c("a", "b")], d$z, breaks = 8:9))
   grDevices::dev.off()
   expect_gt(file.size(file), 1000)
+})
+
+test_that("a trend of the coordinates leaves a field to draw: that of predict()", {
+  withr::local_seed(38)
+  d <- transform(smooth_case(40), h = a + 1)
+  grDevices::pdf(NULL)
+  withr::defer(grDevices::dev.off())
+  # what is drawn on, by the calls of the display list
+  drawn <- function(fit) {
+    grDevices::dev.control("enable")
+    plot(fit, "field", n = 200)
+    calls <- grDevices::recordPlot()[[1]]
+    vapply(calls, function(call) call[[2]][[1]]$name, "")
+  }
+  line <- function(h) h
+  for (trend in list(z ~ 1, z ~ a + b, z ~ poly(a, 2) * b, z ~ line(a) + offset(b))) {
+    fit <- gp(trend, d, ~ a + b, given(), estimate = "none")
+    expect_true("C_raster" %in% drawn(fit), label = deparse(trend))
+    map <- kernops:::map_of(fit, 100)
+    expect_equal(as.vector(map$z), unname(predict(fit, expand.grid(a = map$at[[1]], b = map$at[[2]]))))
+  }
+  by_matrix <- gp(z ~ a, d, as.matrix(d[c("a", "b")]), given(), estimate = "none")
+  expect_true("C_raster" %in% drawn(by_matrix))
+  curve <- kernops:::curve_of(gp(z ~ a, d, ~ a, given(), estimate = "none"), 20, 0.9)
+  fit <- gp(z ~ a, d, ~ a, given(), estimate = "none")
+  expect_equal(curve$band, predict(fit, data.frame(a = curve$at), interval = "confidence", level = 0.9))
+  # other variables, even if by the name of a coordinate
+  off <- as.matrix(transform(d, a = a + rnorm(40))[c("a", "b")])
+  for (fit in list(gp(z ~ h, d, ~ a + b, given(), estimate = "none"), gp(z ~ a, d, off, given(), estimate = "none"))) {
+    expect_false("C_raster" %in% drawn(fit))
+  }
 })
 
 test_that("equal parts of a sum start apart, and given values stay", {

@@ -1,0 +1,44 @@
+# Which variables of a formula have a value for each observation: new points need values of their own.
+
+# Names that are looked up when `e` is evaluated: neither those of parts of lists nor the arguments of functions in it.
+names_used <- function(e) {
+  if (is.symbol(e)) return(as.character(e))
+  if (!is.call(e)) return(character())
+  head <- if (is.symbol(e[[1]])) as.character(e[[1]]) else ""
+  if (head %in% c("::", ":::")) return(character())
+  if (head == "function") return(setdiff(names_used(e[[3]]), names(e[[2]])))
+  parts <- as.list(e)[if (head %in% c("$", "@")) 2 else -1]
+  parts <- c(if (!nzchar(head)) e[[1]], parts[nzchar(as.character(parts))]) # x[, 1] has an argument without a name
+  unique(unlist(lapply(parts, names_used)))
+}
+
+# The parts of a formula, without its response, that are evaluated.
+expressions_of <- function(terms) as.list(attr(stats::delete.response(terms), "variables"))[-1]
+
+# Of the names in the formula, those that are columns of the data, stand alone, or are as long as the observations are
+# many where the formula was written. Others are settings, such as knots.
+point_variables <- function(terms, data, n) {
+  expressions <- expressions_of(terms)
+  from <- environment(terms) %||% globalenv()
+  alone <- vapply(Filter(is.symbol, expressions), as.character, "")
+  used <- unique(unlist(lapply(expressions, names_used)))
+  Filter(function(name) name %in% c(names(data), alone) || n > 1 && NROW(get0(name, from)) == n, used)
+}
+
+needed_variables <- function(trend, coords, data, n) {
+  list(trend = point_variables(trend, data, n),
+       coords = if (inherits(coords, "formula")) point_variables(stats::terms(coords), data, n))
+}
+
+# New data must have the variables that the fit had for each observation: one of that name elsewhere has the values of
+# other points. So has an expression without any column of the data.
+check_variables <- function(terms, needed, data, what, call) {
+  has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
+  if (length(lacking <- setdiff(needed, names(data)))) {
+    stop_kernops("input", c("{.arg newdata} lacks {.code {lacking}} of the {what}.", i = has), call = call)
+  }
+  elsewhere <- Filter(function(e) !any(names_used(e) %in% names(data)), expressions_of(terms))
+  if (!length(elsewhere)) return(invisible())
+  stop_kernops("input", c("{.code {deparse1(elsewhere[[1]])}} of the {what} has no column of {.arg newdata} in it: it would
+                           be the same at all new points.", i = has), call = call)
+}
