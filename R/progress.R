@@ -1,28 +1,39 @@
-# Progress bars, in interactive sessions.
+# Progress bars, in interactive sessions. They close with the frame that they were made for, and never go backwards.
 
-# Of one computation: shown once it has run for 3 seconds. Within with_bar() it is part of that bar.
-progress_bar <- function(what = "Reducing") {
+# Of one computation: shown once it has run for some seconds. Within with_bar() it is part of that bar.
+progress_bar <- function(what = "Reducing", after = 3) {
   if (!rlang::is_interactive()) return(NULL)
+  forwards <- rising()
   if (!is.null(the$bar)) {
     solving <- what == "Solving"
-    return(function(fraction) say_progress(detail = if (solving) paste0(", solving ", round(100 * fraction), " %")))
+    return(function(fraction) {
+      say_progress(detail = if (solving) paste0(", solving ", round(100 * forwards(fraction)), " %"))
+    })
   }
   started <- Sys.time()
   bar <- NULL
   frame <- parent.frame()
   function(fraction) {
-    if (is.null(bar) && Sys.time() - started > 3) {
+    done <- forwards(fraction)
+    if (is.null(bar) && Sys.time() - started > after) {
       bar <<- cli::cli_progress_bar(what, total = 1, .envir = frame)
     }
-    if (!is.null(bar)) cli::cli_progress_update(set = fraction, id = bar, .envir = frame)
+    if (!is.null(bar)) cli::cli_progress_update(set = done, id = bar, .envir = frame)
   }
 }
 
-# One bar for all of `code`, which moves it by say_progress().
+# The largest of the fractions given so far: a solver may start anew, a residual may grow. A bar that has reached 1 is
+# gone for cli, and what comes after would be a mistake.
+rising <- function() {
+  done <- 0
+  function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
+}
+
+# One bar for all of `code`, which moves it by say_progress(). That of cli is closed by a handler of this frame.
 with_bar <- function(what, code, wanted = TRUE) {
   if (!wanted || !rlang::is_interactive() || !is.null(the$bar)) return(code)
+  on.exit(the$bar <- NULL, add = TRUE)
   the$bar <- long_bar(what, environment())
-  on.exit(the$bar <- NULL)
   code
 }
 
@@ -33,14 +44,13 @@ say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
 
 long_bar <- function(what, frame) {
   words <- c("", "")
-  done <- 0
+  forwards <- rising()
   bar <- cli::cli_progress_bar(what, total = 1, .envir = frame, clear = TRUE, extra = list(words = ""),
                                format = paste("{cli::pb_name}{cli::pb_bar} {cli::pb_elapsed}, {cli::pb_eta_str}",
                                               "{cli::pb_extra$words}"))
   function(step = NULL, fraction = NULL, detail = NULL) {
     if (!is.null(step)) words <<- c(step, "")
     if (!is.null(detail)) words[[2]] <<- detail
-    done <<- min(0.99, max(done, fraction))
-    cli::cli_progress_update(set = done, extra = list(words = paste(words, collapse = "")), id = bar, .envir = frame)
+    cli::cli_progress_update(set = forwards(fraction), extra = list(words = paste(words, collapse = "")), id = bar, .envir = frame)
   }
 }

@@ -53,6 +53,53 @@ test_that("a bar goes with what it was for, even after an error", {
   expect_null(kernops:::the$bar)
 })
 
+# Bars of cli while `code` runs: what happens to them (a line for each: its name, the event), and where they are set to.
+bars_during <- function(code) {
+  rlang::local_interactive(TRUE)
+  withr::local_options(cli.progress_handlers_only = "logger", cli.progress_show_after = 0)
+  set_to <- numeric()
+  update <- cli::cli_progress_update
+  withr::defer(utils::assignInNamespace("cli_progress_update", update, "cli"))
+  utils::assignInNamespace("cli_progress_update", function(..., set, .envir) {
+    set_to <<- c(set_to, set)
+    update(..., set = set, .envir = .envir)
+  }, "cli")
+  lines <- grep(" cli-", capture.output(code), value = TRUE, fixed = TRUE)
+  lines <- sub("^[^ ]+ ", "", lines)
+  list(bars = sub(" .*", "", lines), events = sub("^[^ ]+ [^ ]+ ", "", lines), set_to = set_to)
+}
+
+test_that("the bar of cli is closed when its code ends, also by an error, and does not come back", {
+  for (code in alist(kernops:::say_progress(fraction = 0.5), stop("no"))) {
+    seen <- bars_during({
+      try(kernops:::with_bar("Trying", eval(code)), silent = TRUE)
+      kernops:::say_progress(fraction = 0.7)
+    })
+    expect_identical(seen$events[[1]], "created")
+    expect_match(seen$events[[length(seen$events)]], "terminated")
+    expect_length(unique(seen$bars), 1)
+  }
+})
+
+test_that("bars never go backwards, and work on after they have come to the end", {
+  fractions <- c(0.2, 0.6, 0.1, NaN, 1, 0.3, -Inf, Inf, 1)
+  long <- bars_during(kernops:::with_bar("Trying", for (f in fractions) kernops:::say_progress(fraction = f)))
+  short <- bars_during((function() {
+    report <- kernops:::progress_bar("Trying", after = 0)
+    for (f in fractions) report(f)
+  })())
+  for (seen in list(long, short)) {
+    expect_identical(seen$set_to, c(0.2, 0.6, 0.6, 0.6, 0.99, 0.99, 0.99, 0.99, 0.99))
+    expect_match(seen$events[[length(seen$events)]], "terminated")
+  }
+  # within another bar
+  said <- said_during(kernops:::with_bar("Trying", {
+    report <- kernops:::progress_bar("Solving")
+    for (f in c(0.2, 0.6, 0.1)) report(f)
+  }))
+  expect_identical(said$detail, paste0(", solving ", c(20, 60, 60), " %"))
+})
+
 test_that("the real bar draws", {
   withr::local_options(rlang_interactive = TRUE, cli.progress_show_after = 0, cli.dynamic = TRUE)
   shown <- cli::cli_fmt(kernops:::with_bar("Trying", for (k in 1:3) {
