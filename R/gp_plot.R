@@ -9,8 +9,8 @@
 #' @param level of the band around a curve.
 #' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
 #' @return `x`, invisibly.
-#' @details A trend with variables other than the coordinates (by their names), more than two coordinates, or points on a
-#'   line along one of two, leave no field to draw between the observations: these are drawn alone, coloured by their
+#' @details A trend with variables other than the coordinates (by their names), more than two coordinates, or points on
+#'   a line along one of two, leave no field to draw between the observations: these are drawn alone, coloured by their
 #'   fitted values, over the first two coordinates.
 #' @examples
 #' u <- seq(0, 10, length.out = 40)

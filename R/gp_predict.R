@@ -4,9 +4,9 @@
 #' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
 #'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit. Where the fit
 #'   had a formula of coordinates, so has an sf or sp object with its variables. The columns of a matrix go by their
-#'   names where these are the names of the coordinates, else in order. What had a value for each observation in the fit,
-#'   be it a column of the data or a variable where the formula was written, must be a column of `newdata`; only settings,
-#'   such as the knots of a spline, may stand elsewhere.
+#'   names where these are the names of the coordinates, else in order. What had a value for each observation in the
+#'   fit, be it a column of the data or a variable where the formula was written, must be a column of `newdata`; only
+#'   settings, such as the knots of a spline, may stand elsewhere.
 #' @param se.fit whether to give the standard error of what is predicted.
 #' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
 #'   included; `"none"`.
@@ -23,8 +23,8 @@
 #'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
 #'   object of the same class with these columns. Rows with missing values give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` where `newdata` lacks a coordinate or covariate, has one of another type, or a level
-#'   of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
+#' @section Errors: class `kernops_input_error` where `newdata` lacks a coordinate or covariate, has one of another type,
+#'   or a level of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
 #'   dimensions.
 #'
 #' @examples

@@ -4,6 +4,12 @@
 #' gives one row for each i, `"i"` one for each j. The others are short names. `sum()`, `prod()`, `min()`, `max()`,
 #' `any()`, `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
 #'
+#' Without an index, these and `range()` give what R gives for a matrix: `sum(K)` is a number, that of `sum(K, "j")`.
+#' Of a tensor with a vector for each pair, `sum()`, `mean()`, `min()` and `max()` go over the entries of each vector
+#' and give another tensor, as in `sum((x - y)^2)`; the others are errors. Points of one entry leave open which of these
+#' is meant, and `sum((x - y)^2)` of them is an error that says so: `sqdist(x, y)` and `lazy_op("Sum", (x - y)^2)` mean
+#' the same for points of any number of entries.
+#'
 #' @param x a [LazyTensor].
 #' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. `max(K, 1)` and `min(K, 0)`, though,
 #'   compare the entries of K with a number: say `max(K, "j")` or `max(K, index = 1)`.
@@ -102,14 +108,16 @@ stop_index <- function(index) {
 
 summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
 
-# sum(K, "j") reduces; sum(K) adds the entries of each vector; max(x, y) takes the larger one.
+# sum(K, "j") reduces; sum(K) is a number, or adds the entries of each vector; max(x, y) takes the larger one.
 setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
-  if (!.Generic %in% names(summaries)) {
-    stop_undefined(.Generic)
-  }
   others <- list(...)
   if (!isFALSE(na.rm)) stop_na_rm()
-  if (length(others) == 0) return(entries_summary(x, .Generic))
+  if (length(others) == 0 && entries(x) > 1) return(entries_summary(x, .Generic))
+  if (length(others) == 0) {
+    if (.Generic %in% c("sum", "min", "max")) check_scalars(x, .Generic)
+    return(total(x, .Generic))
+  }
+  if (!.Generic %in% names(summaries)) stop_undefined(.Generic)
   second <- others[[1]]
   if (.Generic %in% c("min", "max") && (is_lazy(second) || is.null(names(others)) && is.numeric(second))) {
     op <- c(min = "Min2(%s, %s)", max = "Max2(%s, %s)")[[.Generic]]
@@ -141,13 +149,53 @@ entries_summary <- function(x, generic) {
   if (is_complex(x) && generic == "sum") return(combined("ComplexSum(%s)", list(x), complex = TRUE))
   if (is_complex(x)) stop_undefined(generic, "ComplexLazyTensor")
   if (generic %in% c("sum", "min", "max")) return(combined(paste0(summaries[[generic]], "(%s)"), list(x)))
+  if (generic == "range") stop_undefined(generic)
   stop_kernops("input", "{.fn {generic}} needs the axis to reduce over, {.val i} or {.val j}.", call = NULL)
+}
+
+# What R's function gives of all numbers of the matrix, from the reductions of its rows.
+total <- function(x, generic) {
+  if (generic == "range") return(c(total(x, "min"), total(x, "max")))
+  if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {
+    stop_kernops("input", c("{.fn {generic}} gives no number: variables of this {.cls LazyTensor} have no data.",
+                            i = "{.code {generic}(K, \"j\")} makes an operator for later data."), call = NULL)
+  }
+  rows <- lazy_reduce(x, summaries[[generic]], "j")
+  get(generic, baseenv())(if (generic %in% c("any", "all")) rows != 0 else rows)
+}
+
+# sum(x) must not be a number for points of one entry where it is symbolic for those of more, as sum((x - y)^2) is.
+check_scalars <- function(x, generic) {
+  wider <- x
+  wider@variables <- lapply(x@variables, function(v) {
+    if (v$axis != "p" && v$size == number_size(x)) v$size <- 2L * v$size
+    v
+  })
+  size <- tryCatch(size_of(wider), kernops_error = function(e) NA)
+  if (identical(as.numeric(size), as.numeric(x@size))) return(invisible())
+  op <- if (is_complex(x)) c(sum = "ComplexSum")[generic] else summaries[generic]
+  stop_kernops("input", c(
+    "{.fn {generic}} needs the axis to reduce over here, as in {.code {generic}(K, \"j\")}.",
+    x = "Without one it goes over the entries of vectors, but points of one entry leave one number each.",
+    i = "{.code {generic}({generic}(K, \"j\"))} is of all numbers.",
+    i = if (!is.na(op)) "{.code lazy_op(\"{op}\", K)} goes over the entries, however many."
+  ), call = NULL)
 }
 
 #' @export
 mean.LazyTensor <- function(x, index, ...) {
-  if (missing(index)) sum(x) / entries(x) else lazy_reduce(x, "Mean", index, ...)
+  if (!missing(index)) return(lazy_reduce(x, "Mean", index, ...))
+  if ("na.rm" %in% ...names()) stop_na_rm()
+  if (...length()) stop_index(NULL)
+  if (entries(x) > 1) return(sum(x) / entries(x))
+  check_scalars(x, "mean")
+  total(x, "sum") / length(x)
 }
+
+#' @export
+is.na.LazyTensor <- function(x) stop_undefined("is.na")
+#' @export
+anyNA.LazyTensor <- function(x, recursive = FALSE) stop_undefined("anyNA")
 
 #' @rdname lazy_reduction
 #' @export

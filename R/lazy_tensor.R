@@ -16,8 +16,9 @@
 #'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
 #'   `lazy_op("Or", x, y)` the logical one. `xor()`, which base R makes of `|`, has no meaning: of two conditions,
 #'   `a != b` is the exclusive one.
-#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector, `max(x, y)` is the larger one,
-#'   where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`.
+#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector; of a matrix of numbers they are
+#'   one number (see [lazy_reduction]). `max(x, y)` is the larger one, where `x` must be symbolic: `max(x, 0)`, not
+#'   `max(0, x)`.
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,

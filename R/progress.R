@@ -51,6 +51,7 @@ long_bar <- function(what, frame) {
   function(step = NULL, fraction = NULL, detail = NULL) {
     if (!is.null(step)) words <<- c(step, "")
     if (!is.null(detail)) words[[2]] <<- detail
-    cli::cli_progress_update(set = forwards(fraction), extra = list(words = paste(words, collapse = "")), id = bar, .envir = frame)
+    cli::cli_progress_update(set = forwards(fraction), extra = list(words = paste(words, collapse = "")), id = bar,
+                             .envir = frame)
   }
 }

@@ -278,6 +278,30 @@ test_that("no points have no sums, and the mean without an axis is that of the e
   expect_equal(mean(sqdist(Vi(X), Vj(Y)), "j"), matrix(rowMeans(D2)), tolerance = 1e-12)
 })
 
+test_that("without an axis, R's summaries of a matrix of numbers are numbers", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  dense <- exp(-D2)
+  same <- \(lazy, expected) expect_equal(lazy, expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
+  for (f in c(sum, mean, min, max, range, prod)) same(f(K), f(dense))
+  same(sum(t(K) * 2), 2 * sum(dense))
+  same(mean(sqnorm2(Vi(X))), mean(rowSums(X^2)))
+  same(max(sqnorm2(Vj(Y))), max(rowSums(Y^2)))
+  same(sum(norm2(Pm(3:4))), 5)
+  same(sum(sqdist(Vi(X[, 1]), Vj(Y[, 1]))), sum(outer(X[, 1], Y[, 1], `-`)^2))
+  expect_identical(c(any(K > 2), any(K > 0.5), all(K < 2), all(K < 0.5)), c(FALSE, TRUE, TRUE, FALSE))
+  expect_identical(c(any(Vi(X[, 1]) > 0), all(Vi(X[, 1]) > 0)), c(any(X[, 1] > 0), all(X[, 1] > 0)))
+  same(range(Vi(X[, 1]) - Vj(Y[, 1])), range(outer(X[, 1], Y[, 1], `-`)))
+  z <- outer(1:10, 1:6, \(i, j) mapply(\(i, j) sum(X[i, ] * Y[j, ] * 1i), i, j))
+  same(sum(sum(Vi(X) * Vj(Y * 1i))), sum(z))
+  same(mean(sum(Vi(X) * Vj(Y * 1i))), mean(z))
+  none <- sqdist(Vi(X), Vj(matrix(0, 0, 3)))
+  expect_identical(c(sum(none), mean(none), min(none)), c(0, NaN, Inf))
+  expect_identical(sum(NaN * K), NaN)
+  # of vectors, over their entries; of vectors of one entry, too, where it is said
+  expect_equal(dim(sum(Vi(X) * Vj(Y))), c(10, 6))
+  expect_equal(sum(lazy_op("Sum", Vi(X[, 1])), "j"), X[, 1, drop = FALSE])
+})
+
 test_that("ranges choose the pairs of a reduction", {
   rows <- rbind(c(1, 4), c(5, 10))
   columns <- rbind(c(1, 2), c(3, 6))
@@ -493,6 +517,15 @@ test_mistakes("kernops_error", alist(
   `text` = Vi("a"),
   `an array` = Vi(array(1, c(2, 2, 2))),
   `no axis` = prod(Vi(X)),
+  `no axis, and vectors for a range` = range(Vi(X)),
+  `no axis, and points of one entry` = sum((Vi(X[, 1]) - Vj(Y[, 1]))^2),
+  `no axis, and points of one complex entry` = sum(Vi(X[, 1]) * Vj(Y[, 1] * 1i)),
+  `no axis, and a column that weights` = max(sqdist(Vi(X), Vj(Y)) * Vj(Y[, 1])),
+  `no axis, and a mean over points of one entry` = mean(Vi(X[, 1])),
+  `no axis, and no data` = sum(sqdist(Vi(3), Vj(3))),
+  `a mean with something else for the axis` = mean(sqdist(Vi(X), Vj(Y)), na.rm = TRUE),
+  `the largest of complex numbers without an axis` = max(sum(Vi(X) * Vj(Y * 1i))),
+  `missing numbers` = anyNA(sqdist(Vi(X), Vj(Y))),
   `an axis that does not exist` = sum(Vi(X), "k"),
   `an unknown operation` = lazy_op("Gauss", Vi(X)),
   `a function without a symbolic twin` = cumsum(Vi(X)),
