@@ -19,7 +19,7 @@
 #' axis_reduce(array(1:24, c(4, 3, 2)), op = "max", plan = plan)
 #' @export
 axis_plan <- function(dim, dims) {
-  if (!is.numeric(dim) || length(dim) == 0 || !all(is.finite(dim)) || any(dim < 0 | dim != floor(dim))) {
+  if (!is_plain_numeric(dim) || length(dim) == 0 || !all(is.finite(dim)) || any(dim < 0 | dim != floor(dim))) {
     stop_kernops("dim", "{.arg dim} must be whole numbers from 0, one for each dimension.")
   }
   plan_axes(as.numeric(dim), dims)
@@ -31,7 +31,7 @@ plan_axes <- function(dim, dims, call = caller_env()) {
 }
 
 check_dims <- function(dims, most, call) {
-  if (!is.numeric(dims) || anyNA(dims)) {
+  if (!is_plain_numeric(dims) || anyNA(dims)) {
     stop_kernops("dim", "{.arg dims} must be numbers of dimensions, from 1 to {most}.", call = call)
   }
   wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]

@@ -9,6 +9,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
   u <- coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
+  refuse_integer64(frame, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
@@ -43,6 +44,14 @@ within_data <- function(quosure, data, call) {
 noise_values <- function(noise, data, call) {
   if (!inherits(noise, "formula")) return(noise)
   within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), data, call)
+}
+
+# Their bits would be taken for those of doubles.
+refuse_integer64 <- function(columns, call) {
+  odd <- names(columns)[vapply(columns, inherits, NA, "integer64")]
+  if (!length(odd)) return(invisible())
+  stop_kernops("input", c("{.code {odd}} must be R's own numbers, not {.cls integer64}.",
+                          i = "{.fn as.double} makes them."), call = call)
 }
 
 # The rows of the user's data that were kept.
@@ -178,6 +187,7 @@ coordinate_columns <- function(formula, data, call) {
     value <- tryCatch(eval(calls[[name]], data, environment(formula)), error = function(e) {
       stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
     })
+    refuse_integer64(stats::setNames(list(value), name), call)
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
     if (NCOL(value) > 1) {
       stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",

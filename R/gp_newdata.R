@@ -69,6 +69,7 @@ new_coordinates <- function(object, coords, source, call) {
 new_trend <- function(parts, terms, data, call) {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
+    refuse_integer64(frame, call)
     classes <- attr(terms, "dataClasses")
     unknown <- Filter(function(name) is.logical(frame[[name]]) && all(is.na(frame[[name]])),
                       names(classes)[classes == "numeric"])
@@ -77,6 +78,7 @@ new_trend <- function(parts, terms, data, call) {
     list(x = if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts),
          offset = stats::model.offset(frame))
   }, error = function(e) {
+    if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
     stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.", call = call)
   })
 }

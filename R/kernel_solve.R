@@ -130,7 +130,7 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
 }
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, most = Inf, call = caller_env()) {
-  fits <- is.numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && x <= most &&
+  fits <- is_plain_numeric(x) && length(x) == 1 && is.finite(x) && x >= least && !(above && x == least) && x <= most &&
     !(whole && x != floor(x))
   if (fits) return(invisible())
   what <- paste(c(if (whole) "whole" else "finite", "number"), collapse = " ")

@@ -67,7 +67,7 @@ NULL
 grid_cluster <- function(x, size) {
   x <- as_points(x)
   if (ncol(x) == 0) stop_kernops("input", "{.arg x} must have a column at least.")
-  if (!is.numeric(size) || !length(size) %in% c(1, ncol(x)) || !all(is.finite(size) & size > 0)) {
+  if (!is_plain_numeric(size) || !length(size) %in% c(1, ncol(x)) || !all(is.finite(size) & size > 0)) {
     stop_kernops("input", paste("{.arg size} must be a positive number, or one for each of the {ncol(x)} columns",
                                 "of {.arg x}."))
   }
@@ -98,7 +98,7 @@ cluster_ranges_centroids <- function(x, labels, weights = NULL) {
   check_length(labels, "labels", nrow(x))
   weights <- weights %||% rep(1, nrow(x))
   check_length(weights, "weights", nrow(x))
-  if (!is.numeric(weights) || !all(is.finite(weights) & weights > 0)) {
+  if (!is_plain_numeric(weights) || !all(is.finite(weights) & weights > 0)) {
     stop_kernops("input", "{.arg weights} must be positive numbers.")
   }
   if (is.unsorted(labels)) {
@@ -155,7 +155,7 @@ as_ranges <- function(ranges, call = caller_env()) {
 whole_numbers <- function(x, name, call = caller_env()) {
   slices <- startsWith(name, "slices")
   fits <- if (slices) is.null(dim(x)) || length(dim(x)) == 1 else is.matrix(x) && ncol(x) == 2
-  if (!is.numeric(x) || !fits || !isTRUE(all(x == as_integer(x)))) {
+  if (!is_plain_numeric(x) || !fits || !isTRUE(all(x == as_integer(x)))) {
     what <- if (slices) "a vector of whole numbers" else
       "a matrix of whole numbers with 2 columns, first and last point"
     stop_kernops("input", "{.arg {name}} must be {what}.", call = call)

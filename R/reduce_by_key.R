@@ -92,7 +92,7 @@ run_starts <- function(keys, same, call = caller_env()) {
                  call = call)
   }
   if (length(keys) == 0) return(numeric())
-  joined <- of_pairs(same, keys[-length(keys)], keys[-1])
+  joined <- of_pairs(new_seg_op(same), keys[-length(keys)], keys[-1])
   c(0, which(is.na(joined) | joined == 0))
 }
 
@@ -108,9 +108,4 @@ as_plain_keys <- function(keys) {
 level_codes <- function(keys) {
   codes <- as.integer(keys)
   if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes
-}
-
-# A formula of a and b for each pair of numbers.
-of_pairs <- function(formula, a, b) {
-  run_plan(as.numeric(rbind(a, b)), seg_plan(lengths = rep(2, length(a))), seg_op(formula))
 }

@@ -24,6 +24,8 @@ is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }
 
+is_plain_numeric <- function(x) is.numeric(x) && is_plain(x)
+
 joins_bits <- function(op) !inherits(op, "seg_op") && startsWith(op, "bit_")
 
 check_bits <- function(op, x, call = caller_env()) {
@@ -31,9 +33,9 @@ check_bits <- function(op, x, call = caller_env()) {
   stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
 }
 
-check_empty <- function(empty, call) {
-  if (is_plain(empty) && length(empty) == 1) return(as.numeric(empty))
-  stop_kernops("input", paste0("{.arg empty} must be one number, not ", shown(empty), "."), call = call)
+check_one <- function(x, name, call = caller_env()) {
+  if (is_plain(x) && length(x) == 1) return(as.numeric(x))
+  stop_kernops("input", paste0("{.arg {name}} must be one number, not ", shown(x), "."), call = call)
 }
 
 check_weights <- function(w, x, op, call) {

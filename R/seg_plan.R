@@ -38,10 +38,9 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
                             x = if (length(given)) "Given are {.arg {given}}."), call = call)
   }
-  if (is.factor(offsets) || is.character(offsets)) {
-    stop_kernops("input", c("{.arg offsets} must be whole numbers, not {if (is.factor(offsets)) 'a factor' else 'text'}.",
-                            i = "Groups come as {.arg g}."), call = call)
-  }
+  check_whole(offsets, "offsets", call)
+  check_whole(lengths, "lengths", call)
+  check_whole(sources, "sources", call)
   if (!is.null(n)) n <- check_number_of_values(n, call)
   check_flag(sort, "sort", call)
   if (!is.null(sources) && given %in% c("g", "plan")) {
@@ -60,6 +59,13 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   made
 }
 
+# Also of class integer64. A factor, a date or a difference of times is no number to R. The engine looks at the numbers.
+check_whole <- function(x, name, call) {
+  if (is.null(x) || is.numeric(x)) return(invisible())
+  stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
+                          i = if (is.factor(x) || is.character(x)) "Groups come as {.arg g}."), call = call)
+}
+
 new_plan <- function(how, about, n = NULL) {
   structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
 }
@@ -68,7 +74,7 @@ new_plan <- function(how, about, n = NULL) {
 numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count = count))
 
 check_number_of_values <- function(n, call) {
-  if (is.numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
+  if (is_plain_numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
   stop_kernops("input", paste0("{.arg n} must be a whole number from 0, not ", shown(n), "."), call = call)
 }
 

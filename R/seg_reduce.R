@@ -82,7 +82,7 @@ uses_gpu <- function(x, backend) backend == "cuda" || is_gpu_matrix(x)
 # The same, all arguments but w and empty being checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
                         call = caller_env()) {
-  if (!is.null(empty)) empty <- check_empty(empty, call)
+  if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (identical(op, "softmax")) refuse_sources(plan, call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   if (!is.null(w)) w <- check_weights(w, x, op, call)

@@ -45,7 +45,7 @@ logsumexp.default <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, p
 }
 
 check_alpha <- function(alpha, call = caller_env()) {
-  if (is.numeric(alpha) && length(alpha) == 1 && is.finite(alpha) && alpha != 0) return(as.numeric(alpha))
+  if (is_plain_numeric(alpha) && length(alpha) == 1 && is.finite(alpha) && alpha != 0) return(as.numeric(alpha))
   stop_kernops("input", paste0("{.arg alpha} must be a finite number other than 0, not ", shown(alpha), "."),
                call = call)
 }

@@ -144,7 +144,7 @@ check_slots <- function(A, call = caller_env()) {
 }
 
 check_columns <- function(columns, call = caller_env()) {
-  if (!is.numeric(columns)) {
+  if (!is_plain_numeric(columns)) {
     stop_kernops("input", paste("{.code columns} of {.arg A} must be whole numbers from 0,",
                                 "not {.obj_type_friendly {columns}}."), call = call)
   }
@@ -202,7 +202,7 @@ multiplication <- function(mul, call = caller_env()) {
   known <- list("*" = `*`, "+" = `+`, min = pmin, max = pmax, and = \(a, b) a != 0 & b != 0,
                 or = \(a, b) a != 0 | b != 0)
   check_multiplication(mul, call)
-  known[[mul]] %||% \(a, b) of_pairs(mul, a, b)
+  known[[mul]] %||% \(a, b) of_pairs(new_seg_op(mul), a, b)
 }
 
 check_multiplication <- function(mul, call) {

@@ -194,6 +194,16 @@ test_that("new data have the variables that the fit had for each observation: no
   }
 })
 
+test_that("numbers of class integer64, whose bits are not those of doubles, are refused", {
+  d <- list2DF(list(z = c(1, 2, 4), w = 1:3 / 2, a = c(1, 3, 4)))
+  whole <- \(name) list2DF(replace(as.list(d), name, list(integer64(1:3, c(0, 0, 0)))))
+  for (name in c("z", "w", "a")) {
+    expect_error(gp(z ~ w, whole(name), ~ a, given(), estimate = "none"), "integer64", class = "kernops_input_error")
+  }
+  fit <- gp(z ~ w, d, ~ a, given(), estimate = "none")
+  for (name in c("w", "a")) expect_error(predict(fit, whole(name)), "integer64", class = "kernops_input_error")
+})
+
 test_that("settings of a formula may stand where it was written, also where new data have other columns", {
   withr::local_seed(37)
   d <- smooth_case(40)

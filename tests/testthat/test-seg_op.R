@@ -44,7 +44,8 @@ test_that("the tree is balanced on the CPU", {
   }
   x <- as.numeric(1:20000)
   lengths <- c(1, 2, 3, 7, 5000, 4096, 10891)
-  expect_identical(fold(x, seg_op("a - b / 2"), lengths = lengths), vapply(by_lengths(lengths), \(at) tree(x[at]), 0))
+  op <- kernops:::new_seg_op("a - b / 2") # not associative, so that it shows the tree
+  expect_identical(fold(x, op, lengths = lengths), vapply(by_lengths(lengths), \(at) tree(x[at]), 0))
 })
 
 test_that("an operation can be printed, saved, and has its identity", {
@@ -58,7 +59,47 @@ test_that("an operation can be printed, saved, and has its identity", {
   expect_identical(fold(c(3, 4), copy, lengths = 2), 5)
 })
 
+test_that("operations that are associative are taken, also where rounding shows or for some numbers only", {
+  for (formula in c("a + b", "a * b", "Max(Abs(a), Abs(b))", "Hypot(a, b)", "a + b - a * b", "2 * a * b", "a + b + 1",
+                    "Log(Exp(a) + Exp(b))", "a * b / (a + b)", "(a + b) / (1 + a * b)", "Exp(Log(a) + Log(b))",
+                    "(Abs(a)^3 + Abs(b)^3)^(1 / 3)", "IfElse(Abs(a) - Abs(b), a, b)", "a", "b", "0 * a", "Min(a, b)")) {
+    expect_s3_class(seg_op(formula), "seg_op")
+  }
+  xor <- seg_op("a != b", identity = 0, values = 0:1)
+  expect_identical(fold(c(1, 0, 1, 1, 0, 0), xor, lengths = c(4, 2)), c(1, 0))
+  expect_error(seg_op("a != b"), "associative", class = "kernops_input_error")
+  saturating <- seg_op("Min(a + b, 2)", values = c(TRUE, FALSE))
+  expect_identical(fold(rep(1, 5), saturating, lengths = 5), 2)
+  # formulas of pairs need not be
+  expect_identical(reduce_by_key(c(1, 1.5, 4), 1:3, same = "b - a <= 1")$lengths, c(2, 1))
+  expect_identical(spmv(list(offsets = c(0, 2), columns = 0:1, values = c(5, 3)), c(1, 1), mul = "a - b"), 6)
+})
+
+test_that("the numbers that show what is not associative do so, and no random number of R is used up", {
+  withr::local_seed(1)
+  before <- .Random.seed
+  f <- list(`a - b` = `-`, `(a + b) / 2` = \(a, b) (a + b) / 2, `a * b - 3 * (a - b)^2` = \(a, b) a * b - 3 * (a - b)^2,
+            `a * b + 1` = \(a, b) a * b + 1, `Exp(a + b)` = \(a, b) exp(a + b),
+            `Round(a + b, 1)` = \(a, b) round(a + b, 1),
+            `a == b` = \(a, b) as.numeric(a == b), `Hypot(a, b) + 0.01 * a` = \(a, b) sqrt(a^2 + b^2) + 0.01 * a)
+  for (formula in names(f)) {
+    said <- conditionMessage(expect_error(seg_op(formula), class = "kernops_input_error"))
+    said <- as.numeric(regmatches(said, gregexpr("-?[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?", said))[[1]])
+    of <- said[1:3]
+    g <- f[[formula]]
+    expect_equal(said[4:5], c(g(g(of[1], of[2]), of[3]), g(of[1], g(of[2], of[3]))), tolerance = 1e-4, label = formula)
+    expect_gt(abs(said[4] - said[5]), 0)
+  }
+  expect_identical(.Random.seed, before)
+})
+
 test_mistakes("kernops_error", alist(
+  `an operation that is not associative` = seg_op("a - b"),
+  `values of words` = seg_op("a + b", values = "1"),
+  `an identity that is a missing word` = seg_op("a + b", NA_character_),
+  `an identity of bit64` = seg_op("a + b", integer64(1, 0)),
+  `an identity that is a date` = seg_op("a + b", as.Date("2020-01-01")),
+  `two identities` = seg_op("a + b", 1:2),
   `a third variable` = seg_op("a + b + c"),
   `no formula` = seg_op(3),
   `an unknown operation` = seg_op("Maxx(a, b)"),

@@ -65,7 +65,35 @@ test_that("offsets may be integer64", {
   expect_identical(seg_reduce(c(1, 2, 4), offsets = integer64(c(0, 2, 3), c(0, 0, 0))), seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
+test_that("a table of counts is lengths, and what R takes for no number is neither offsets, lengths nor sources", {
+  expect_identical(unname(seg_reduce(1:4, lengths = table(c("p", "q", "p", "q")))), c(3L, 7L))
+  for (odd in list(as.difftime(c(0, 4), units = "secs"), as.Date(c(0, 4), origin = "1970-01-01"), factor(c(0, 4)),
+                   as.POSIXct(c(0, 4), origin = "1970-01-01"), c(FALSE, TRUE), c("0", "4"), list(0, 4))) {
+    for (call in alist(seg_reduce(1:4, odd), seg_reduce(1:4, lengths = odd), seg_plan(offsets = odd),
+                       seg_reduce(1:4, lengths = c(1, 1), sources = odd), seg_softmax(1:4, odd),
+                       seg_grad("sum")(1:4, 1, odd), spmv(list(offsets = odd, columns = 0:3), 1:4),
+                       spmv(list(offsets = c(0, 2), columns = odd), 1:4))) {
+      expect_error(eval(call), "must be whole numbers", class = "kernops_input_error", label = deparse1(call))
+    }
+  }
+})
+
+test_that("single numbers of class integer64, whose bits are not those of a double, are refused", {
+  one <- integer64(1, 0)
+  for (call in alist(seg_plan(lengths = 3, n = one), seg_reduce(1:3, lengths = 3, empty = one), seg_op("a + b", one),
+                     seg_op("a + b", values = one), axis_reduce(1:3, one), axis_plan(one, 1), axis_plan(3, one),
+                     softmax(1:3, alpha = one), spmv(list(offsets = 0:1, columns = one), 1:2), grid_cluster(1:3, one),
+                     from_matrix(structure(rep(unclass(one), 2), dim = 1:2, class = "integer64"), cbind(1, 1), matrix(TRUE)),
+                   seg_reduce(one, lengths = 1),
+                     seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
+    expect_error(eval(call), class = "kernops_error", label = deparse1(call))
+  }
+})
+
 test_mistakes("kernops_error", alist(
+  `offsets that are differences of times` = seg_reduce(1:4, as.difftime(c(0, 4), units = "secs")),
+  `lengths that are groups` = seg_plan(lengths = factor(c(1, 3))),
+  `n of bit64` = seg_plan(lengths = 3, n = integer64(3, 0)),
   `n is not a number` = seg_plan(lengths = 3, n = "3"),
   `n is not the sum` = seg_plan(lengths = 3, n = 4),
   `sources without n` = seg_plan(lengths = 3, sources = 0)
