@@ -7,7 +7,7 @@
 #' @section Kriging:
 #' `y ~ 1` is ordinary kriging, covariates make it universal kriging, and `y ~ 0` with `known = list(beta = m)`
 #' is simple kriging around the mean m. The nugget is noise of the observations: [predict()][predict.gp]
-#' gives the field without it (`interval = "confidence"`) or a new observation (`"prediction"`).
+#' gives a new observation, noise and all (`interval = "prediction"`), or the field without it (`"confidence"`).
 #'
 #' @section When not to use this:
 #' For maps of two-dimensional data with a well-known covariance, local kriging (`gstat::krige(nmax = 50)`) is about as

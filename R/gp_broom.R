@@ -21,7 +21,7 @@ glance.gp <- function(x, ...) {
 
 augment.gp <- function(x, newdata = NULL, ...) {
   if (is.null(newdata)) return(augment_fitted(x))
-  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE))
+  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE, interval = "none"))
   if (is.numeric(newdata)) {
     newdata <- one_or_many_points(newdata, x$model$d)
     colnames(newdata) <- colnames(newdata) %||% colnames(x$parts$u)

@@ -7,9 +7,10 @@
 #'   names where these are the names of the coordinates, else in order. What had a value for each observation in the
 #'   fit, be it a column of the data or a variable where the formula was written, must be a column of `newdata`; only
 #'   settings, such as the knots of a spline, may stand elsewhere.
-#' @param se.fit whether to give the standard error of what is predicted.
-#' @param interval `"confidence"`: of the field, without the noise; `"prediction"`: of a new observation, the nugget
-#'   included; `"none"`.
+#' @param se.fit whether to give the standard error: of a new observation with `interval = "prediction"`, else of the
+#'   field.
+#' @param interval `"prediction"`: of a new observation, the nugget included, as is wanted where predictions are to be
+#'   compared with observations; `"confidence"`: of the field, without the noise; `"none"`.
 #' @param level of the interval.
 #' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard errors.
 #' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
@@ -17,27 +18,32 @@
 #' @param ... nothing: what is not an argument is an error.
 #'
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, not that of the
-#'   covariance parameters. `se.fit` is that of the field, and of a new observation with `interval = "prediction"`.
+#'   covariance parameters. `se.fit` is that of a new observation with `interval = "prediction"`, and otherwise that of
+#'   the field, what a measurement without error would show: about new observations it says too little. Who asks for it
+#'   without naming an interval is told so, once a session, by a message of class `kernops_field_se`. The noise of a new
+#'   observation is that of the nugget alone: what `known$noise` is there, the model does not know.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`,
 #'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
 #'   object of the same class with these columns. Rows with missing values give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` where `newdata` lacks a coordinate or covariate, has one of another type,
-#'   or a level of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for points of other
-#'   dimensions.
+#' @section Errors: class `kernops_input_error` where `newdata` lacks a coordinate or covariate, has one of another
+#'   type, or a level of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for
+#'   points of other dimensions.
 #'
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
-#' predict(fit, data.frame(x = 1:3), se.fit = TRUE)
+#' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
   no_further("predict", ...)
+  unnamed <- missing(interval)
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type, "type", c("response", "terms"))
   check_flag(se.fit, "se.fit")
+  if (se.fit && unnamed && type == "response") tell_field_se(object)
   check_level(level)
   if (length(control)) object$how$control <- as_control(control, object$how$control)
   object$how$backend <- usable_backend(object$how$backend)
@@ -62,6 +68,19 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 check_level <- function(level, call = caller_env()) {
   if (is.numeric(level) && length(level) == 1 && !is.na(level) && level > 0 && level < 1) return(invisible())
   stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
+}
+
+# Once a session: those who take the standard errors for those of observations find most of these far off.
+tell_field_se <- function(object) {
+  nugget <- nugget_of(object) > 0
+  if (!nugget && all(object$data$noise == 0)) return(invisible())
+  cli::cli_inform(
+    c(i = "These standard errors are those of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
+      i = if (nugget) "{.code interval = \"prediction\"} gives those of new observations." else
+        "That of a new observation adds the variance of its noise.",
+      i = "{.code interval = \"confidence\"} or {.val none} says that the field is meant."),
+    class = "kernops_field_se", .frequency = "once", .frequency_id = "kernops_field_se"
+  )
 }
 
 nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0

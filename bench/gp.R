@@ -25,7 +25,7 @@ field <- function(n, range = 0.1, waves = 20000) {
   data.frame(u, f = f, z = f + rnorm(n + 1000, sd = 0.2))
 }
 
-ours <- function(d, new) predict(gp(z ~ 1, d, ~ x + y, matern(3/2) + nugget()), new, se.fit = TRUE)$fit
+ours <- function(d, new) predict(gp(z ~ 1, d, ~ x + y, matern(3/2) + nugget()), new, se.fit = TRUE, interval = "none")$fit
 
 iterative <- function(d, new) {
   predict(gp(z ~ 1, d, ~ x + y, matern(3/2) + nugget(), method = "iterative"), new)

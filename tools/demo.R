@@ -76,7 +76,7 @@ if (requireNamespace("sp", quietly = TRUE)) {
   score <- summary(gp_cv(zinc))
   cli::cli_alert_success(paste("fitted in {round(time, 2)} s; leave-one-out: RMSE {round(score$rmse, 3)} of log(zinc),",
                                "{round(100 * score$coverage)} % within their 95 % intervals"))
-  maps <- predict(zinc, meuse.grid, se.fit = TRUE)
+  maps <- predict(zinc, meuse.grid, se.fit = TRUE, interval = "prediction")
   eastings <- sort(unique(meuse.grid$x))
   northings <- sort(unique(meuse.grid$y))
   on_grid <- function(values) {

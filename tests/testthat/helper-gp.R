@@ -1,5 +1,8 @@
 # Gaussian processes in plain R: dense matrices, base functions.
 
+# What predict() says once a session has been said: test-gp.R says it anew.
+suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
+
 pairs_apply <- \(f) \(a, b) {
   pairs <- expand.grid(i = seq_len(nrow(a)), j = seq_len(nrow(b)))
   matrix(mapply(\(i, j) f(a[i, ], b[j, ]), pairs$i, pairs$j), nrow(a))

@@ -204,6 +204,34 @@ test_that("numbers of class integer64, whose bits are not those of doubles, are 
   for (name in c("w", "a")) expect_error(predict(fit, whole(name)), "integer64", class = "kernops_input_error")
 })
 
+test_that("who asks for standard errors without naming an interval is told once that they are the field's", {
+  d <- withr::with_seed(39, smooth_case(30))
+  fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")
+  told <- function(...) {
+    rlang::reset_message_verbosity("kernops_field_se")
+    message <- NULL
+    withCallingHandlers(predict(...), kernops_field_se = function(m) {
+      message <<- conditionMessage(m)
+      invokeRestart("muffleMessage")
+    })
+    message
+  }
+  expect_match(told(fit, d[1:2, ], se.fit = TRUE), "without the nugget.*interval = \"prediction\"")
+  expect_silent(predict(fit, se.fit = TRUE)) # the second time
+  for (interval in c("none", "confidence", "prediction")) expect_null(told(fit, d, se.fit = TRUE, interval = interval))
+  expect_null(told(fit, d))
+  expect_null(told(fit, d, se.fit = TRUE, type = "terms"))
+  smooth <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "none")
+  expect_null(told(smooth, d, se.fit = TRUE))
+  noisy <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "none", known = list(noise = 0.1))
+  expect_match(told(noisy, d, se.fit = TRUE), "without the known noise")
+  rlang::reset_message_verbosity("kernops_field_se")
+  expect_no_message(gp_cv(fit, 2))
+  expect_no_message(simulate(fit, 1))
+  if (requireNamespace("generics", quietly = TRUE)) expect_no_message(generics::augment(fit, d))
+  told(fit, se.fit = TRUE)
+})
+
 test_that("settings of a formula may stand where it was written, also where new data have other columns", {
   withr::local_seed(37)
   d <- smooth_case(40)
@@ -455,12 +483,12 @@ test_that("a fit that was saved predicts the same in a new session", {
       .libPaths(.(.libPaths()))
       library(kernops)
       saved <- readRDS(.(file.path(folder, "saved")))
-      saveRDS(list(predict(saved$fit, saved$new, se.fit = TRUE), simulate(saved$fit, 2, seed = 1, newdata = saved$new),
-                   gp_cv(saved$fit)), .(file.path(folder, "there")))
+      saveRDS(list(predict(saved$fit, saved$new, interval = "prediction"),
+                   simulate(saved$fit, 2, seed = 1, newdata = saved$new), gp_cv(saved$fit)), .(file.path(folder, "there")))
     })), file.path(folder, "script"))
     system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file.path(folder, "script")), env = "R_TESTS=")
     expect_equal(readRDS(file.path(folder, "there")),
-                 list(predict(fit, new, se.fit = TRUE), simulate(fit, 2, seed = 1, newdata = new), gp_cv(fit)))
+                 list(predict(fit, new, interval = "prediction"), simulate(fit, 2, seed = 1, newdata = new), gp_cv(fit)))
   }
 })
 
@@ -609,7 +637,7 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
     before <- peak()
     fit <- suppressWarnings(kernops::gp(z ~ 1, d, ~ a + b, backend = "cpu",
                                         control = kernops::gp_control(subset = 100, maxit = 1)))
-    at <- predict(fit, d[1:1000, ], se.fit = TRUE)
+    at <- predict(fit, d[1:1000, ], se.fit = TRUE, interval = "none")
     out <- kernops::gp_cv(fit)
     cat("peak", peak() - before)
   })

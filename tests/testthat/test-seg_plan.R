@@ -84,8 +84,7 @@ test_that("single numbers of class integer64, whose bits are not those of a doub
                      seg_op("a + b", values = one), axis_reduce(1:3, one), axis_plan(one, 1), axis_plan(3, one),
                      softmax(1:3, alpha = one), spmv(list(offsets = 0:1, columns = one), 1:2), grid_cluster(1:3, one),
                      from_matrix(structure(rep(unclass(one), 2), dim = 1:2, class = "integer64"), cbind(1, 1), matrix(TRUE)),
-                   seg_reduce(one, lengths = 1),
-                     seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
+                     seg_reduce(one, lengths = 1), seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
     expect_error(eval(call), class = "kernops_error", label = deparse1(call))
   }
 })
