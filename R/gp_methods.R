@@ -4,7 +4,8 @@
 #' @param type which parameters: those of the `"trend"`, of the `"covariance"`, or both.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level of the intervals.
-#' @param formula.,evaluate,... as in [update()][stats::update]; other methods take nothing else.
+#' @param formula.,evaluate,... as in [update()][stats::update]; more fits for `AIC()`, `BIC()` and `anova()`; other
+#'   methods take nothing else.
 #'
 #' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from second
 #'   derivatives of the log-likelihood with respect to what was searched for (logarithms, but for angles), and by the
@@ -12,6 +13,21 @@
 #'   the gradient; beyond, and of iterative fits, the average information that the search ended with (Gilmour et al.
 #'   1995). The standard errors of `summary()` and `tidy()` are the roots of its diagonal. Intervals of `confint()` are
 #'   symmetric in the logarithms. `residuals()` are the response minus the fitted field, trend included.
+#'
+#'   `sigma()` is the standard deviation of the noise, the root of the nugget (of an observation of weight 1): 0 without
+#'   a nugget, and `NA` where `known$noise` says it for each observation. `deviance()` is minus twice the log-likelihood,
+#'   the restricted one of a REML fit. `df.residual()` is the number of observations less that of estimated coefficients
+#'   of the trend.
+#'
+#' @section Comparing fits: `AIC()`, `BIC()` and `anova()` take several fits of the same response. `anova()` puts them
+#'   in the order of their numbers of parameters and tests each against the one before by the likelihood ratio, where
+#'   the trend of that is part of its own (else `NA`). Whether the covariance is, too, is for the user to know. The test
+#'   of a variance that may be 0 is conservative. Restricted likelihoods are comparable where the trends span the same space,
+#'   in whatever parametrisation. A log-likelihood of the iterative method has a Monte-Carlo error, which `summary()`
+#'   tells: smaller differences mean nothing.
+#'
+#' @section Errors: class `kernops_input_error` for comparisons of REML fits of different trends, or of these with other
+#'   fits, and for fits of different responses.
 #'
 #' @references
 #' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
@@ -23,7 +39,7 @@
 #' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' coef(fit)
 #' confint(fit)
-#' AIC(fit)
+#' anova(fit, update(fit, . ~ x))
 #' @name gp_methods
 NULL
 

@@ -1,0 +1,98 @@
+# What base R's generics say of the residuals of a fit, and comparisons of fits by their likelihoods.
+
+#' @rdname gp_methods
+#' @importFrom stats sigma deviance df.residual
+#' @export
+sigma.gp <- function(object, ...) {
+  no_further("sigma", ...)
+  if (length(object$model$nugget)) return(sqrt(nugget_of(object)))
+  if (any(object$data$noise > 0)) NA_real_ else 0
+}
+
+#' @rdname gp_methods
+#' @export
+deviance.gp <- function(object, ...) {
+  no_further("deviance", ...)
+  -2 * object$loglik
+}
+
+#' @rdname gp_methods
+#' @export
+df.residual.gp <- function(object, ...) {
+  no_further("df.residual", ...)
+  length(object$data$y) - length(object$beta)
+}
+
+#' @rdname gp_methods
+#' @param k the penalty of a parameter.
+#' @importFrom stats AIC BIC anova
+#' @export
+AIC.gp <- function(object, ..., k = 2) {
+  check_comparable(list(object, ...))
+  NextMethod()
+}
+
+#' @rdname gp_methods
+#' @export
+BIC.gp <- function(object, ...) {
+  check_comparable(list(object, ...))
+  NextMethod()
+}
+
+#' @rdname gp_methods
+#' @export
+anova.gp <- function(object, ...) {
+  fits <- list(object, ...)
+  written <- as.list(match.call())[-1]
+  names <- ifelse(vapply(written, is.language, NA), vapply(written, rlang::as_label, ""), paste("fit", seq_along(fits)))
+  if (length(fits) < 2 || !all(vapply(fits, inherits, NA, "gp"))) {
+    stop_kernops("input", c("{.fn anova} compares two fits of {.fn gp} or more.",
+                            i = "{.fn summary} has tests of the coefficients of one."))
+  }
+  check_comparable(fits)
+  order <- order(vapply(fits, function(fit) fit$df, 0))
+  fits <- fits[order]
+  of <- function(f) vapply(fits, function(fit) as.numeric(f(fit)), 0)
+  table <- data.frame(npar = of(function(fit) fit$df), AIC = of(stats::AIC), BIC = of(stats::BIC),
+                      logLik = of(stats::logLik), deviance = of(deviance.gp), row.names = make.unique(names[order]))
+  nested <- c(FALSE, mapply(is_nested, fits[-length(fits)], fits[-1])) & c(NA, diff(table$npar)) > 0
+  table$Chisq <- replace(c(NA, -diff(table$deviance)), !nested, NA)
+  table$Df <- replace(c(NA, diff(table$npar)), !nested, NA)
+  table$`Pr(>Chisq)` <- stats::pchisq(table$Chisq, table$Df, lower.tail = FALSE)
+  formulas <- vapply(fits, function(fit) paste(deparse1(fit$formula), "with", format(fit$model$covariance)), "")
+  heading <- c(paste0("Likelihood ratio tests (", object$estimate, ")\n"),
+               paste0(paste0(row.names(table), ": ", formulas, collapse = "\n"), "\n"))
+  structure(table, heading = heading, class = c("anova", "data.frame"))
+}
+
+# Likelihoods of the same response only: a restricted one is that of contrasts, which the trend decides.
+check_comparable <- function(fits, call = caller_env()) {
+  if (length(fits) < 2) return(invisible())
+  ours <- Filter(function(fit) inherits(fit, "gp"), fits)
+  y <- ours[[1]]$parts$y
+  same <- vapply(ours, function(fit) isTRUE(all.equal(fit$parts$y, y, tolerance = 1e-12)), NA)
+  if (!all(same) || any(vapply(fits, stats::nobs, 0) != length(y))) {
+    stop_kernops("input", c("Fits of different data cannot be compared by their likelihoods.",
+                            i = "The responses must be the same, observations with missing values included."),
+                 call = call)
+  }
+  reml <- vapply(fits, function(fit) inherits(fit, "gp") && fit$estimate == "REML", NA)
+  if (!any(reml)) return(invisible())
+  alike <- vapply(ours, function(fit) spans(ours[[1]], fit) && spans(fit, ours[[1]]), NA)
+  if (all(reml) && all(alike)) return(invisible())
+  stop_kernops("input", c(
+    if (all(reml)) "Restricted likelihoods of different trends cannot be compared." else
+      "Restricted likelihoods cannot be compared with others.",
+    i = "{.code update(fit, estimate = \"ML\")} fits by likelihoods that can."
+  ), call = call)
+}
+
+# Whether the trend of `small` follows from that of `large`, and besides a shift, a vector.
+spans <- function(large, small, shift = NULL) {
+  x <- large$data$x
+  both <- cbind(x, small$data$x, if (any(shift != 0)) shift)
+  qr(both)$rank == ncol(x)
+}
+
+# The trend of `small` is one of `large`: whether the covariances are such is for the user to know.
+is_nested <- function(small, large) spans(large, small, small$data$y - large$data$y)
