@@ -34,18 +34,18 @@ is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise =
 # Where the search of many points begins, a row each: the optimum of some of them and its rivals; that with the values
 # that the user gave; and, as some points may tell nothing of a nugget that all tell, with more of it.
 start_candidates <- function(starts, target, some) {
-  target$data <- subset_data(target$data, some)
+  whole <- target
+  target$data <- subset_data(whole$data, some)
   if (length(some) <= ncol(target$data$x) + 1) return(starts[1, , drop = FALSE])
   how <- target$how
   how$control$tol <- max(how$control$tol, 1e-7)
   how$method <- "exact"
   target$how <- how
-  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
-  likelihood <- exact_likelihood(target$data, target$model, how$reml, backend)
   say_progress(step = paste("start from", length(some), "observations"))
-  target$evaluate <- function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
+  target$evaluate <- exact_evaluate(target)
   target$value <- function(theta) target$evaluate(theta)$value
   best <- best_optimum(starts, target)
+  best$theta <- refined(best$theta, whole)
   parameters <- target$model$parameters
   given <- !parameters$fixed & !is.na(parameters$value)
   sill <- sum(best$theta[parameters$kind == "variance"])
@@ -53,6 +53,23 @@ start_candidates <- function(starts, target, some) {
   rows <- c(list(best), best$rivals)
   unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
                replace(best$theta, given, parameters$value[given]), replace(best$theta, little, 0.01 * sill)))
+}
+
+exact_evaluate <- function(target) {
+  how <- target$how
+  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
+  likelihood <- exact_likelihood(target$data, target$model, how$reml, backend)
+  function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
+}
+
+# The optimum of more of them, where a likelihood of all takes far longer than a few of these.
+refined <- function(theta, whole) {
+  n <- length(whole$data$y)
+  size <- if (is.null(exact_device(1e4, whole$how$backend, NULL))) 4000 else 1e4
+  if (whole$how$method == "exact" || n < 8 * size) return(theta)
+  say_progress(step = paste("start from", size, "observations"))
+  whole$data <- subset_data(whole$data, subset_rows(whole$data$u, size, whole$how$control$seed))
+  information_search(theta, exact_evaluate(whole), whole$model, whole$profile, whole$how$control)$theta
 }
 
 # Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.

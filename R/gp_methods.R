@@ -152,7 +152,8 @@ covariance_vcov <- function(object) {
   differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
   information <- if (differences) observed_information(object, free) else average / 2
   names <- parameters$name[free]
-  inverse <- tryCatch(chol2inv(chol(information)), error = function(e) {
+  # some libraries decompose what is not a number without an error
+  inverse <- tryCatch(if (all(is.finite(information))) chol2inv(chol(information)) else stop(), error = function(e) {
     cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
                     i = "Some of {.code {names}} may be at a bound, at the edge of singular matrices, or not told apart
                          by the data."))

@@ -1,5 +1,5 @@
 # What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
-# estimated gradient and no value, a step is good that makes the slope along it smaller; at the end, the values there
+# estimated gradient and no value, a step is good unless the slope at its end leads back; at the end, the values there
 # and at the start are estimated, and the start is the result if it is clearly better. Stops once a step would gain less
 # than control$gain of log-likelihood. The result has the `information` of all free parameters at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
@@ -49,7 +49,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       curvature <- positive_definite(at$information(profile, free))
       next
     }
-    if (gain < control$gain && is.null(loss) && !is.null(at$state$noise)) {
+    if (gain < control$gain && is.null(loss) && !is.null(at$state$noise) && length(free)) {
       loss <- probe_loss(at, free, profile)
       number <- min(most_probes, ceiling(at$state$probes * loss / allowed_loss))
       loss <- loss * at$state$probes / max(number, at$state$probes)
@@ -73,8 +73,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
         next
       }
       lower <- trial$state$value < at$state$value
-      # a steeper descent is none: along ridges few probes show one that is not there
-      if (is.na(lower)) lower <- abs(sum(trial$gradient * move)) < abs(sum(at$gradient * move))
+      # no value: a step is good unless the slope at its end leads back as steeply as it led there
+      if (is.na(lower)) lower <- sum(trial$gradient * move) < -sum(at$gradient * move)
       if (lower) {
         found <- trial
         break

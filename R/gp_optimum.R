@@ -42,7 +42,7 @@ promising <- function(starts, target) {
 finish <- function(end, target) {
   control <- target$how$control
   newton <- function(from) {
-    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", 1e-5))
+    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", 1e-8))
   }
   found <- newton(end$theta)
   if (found$convergence == 0) return(found)
@@ -65,13 +65,15 @@ apart <- function(a, b, target) {
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 
-# Starts of further searches: local minima, on lines through the optimum, that are not much worse than it.
+# Starts of further searches: local minima, on lines through the optimum, that are not much worse than it; and other
+# periods, between which the likelihood has many.
 look_around <- function(best, target) {
   found <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)
     before <- c(Inf, utils::head(values, -1))
     after <- c(values[-1], Inf)
-    low <- values <= before & values <= after & is.finite(values) & values < best$value + 10
+    low <- if (is.null(attr(line, "all"))) values <= before & values <= after & values < best$value + 10 else TRUE
+    low <- low & is.finite(values)
     line[low & rowSums(abs(line - rep(best$theta, each = nrow(line)))) > 0, , drop = FALSE]
   })
   matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), found)), ncol = length(best$theta))
@@ -93,5 +95,8 @@ lines_through <- function(theta, model) {
   sill <- sum(theta[parameters$kind == "variance"])
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = 0.3), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
+    lapply(which(free & parameters$kind == "period"), function(of) {
+      structure(line(of, cbind(theta[[of]] * c(1 / 3, 1 / 2, 2))), all = TRUE)
+    }),
     lapply(which(free & parameters$kind == "angle"), function(of) line(of, cbind(theta[[of]] + seq(0, 165, by = 15)))))
 }

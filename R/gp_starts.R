@@ -89,7 +89,7 @@ subset_rows <- function(u, size, seed) {
   width <- apply(u, 2, function(v) max(diff(range(v)), .Machine$double.eps))
   scaled <- u / rep(width, each = n)
   nearest <- kernel_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
-                             "auto", "float64", "cpu")
+                             "auto", "float64", "auto")
   neighbours <- t(nearest(list(x = scaled[some, , drop = FALSE], y = scaled)))
   sort(utils::head(unique(c(some, neighbours, order)), size))
 }
