@@ -65,6 +65,14 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
+covariance_triangle <- function(kernel, theta, x, k, isa, threads) {
+    invisible(.Call(`_kernops_covariance_triangle`, kernel, theta, x, k, isa, threads))
+}
+
+covariance_weighted_sums <- function(kernel, theta, x, inverse, left, right, isa, threads) {
+    .Call(`_kernops_covariance_weighted_sums`, kernel, theta, x, inverse, left, right, isa, threads)
+}
+
 dense_factor <- function(x, isa, threads) {
     .Call(`_kernops_dense_factor`, x, isa, threads)
 }
@@ -81,20 +89,12 @@ dense_solve <- function(factor, transposed, b, isa, threads) {
     .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
 }
 
-dense_put <- function(x, block, row, column, columns) {
-    invisible(.Call(`_kernops_dense_put`, x, block, row, column, columns))
-}
-
 dense_diagonal <- function(x) {
     .Call(`_kernops_dense_diagonal`, x)
 }
 
 dense_add_diagonal <- function(x, values) {
     invisible(.Call(`_kernops_dense_add_diagonal`, x, values))
-}
-
-dense_weights <- function(x, left, right, first, last, width) {
-    .Call(`_kernops_dense_weights`, x, left, right, first, last, width)
 }
 
 dense_product <- function(a, transposed, b, isa, threads) {
@@ -161,8 +161,8 @@ gpu_gather <- function(x, rows, columns) {
     .Call(`_kernops_gpu_gather`, x, rows, columns)
 }
 
-kernel_compile <- function(formula, args) {
-    .Call(`_kernops_kernel_compile`, formula, args)
+kernel_compile <- function(formula, args, stored = FALSE) {
+    .Call(`_kernops_kernel_compile`, formula, args, stored)
 }
 
 kernel_describe <- function(kernel) {

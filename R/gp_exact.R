@@ -42,20 +42,20 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
 
 host_factor <- function(data, model) {
   n <- length(data$y)
-  product <- covariance_product(model, block_width)
-  gradient_of <- covariance_gradient(model, block_width)
+  values <- covariance_matrix(model)
+  derivatives <- covariance_derivatives(model)
   k <- matrix(0, n, n)
   list(
     matrix = k,
     refill = function(theta) {
-      if (!fill_covariance(k, product, data, model, theta)) return(1L)
+      if (!fill_covariance(k, values, data, model, theta)) return(1L)
       dense_factor(k, isa(), threads())
     },
     diagonal = function() dense_diagonal(k),
     solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
     slope = function(theta, left, right) {
       dense_inverse(k, isa(), threads())
-      weighted_slopes(k, left, right, data, theta, gradient_of)
+      covariance_weighted_sums(live(derivatives), theta, data$u, k, left, right, isa(), threads())
     },
     inverse_diagonal = function() dense_diagonal(k),
     inverse_times = function(b) dense_symmetric_product(k, b),
@@ -87,9 +87,8 @@ noisy_slopes <- function(slopes_of, state, data, model, theta) {
 }
 
 # The lower triangle of the covariance of the observations.
-fill_covariance <- function(k, product, data, model, theta) {
-  n <- nrow(data$u)
-  for_blocks(n, function(first, last) covariance_block(product, theta, data$u, data$u, first, last, first, k))
+fill_covariance <- function(k, values, data, model, theta) {
+  covariance_triangle(live(values), theta, data$u, k, isa(), threads())
   dense_add_diagonal(k, noise_variance(data, model, theta))
   all(is.finite(dense_diagonal(k)))
 }
@@ -139,19 +138,5 @@ exact_gradient <- function(factor, state, data, model, theta, reml) {
     weights <- factor$inverse_diagonal() - rowSums(left * right)
     total[[model$nugget]] <- sum(weights / data$weights)
   }
-  total
-}
-
-# The sum block by block of columns of the lower triangle, where k holds that of K^-1.
-weighted_slopes <- function(k, left, right, data, theta, gradient_of) {
-  n <- nrow(data$u)
-  total <- numeric(length(theta))
-  for_blocks(n, function(first, last) {
-    weights <- dense_weights(k, left, right, first, last, block_width)
-    total <<- total + as.vector(gradient_of(list(
-      theta = theta, x = data$u[first:n, , drop = FALSE], y = data$u[first:last, , drop = FALSE], w = weights,
-      e = identity_block[seq_len(last - first + 1), , drop = FALSE], eta = rep(1, n - first + 1)
-    )))
-  })
   total
 }

@@ -3,14 +3,14 @@
 gpu_factor <- function(data, model, device, call = caller_env()) {
   n <- length(data$y)
   x <- gpu_matrix(data$u, "float64", device)
-  product <- covariance_product(model, gpu_width, backend = "cuda")
+  values <- covariance_matrix(model, backend = "cuda")
   slopes <- covariance_weighted(model, slopes_width)
   k <- or_too_large(gpu_new(n, whole_blocks(n), device), n, call)
   there <- function(b) gpu_matrix(b, "float64", device)
   list(
     matrix = k,
     refill = function(theta) {
-      gpu_covariance(live(product), theta, x, x, TRUE, k)
+      gpu_covariance(live(values), theta, x, x, TRUE, k)
       bad <- or_too_large(gpu_factorise(k, there(noise_variance(data, model, theta))), n, call)
       if (bad == 0 && !all(is.finite(gpu_factor_columns(k)$diagonal))) 1L else bad
     },
@@ -29,14 +29,14 @@ gpu_factor <- function(data, model, device, call = caller_env()) {
 # What host_explained() has, of a factor on the GPU: nothing but the results leaves it.
 gpu_explained <- function(object, factor) {
   there <- function(b) gpu_beside(b, factor)
-  product <- covariance_product(object$model, gpu_width, backend = "cuda")
+  values <- covariance_matrix(object$model, backend = "cuda")
   x <- there(object$data$u)
   weights <- object$state$z %*% object$state$root
   if (ncol(weights)) weights <- there(weights)
   function(u) {
     points <- seq_len(nrow(u))
     k <- gpu_new(nrow(x), whole_blocks(nrow(u)), gpu_describe(factor)$device)
-    gpu_covariance(live(product), unname(object$theta), x, there(u), FALSE, k)
+    gpu_covariance(live(values), unname(object$theta), x, there(u), FALSE, k)
     trend <- if (ncol(weights)) gpu_inner(k, weights)[points, , drop = FALSE]
     k <- gpu_factor_solve(factor, FALSE, k)
     list(variance = gpu_dots(k, k)[points], trend = trend)
@@ -45,7 +45,7 @@ gpu_explained <- function(object, factor) {
 
 live <- function(op) environment(op)$live_kernel()
 
-# Columns that the engine makes, or weighs, at a time on the GPU: wider ones fill slower, but have faster slopes.
+# Columns are rounded up to whole blocks of so many; those that the engine weighs at a time.
 gpu_width <- 32L
 slopes_width <- 128L
 

@@ -6,6 +6,21 @@ covariance_product <- function(model, columns = 1L, precision = "float64", backe
                   c(point_declarations(model), paste0("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
+# k(x, y) as a matrix.
+covariance_matrix <- function(model, precision = "float64", backend = "cpu") {
+  covariance_values(model$formula, model, precision, backend)
+}
+
+# dk(x_i, y_j) / dtheta, an array with a matrix for each parameter.
+covariance_derivatives <- function(model) {
+  covariance_values(paste0("Grad(", model$formula, ", theta, 1)"), model, "float64", "cpu")
+}
+
+covariance_values <- function(formula, model, precision, backend) {
+  kernel_operator(paste0("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
+                  stored = TRUE)
+}
+
 # The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
   weighted <- kernel_operator(
@@ -31,10 +46,8 @@ point_declarations <- function(model) {
   c(sprintf("theta = Pm(%d)", nrow(model$parameters)), sprintf("x = Vi(%d)", model$d), sprintf("y = Vj(%d)", model$d))
 }
 
-# Columns of the covariance matrix at a time: the product with a block of the identity.
+# Columns of the covariance matrix at a time.
 block_width <- 32L
-
-identity_block <- diag(block_width)
 
 # f(first, last) for blocks of `width` of 1..n, each of which makes a few matrices of `width` columns and `rows` rows.
 # Beside a matrix of a GB, R's collector would let some hundred MB of them pile up.
@@ -44,20 +57,4 @@ for_blocks <- function(n, f, width = block_width, rows = n) {
     f((block - 1) * width + 1, min(n, block * width))
     if (rows > 5000 && block %% every == 0) gc(full = FALSE)
   }
-}
-
-# k(x, y) as a matrix; `product` is a covariance_product() of block_width columns.
-covariance_matrix <- function(product, theta, x, y) {
-  k <- matrix(0, nrow(x), nrow(y))
-  for_blocks(nrow(y), function(first, last) covariance_block(product, theta, x, y, first, last, 1, k), rows = nrow(x))
-  k
-}
-
-# Columns first..last of k(x, y), from row `from` on, are written into k. One that is not finite spoils its block, as it
-# is multiplied by zeros.
-covariance_block <- function(product, theta, x, y, first, last, from, k) {
-  columns <- last - first + 1
-  block <- product(list(theta = theta, x = x[from:nrow(x), , drop = FALSE], y = y[first:last, , drop = FALSE],
-                        b = identity_block[seq_len(columns), , drop = FALSE]))
-  dense_put(k, block, from, first, columns)
 }

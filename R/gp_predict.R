@@ -130,11 +130,11 @@ field_variance <- function(object, points, process) {
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
 # quadratic in the residual, so that the iterative method may stop early.
 host_explained <- function(object, factor) {
-  product <- covariance_product(object$model, block_width, backend = if (is.null(factor)) object$how$backend else "cpu")
+  covariance <- covariance_matrix(object$model, backend = if (is.null(factor)) object$how$backend else "cpu")
   solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
   weights <- object$state$z %*% object$state$root
   function(u) {
-    k <- covariance_matrix(product, object$theta, object$data$u, u)
+    k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
     variance <- if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2)
     list(variance = variance, trend = crossprod(k, weights))
   }

@@ -105,10 +105,10 @@ prior_draws <- function(object, u, nsim, features) {
 distinct_draws <- function(object, u, nsim) {
   n <- nrow(u)
   k <- matrix(0, n, n)
-  product <- covariance_product(object$model, block_width)
+  values <- covariance_matrix(object$model)
   jitter <- 0
   repeat {
-    for_blocks(n, function(first, last) covariance_block(product, object$theta, u, u, first, last, first, k))
+    covariance_triangle(live(values), object$theta, u, k, isa(), threads())
     variance <- dense_diagonal(k)
     # also where a point has none
     dense_add_diagonal(k, jitter * pmax(variance, .Machine$double.eps * max(variance)))

@@ -106,10 +106,11 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-# var: the variable that a gradient is for, whose shape the result takes.
+# var: the variable that a gradient is for, whose shape the result takes. stored: the terms of a sum are wanted and not
+# their sum, a matrix with a row for each row of the sum, or an array of these.
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
-                            accumulator = "auto", var = NULL) {
-  kernel <- kernel_compile(formula, args)
+                            accumulator = "auto", var = NULL, stored = FALSE) {
+  kernel <- kernel_compile(formula, args, stored)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
@@ -119,7 +120,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   named_alike <- about$variables$category == about$axis
   variants <- new.env(parent = emptyenv()) # for kernel_system()
   live_kernel <- function() {
-    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args) # after readRDS()
+    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # after readRDS()
     kernel
   }
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) {
@@ -135,7 +136,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
                          if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
-    if (about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
+    if (stored || about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
 }

@@ -5,7 +5,7 @@
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
 #   product_at(rows, a)       these rows of it, in float64; NULL where points know their numbers
 #   any_width                 whether it takes all
-#   column(j), columns(rows), diagonal()  of K, in float64
+#   columns(rows), diagonal()  of K, in float64
 #   subset(rows)              the system of these points alone, without lambda; NULL where points know their numbers
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
@@ -29,26 +29,21 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
     variant(op, b_name, width, precision) %||% stop_fixed_width(b_name, width, call)
   }
   slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
-  pairs_of <- function(together) {
-    variant(op, b_name, 1, "float64", numbered = TRUE, together) %||%
+  # the entries of K: the terms of its product with ones, or that product, one column at a time
+  pairs_of <- function(together, stored = TRUE) {
+    variant(op, b_name, 1, "float64", numbered = TRUE, together, stored) %||%
       (if (any_width) stop_unpaired(call) else stop_fixed_width(b_name, 1, call))
   }
   with_b <- function(b) c(input, stats::setNames(list(b), b_name))
   ones <- function(count) space$copy(matrix(rep(1, count), count, 1))
-  column <- function(j) {
-    chosen <- replace(with_b(ones(1)), points, lapply(input[points], chosen_point, j))
-    numbered <- pairs_of(FALSE)
-    numbered(c(chosen, point_numbers(numbered, b_name, seq_len(n), j)), output = space$output)
+  columns <- function(rows) {
+    chosen <- replace(with_b(ones(length(rows))), points, lapply(input[points], chosen_point, rows))
+    entries <- pairs_of(FALSE)
+    entries(c(chosen, point_numbers(entries, b_name, seq_len(n), rows)), output = space$output)
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
   # whether points may be taken out without telling their numbers, many together
   movable <- any_width && !grepl("\\bIndex[IJ]\\b", from$formula)
-  block <- function(rows) {
-    chosen <- replace(with_b(diag(column_width)[seq_along(rows), , drop = FALSE]), points,
-                      lapply(input[points], chosen_point, rows))
-    all <- of_width(column_width, "float64")(chosen, output = space$output)
-    if (length(rows) < column_width) all[, seq_along(rows), drop = FALSE] else all
-  }
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
     any_width = any_width,
@@ -63,28 +58,21 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       result <- of_width(ncol(a), "float64")(chosen, output = space$output)
       space$add_rows(if (length(lambda) == 1) shift else shift[rows, , drop = FALSE], a[rows, , drop = FALSE], result)
     },
-    column = column,
-    columns = function(rows) {
-      all <- space$new(n, length(rows))
-      for (at in split(seq_along(rows), (seq_along(rows) - 1) %/% if (movable) column_width else 1)) {
-        all <- space$put(all, at, if (movable) block(rows[at]) else column(rows[at]))
-      }
-      all
-    },
+    columns = columns,
     subset = if (movable) function(rows) {
       on_axes <- with(from$about$variables, name[category != "Pm" & name != b_name])
       kernel_system(op, b_name, replace(input, on_axes, lapply(input[on_axes], chosen_point, rows)), call = call)
     },
     pivoted = if (on_gpu) function(diagonal, rank, tol) {
-      numbered <- pairs_of(FALSE)
+      numbered <- pairs_of(FALSE, stored = FALSE)
       all <- c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))
       summed <- on_axis(numbered, b_name)
       all[summed] <- lapply(all[summed], gpu_doubles, device)
       pivoted_on_gpu(numbered, all, space$copy(diagonal), rank, tol)
     },
     diagonal = function() {
-      numbered <- pairs_of(TRUE)
-      as.vector(numbered(c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))))
+      entries <- pairs_of(TRUE)
+      as.vector(entries(c(with_b(ones(n)), point_numbers(entries, b_name, seq_len(n), seq_len(n)))))
     },
     gradient = function(var, a, eta) {
       slope <- slope_of(var, ncol(a))
@@ -96,15 +84,16 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
 
 # `op` for vectors b of another size and in another precision; NULL where its formula does not take them. With
 # `numbered`, IndexI() and IndexJ() become variables, so that points taken out keep their numbers. With `together`,
-# points come in pairs, all on the axis of the result: what was a sum is its diagonal term. Each is made once.
-variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE) {
+# points come in pairs, all on the axis of the result: what was a sum is its diagonal term. With `stored`, the terms of
+# the sum are the result. Each is made once.
+variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE, stored = FALSE) {
   made <- environment(op)$variants
-  key <- paste(b_name, width, precision, numbered, together)
-  if (is.null(made[[key]])) made[[key]] <- list(make_variant(op, b_name, width, precision, numbered, together))
+  key <- paste(b_name, width, precision, numbered, together, stored)
+  if (is.null(made[[key]])) made[[key]] <- list(make_variant(op, b_name, width, precision, numbered, together, stored))
   made[[key]][[1]]
 }
 
-make_variant <- function(op, b_name, width, precision, numbered, together) {
+make_variant <- function(op, b_name, width, precision, numbered, together, stored) {
   from <- environment(op)
   variables <- from$about$variables
   variables$size[variables$name == b_name] <- width
@@ -117,14 +106,11 @@ make_variant <- function(op, b_name, width, precision, numbered, together) {
   if (together) variables$category[variables$category != "Pm"] <- from$about$axis
   made <- tryCatch(
     kernel_operator(formula, declarations(variables), from$sum_scheme, precision, from$backend, from$device,
-                    from$accumulator),
+                    from$accumulator, stored = stored),
     kernops_formula_error = function(e) NULL
   )
   if (!is.null(made) && environment(made)$about$size == width) made
 }
-
-# Columns of K at a time.
-column_width <- 16L
 
 declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
 

@@ -115,11 +115,11 @@ common_points <- function(variables, axis, call = caller_env()) {
 }
 
 # Operators made before, by what they were made from: a tensor that is reduced again and again is compiled once.
-operator_of <- function(formula, args, ...) {
+operator_of <- function(formula, args, ..., make = keops_kernel) {
   options <- lapply(c("precision", "backend", "device"), kernops_option)
-  key <- rlang::hash(list(formula, args, list(...), options))
+  key <- rlang::hash(list(formula, args, list(...), options, identical(make, keops_kernel)))
   known <- cached("operators")
-  if (is.null(known[[key]])) known[[key]] <- keops_kernel(formula, args, ...)
+  if (is.null(known[[key]])) known[[key]] <- make(formula, args, ...)
   known[[key]]
 }
 

@@ -84,8 +84,28 @@ pair_values <- function(x, i, j) {
   of <- numbered(x)
   paired <- points_at(points_at(of@variables, "i", i), "j", j)
   of@variables <- lapply(paired, function(v) if (v$axis == "j") replace(v, "axis", "i") else v)
-  value <- lazy_reduce(of, "Sum", "j")
+  value <- matrix(stored_values(of), ncol = entries(x))
   value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
+}
+
+# The values of all pairs as the engine stores them: a matrix, or an array with the entries of vectors as its last
+# dimension. What depends on one axis alone, or on none, is there once.
+stored_values <- function(x) {
+  about <- named(x)
+  value <- operator_of(about$formula, about$args, make = terms_kernel)(
+    lapply(unname(x@variables[about$tokens]), function(v) v$data)
+  )
+  if (!is_complex(x)) return(value)
+  real <- seq(1, x@size, by = 2)
+  size <- c(dim(value)[1:2], if (entries(x) > 1) entries(x))
+  array(complex(real = value[, , real], imaginary = value[, , real + 1]), size)
+}
+
+# An operator that stores the values of `formula` for all pairs, as the options ask for.
+terms_kernel <- function(formula, args) {
+  device <- check_device(NULL)
+  kernel_operator(paste0("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(c("float64", "float32")),
+                  check_backend(c("auto", "cpu", "cuda"), device), device, stored = TRUE)
 }
 
 check_has_data <- function(x, call = caller_env()) {
@@ -94,30 +114,23 @@ check_has_data <- function(x, call = caller_env()) {
   }
 }
 
-# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. Some
-# columns are reduced at a time, to as many entries: each to that which `own` picks, as 0 * Inf would spoil the others.
+# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. It is
+# made along its longer side.
 block <- function(x, rows, columns) {
   last <- if (entries(x) > 1) 3
   if (length(rows) < length(columns)) return(aperm(block(t(x), columns, rows), c(2, 1, last)))
-  wide <- if (length(columns) > 1) max(1, 16 %/% x@size) else 1
   part <- numbered(x)
   part@variables <- points_at(points_at(part@variables, "i", rows), "j", columns)
-  own <- variable(diag(wide)[rep_len(seq_len(wide), length(columns)), , drop = FALSE], "j", "own")
-  picked <- combined(sprintf("IfElse(TensorProd(%%s, SumT(1, %d)) - 1, TensorProd(SumT(1, %d), %%s), 0)", x@size, wide),
-                     list(own, part), takes_complex = TRUE)
-  about <- named(picked)
-  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
-  whole <- array(if (is_complex(x)) 0i else 0, c(length(rows), entries(x), length(columns)))
-  for (some in split(seq_along(columns), (seq_along(columns) - 1) %/% wide)) {
-    value <- op(lapply(unname(points_at(picked@variables[about$tokens], "j", some)), function(v) v$data))
-    if (is_complex(x)) value <- as_complex_matrix(value)
-    value <- value[rep_len(seq_len(nrow(value)), length(rows)), seq_len(entries(x) * length(some))]
-    whole[, , some] <- value
+  value <- stored_values(part)
+  if (any(dim(value)[1:2] != c(length(rows), length(columns)))) {
+    every <- function(k, n) rep_len(seq_len(dim(value)[[k]]), n)
+    i <- every(1, length(rows))
+    j <- every(2, length(columns))
+    value <- if (is.null(last)) value[i, j, drop = FALSE] else value[i, j, , drop = FALSE]
   }
-  whole <- aperm(whole, c(1, 3, 2))
   names <- dimnames(x)
-  if (!is.null(names)) dimnames(whole) <- list(names[[1]][rows], names[[2]][columns], NULL)
-  array(whole, dim(whole)[c(1, 2, last)], dimnames(whole)[c(1, 2, last)])
+  if (!is.null(names)) dimnames(value) <- list(names[[1]][rows], names[[2]][columns], NULL)[c(1, 2, last)]
+  value
 }
 
 #' @export

@@ -21,7 +21,7 @@ pivots <- function(system, diagonal, rank, tol) {
   for (step in seq_len(rank)) {
     if (sum(left) <= tol * sum(diagonal)) break
     pivot <- which.max(left)
-    column <- system$column(pivot)
+    column <- system$columns(pivot)
     if (step > 1) {
       at_pivot <- as.matrix(columns[pivot, , drop = FALSE])[seq_len(step - 1)]
       column <- space$axpby(-1, space$combine(columns, matrix(at_pivot)), 1, column)

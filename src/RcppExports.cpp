@@ -210,6 +210,37 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// covariance_triangle
+void covariance_triangle(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, Rcpp::NumericMatrix x, Rcpp::NumericMatrix k, std::string isa, int threads);
+RcppExport SEXP _kernops_covariance_triangle(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP kSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type k(kSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    covariance_triangle(kernel, theta, x, k, isa, threads);
+    return R_NilValue;
+END_RCPP
+}
+// covariance_weighted_sums
+Rcpp::NumericVector covariance_weighted_sums(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, Rcpp::NumericMatrix x, Rcpp::NumericMatrix inverse, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right, std::string isa, int threads);
+RcppExport SEXP _kernops_covariance_weighted_sums(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP inverseSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type inverse(inverseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type left(leftSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type right(rightSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(covariance_weighted_sums(kernel, theta, x, inverse, left, right, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // dense_factor
 double dense_factor(Rcpp::NumericMatrix x, std::string isa, int threads);
 RcppExport SEXP _kernops_dense_factor(SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
@@ -264,20 +295,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// dense_put
-void dense_put(Rcpp::NumericMatrix x, Rcpp::NumericMatrix block, int row, int column, int columns);
-RcppExport SEXP _kernops_dense_put(SEXP xSEXP, SEXP blockSEXP, SEXP rowSEXP, SEXP columnSEXP, SEXP columnsSEXP) {
-BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type block(blockSEXP);
-    Rcpp::traits::input_parameter< int >::type row(rowSEXP);
-    Rcpp::traits::input_parameter< int >::type column(columnSEXP);
-    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
-    dense_put(x, block, row, column, columns);
-    return R_NilValue;
-END_RCPP
-}
 // dense_diagonal
 Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x);
 RcppExport SEXP _kernops_dense_diagonal(SEXP xSEXP) {
@@ -298,22 +315,6 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
     dense_add_diagonal(x, values);
     return R_NilValue;
-END_RCPP
-}
-// dense_weights
-Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right, int first, int last, int width);
-RcppExport SEXP _kernops_dense_weights(SEXP xSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP firstSEXP, SEXP lastSEXP, SEXP widthSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type left(leftSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type right(rightSEXP);
-    Rcpp::traits::input_parameter< int >::type first(firstSEXP);
-    Rcpp::traits::input_parameter< int >::type last(lastSEXP);
-    Rcpp::traits::input_parameter< int >::type width(widthSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_weights(x, left, right, first, last, width));
-    return rcpp_result_gen;
 END_RCPP
 }
 // dense_product
@@ -506,14 +507,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_compile
-SEXP kernel_compile(std::string formula, std::vector<std::string> args);
-RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP) {
+SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored);
+RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP, SEXP storedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
     Rcpp::traits::input_parameter< std::vector<std::string> >::type args(argsSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_compile(formula, args));
+    Rcpp::traits::input_parameter< bool >::type stored(storedSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_compile(formula, args, stored));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1073,14 +1075,14 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_covariance_triangle", (DL_FUNC) &_kernops_covariance_triangle, 6},
+    {"_kernops_covariance_weighted_sums", (DL_FUNC) &_kernops_covariance_weighted_sums, 8},
     {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
     {"_kernops_dense_inverse", (DL_FUNC) &_kernops_dense_inverse, 3},
     {"_kernops_dense_inverse_diagonal", (DL_FUNC) &_kernops_dense_inverse_diagonal, 3},
     {"_kernops_dense_solve", (DL_FUNC) &_kernops_dense_solve, 5},
-    {"_kernops_dense_put", (DL_FUNC) &_kernops_dense_put, 5},
     {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},
     {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
-    {"_kernops_dense_weights", (DL_FUNC) &_kernops_dense_weights, 6},
     {"_kernops_dense_product", (DL_FUNC) &_kernops_dense_product, 5},
     {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
     {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
@@ -1097,7 +1099,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
-    {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 2},
+    {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 3},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
     {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},

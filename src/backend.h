@@ -25,7 +25,8 @@ struct Column {
   Count batch = 0;
 };
 
-// Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device.
+// Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device. Pairs that
+// are stored, with their other item m, stand at data[k * entry + n * row + m].
 struct Target {
   double* data;
   Count entry, row;
@@ -91,8 +92,11 @@ struct Kernel {
   std::vector<int> order;
   std::vector<Plan> plans;
   std::vector<Plan> gpu_plans;  // of the same reductions
+  const Reduction& result() const { return program.graph.reductions[program.result]; }
+  bool stores() const;  // the terms of its sum
 };
-Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations);
+// With `stored`, the terms of a sum: see store_terms().
+Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations, bool stored = false);
 
 // Whether a GPU pays off: there is more to compute than to copy and launch, and there is one.
 bool worth_gpu(const Kernel& kernel, Count m, Count n);

@@ -57,6 +57,7 @@ class CudaBackend : public Backend {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
+    if (plan.stores) return store(plan, data, settings, rows, lanes, out);
     const auto task_for = [&](Count rows_of_card) {
       return make_task(plan, data, settings, rows_of_card, out, row_begin);
     };
@@ -70,6 +71,40 @@ class CudaBackend : public Backend {
 
  private:
   Card& first() { return cards_.front(); }
+
+  // The first card alone has all pairs: what goes elsewhere does so some columns at a time.
+  void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range lanes,
+             const Target& out) {
+    const int device = first().number();
+    const auto write = [&](const Target& to, Range some) {
+      reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
+    };
+    if (out.home != Home::host && out.device == device) return write(out, lanes);
+    constexpr Count most_numbers = 1 << 24;
+    const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
+    for (Range some{lanes.begin, 0}; some.begin < lanes.end; some.begin = some.end) {
+      some.end = std::min(some.begin + most, lanes.end);
+      const Count block = rows.count() * some.count();
+      use_device(device);
+      const Buffer memory(size_t(block * size) * sizeof(double));
+      double* const there = static_cast<double*>(memory.address());
+      write({there - some.begin * rows.count(), block, rows.count(), Home::device_double, device}, some);
+      for (Count k = 0; k < size; ++k)
+        fetch_columns(memory.pointer() + size_t(k * block) * sizeof(double), rows.count(), some, out, k);
+    }
+  }
+
+  void fetch_columns(DevicePointer from, Count rows, Range columns, const Target& out, Count k) {
+    const bool together = out.row == rows;
+    const size_t bytes = size_t(together ? rows * columns.count() : rows) * sizeof(double);
+    for (Count j = columns.begin; j < (together ? columns.begin + 1 : columns.end); ++j, from += bytes) {
+      double* const to = out.data + k * out.entry + j * out.row;
+      if (out.home == Home::host)
+        copy_out(to, from, bytes);
+      else
+        copy_across(reinterpret_cast<DevicePointer>(to), out.device, from, first().number(), bytes);
+    }
+  }
 
   Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_card,
                  const Target& out, Count first_row) {

@@ -98,7 +98,7 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
   const Task& task = work.task;
   const Count most_lanes = task.most_lanes(lanes.count());
   PairJob job = job_for(task, rows, work.out.get());
-  if (lanes.end != work.lanes.end || work.to_states) job.out = nullptr;
+  if (!task.plan.stores && (lanes.end != work.lanes.end || work.to_states)) job.out = nullptr;
   job.chunk = work.slabs.chunk;
   job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, job.chunk)));
   read_places(work, lanes, job);

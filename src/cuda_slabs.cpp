@@ -60,7 +60,7 @@ void Card::split_lanes(const Task& task, Count rows, Count lanes, bool to_states
   const int chunks = int(std::max<Count>(1, ceil_div(most_lanes, slabs.chunk)));
   const bool streams = slabs.lanes < lanes;
   const bool merges = to_states || streams || chunks > 1 || task.shape.kind == Shape::spread;
-  slabs.states = merges ? chunks + streams : 0;  // those of the slabs before stand first
+  slabs.states = merges && !task.plan.stores ? chunks + streams : 0;  // those of the slabs before stand first
 }
 
 // Rows are halved while they fill the card, then lanes, until what is there at a time fits.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "backend.h"
+#include "op_table.h"
 #include "regroup.h"
 
 namespace kernops {
@@ -18,7 +19,10 @@ void collect(Graph& graph, int reduction, Kernel& kernel) {
         collect(graph, load.id, kernel);
   kernel.order.push_back(reduction);
   kernel.plans.push_back(needed);
-  kernel.gpu_plans.push_back(plan(graph, regroup(graph, graph.reductions[reduction], true)));
+  Reduction on_gpu = graph.reductions[reduction];
+  // what is stored runs down a column, as the lanes of the CPU do, and the rows of the GPU, one a thread
+  if (reduction_table()[on_gpu.row].stores()) on_gpu.over = on_gpu.axes();
+  kernel.gpu_plans.push_back(plan(graph, regroup(graph, on_gpu, true)));
 }
 
 // Neumaier's compensated sum.
@@ -49,12 +53,15 @@ void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Set
 
 }  // namespace
 
-Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations) {
+Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations, bool stored) {
   Kernel kernel;
   kernel.program = compile(formula, declarations);
+  if (stored) store_terms(kernel.program);
   collect(kernel.program.graph, kernel.program.result, kernel);
   return kernel;
 }
+
+bool Kernel::stores() const { return reduction_table()[result().row].stores(); }
 
 bool worth_gpu(const Kernel& kernel, Count m, Count n) {
   double work = 0;

@@ -60,13 +60,6 @@ Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcp
   });
 }
 
-// The first columns of block are written into x, with its first entry at (row, column), all from 1.
-// [[Rcpp::export]]
-void dense_put(Rcpp::NumericMatrix x, Rcpp::NumericMatrix block, int row, int column, int columns) {
-  for (int j = 0; j < columns; ++j)
-    std::copy(block.column(j).begin(), block.column(j).end(), x.column(column - 1 + j).begin() + (row - 1));
-}
-
 // [[Rcpp::export]]
 Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x) {
   Rcpp::NumericVector diagonal(std::min(x.nrow(), x.ncol()));
@@ -77,23 +70,6 @@ Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x) {
 // [[Rcpp::export]]
 void dense_add_diagonal(Rcpp::NumericMatrix x, Rcpp::NumericVector values) {
   for (int i = 0; i < values.size(); ++i) x(i, i) += values[i];
-}
-
-// Columns first..last, from row `first` on, of x - left right', whose lower triangle counts twice and whose
-// upper one does not count; zeros fill up to `width` columns.
-// [[Rcpp::export]]
-Rcpp::NumericMatrix dense_weights(Rcpp::NumericMatrix x, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right,
-                                  int first, int last, int width) {
-  const int n = x.nrow();
-  Rcpp::NumericMatrix weights(n - first + 1, width);
-  for (int j = first - 1; j < last; ++j) {
-    for (int i = j; i < n; ++i) {
-      double value = x(i, j);
-      for (int k = 0; k < left.ncol(); ++k) value -= left(i, k) * right(j, k);
-      weights(i - first + 1, j - first + 1) = (i > j ? 2 : 1) * value;
-    }
-  }
-  return weights;
 }
 
 // a' b, or the product of b with as many of the first columns of a as b has rows.

@@ -58,9 +58,17 @@ struct PointSums {
       : kernel(kernel), theta{theta.begin(), 1, 0} {
     settings.where = Where::cuda, settings.devices = {device}, settings.keep_going = watch(R_NilValue);
   }
-  void operator()(std::vector<Column> points, Count m, Count n, double* out, Count entry) const {
+  void operator()(const std::vector<Column>& points, Count m, Count n, double* out, Count entry) const {
+    run(points, {{}, {}, m, n}, {out, entry, 1, Home::device_double, settings.devices[0]});
+  }
+  // Of a formula whose values are stored: a matrix, or of some pairs those.
+  void store(const std::vector<Column>& points, Count m, Count n, const Matrix& out, const Blocks* pairs) const {
+    run(points, {{}, {}, m, n, {pairs, nullptr}}, {out.doubles(), 0, out.rows, Home::device_double, out.device});
+  }
+  void run(std::vector<Column> points, Data data, const Target& out) const {
     points.insert(points.begin(), theta);
-    execute(kernel, {points, {}, m, n}, settings, {out, entry, 1, Home::device_double, settings.devices[0]});
+    data.variables = points;
+    execute(kernel, data, settings, out);
     if (!settings.keep_going(0)) throw Interrupted();
   }
   const Kernel& kernel;
@@ -68,25 +76,36 @@ struct PointSums {
   Settings settings;
 };
 
+// Blocks of rows up to the diagonal.
+Blocks lower_triangle(Count n) {
+  constexpr Count rows = 512;
+  Blocks blocks;
+  for (Count i = 0; i < n; i += rows) {
+    const Count number = Count(blocks.rows.size()), end = std::min(i + rows, n);
+    blocks.rows.push_back({i, end, number, number + 1, end});
+    blocks.lanes.push_back({0, end, 0});
+  }
+  return blocks;
+}
+
 }  // namespace
 
-// k(x, y) is written into out, whose columns are whole blocks; of `lower`, where y is x, only blocks on and
-// below the diagonal. `kernel` is a covariance_product().
+// k(x, y) is written into out, whose columns are whole blocks, with zeros in the last ones; of `lower`, where y is x,
+// only blocks on and below the diagonal. `kernel` stores the covariance.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_covariance(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, bool lower,
                     SEXP out) {
   return guard([&]() -> SEXP {
     const Matrix &rows = gpu_matrix(x), &columns = gpu_matrix(y), &k = gpu_matrix(out);
-    const Count width = width_of(*kernel);
-    if (k.rows != rows.rows || k.columns != whole_blocks(columns.rows, width))
+    if (k.rows != rows.rows || k.columns < columns.rows)
       throw InputError("dim", "a covariance matrix must have the size of its points");
-    const PointSums product(*kernel, theta, k.device);
-    const UnitMatrix unit(width);
-    for (Count j = 0; j < columns.rows; j += width) {
-      const Count i = lower ? j : 0;
-      product({from_row(rows, i), from_row(columns, j), unit.column()}, rows.rows - i,
-              std::min(width, columns.rows - j), k.doubles() + j * k.rows + i, k.rows);
-    }
+    const PointSums values(*kernel, theta, k.device);
+    const Blocks triangle = lower_triangle(rows.rows);
+    values.store({from_row(rows, 0), from_row(columns, 0)}, rows.rows, columns.rows, k, lower ? &triangle : nullptr);
+    const cuda::DevicePointer beyond = k.memory.pointer() + size_t(k.rows * columns.rows) * sizeof(double);
+    const size_t numbers = size_t(k.rows * (k.columns - columns.rows));
+    if (numbers > 0)
+      cuda::driver().check(cuda::driver().cuMemsetD32_v2(beyond, 0, 2 * numbers), "clearing memory of the GPU");
     return out;
   });
 }

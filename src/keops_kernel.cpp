@@ -26,10 +26,10 @@ SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& re
 }  // namespace
 
 // [[Rcpp::export]]
-SEXP kernel_compile(std::string formula, std::vector<std::string> args) {
+SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored = false) {
   return guard([&]() -> SEXP {
     try {
-      return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args)));
+      return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args, stored)));
     } catch (FormulaError& error) {
       if (error.text.empty()) error.text = formula;
       throw;
@@ -73,7 +73,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
   return guard([&]() -> SEXP {
     read_memory_limit();
     const Call call(*kernel, input, ranges, points_are_columns);
-    const Reduction& result = kernel->program.graph.reductions[kernel->program.result];
+    const Reduction& result = kernel->result();
     const Settings settings{Where(where), single, SumScheme(scheme), accumulate_double,
                             threads,      isa,    watch(progress),   devices};
     if (stay && call.batched)
@@ -85,9 +85,10 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
       cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
-    Rcpp::NumericVector out(R_xlen_t(call.nrow * call.ncol * call.batches));
-    out.attr("dim") = call.batched ? Rcpp::IntegerVector::create(call.nrow, call.ncol, call.batches)
-                                   : Rcpp::IntegerVector::create(call.nrow, call.ncol);
+    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(call.nrow * call.ncol * call.batches));
+    Rcpp::IntegerVector dim(call.dim.begin(), call.dim.end());
+    if (call.batched) dim.push_back(int(call.batches));
+    out.attr("dim") = dim;
     execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
     // a sum over both axes ends on the host
     if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());
@@ -103,7 +104,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
   return guard([&] {
     using Clock = std::chrono::steady_clock;
     const Call call(*kernel, input, R_NilValue, false);
-    if (kernel->program.graph.reductions[kernel->program.result].axes() == none)
+    if (kernel->result().axes() == none)
       throw InputError("input", "a sum over both axes ends on the host");
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
     Settings settings{Where::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};

@@ -104,7 +104,7 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
 Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
            bool points_are_columns) {
   const Program& program = kernel.program;
-  const Reduction& result = program.graph.reductions[program.result];
+  const Reduction& result = kernel.result();
   for (size_t n = 0; n < program.variables.size(); ++n) {
     inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
     data.variables.push_back(inputs.back().column);
@@ -117,6 +117,13 @@ Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<R
   points = result.axes() == none ? 1 : data.length(result.axes());
   nrow = points_are_columns ? size : points, ncol = points_are_columns ? points : size;
   entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
+  dim = {nrow, ncol};
+  if (kernel.stores()) {
+    if (batched) throw InputError("dim", "the entries of a matrix are those of one batch");
+    row = nrow = data.length(result.over), ncol = points * size, entry = nrow * points;
+    dim = {nrow, points};
+    if (size > 1) dim.push_back(size);
+  }
   if (ranges.isNull()) return;
   some = std::make_unique<Ranges>(Rcpp::List(ranges), data.m, data.n);
   data.ranges[0] = &some->by_i, data.ranges[1] = &some->by_j;

@@ -36,6 +36,7 @@ struct Call {
   bool batched = false;  // by an array, be it of a single batch
   std::unique_ptr<Ranges> some;
   Count points, nrow, ncol, entry, row;
+  std::vector<Count> dim;  // of the result, without batches
 };
 
 }  // namespace kernops

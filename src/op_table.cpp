@@ -158,8 +158,14 @@ const std::vector<ReductionRow>& reduction_table() {
 int find_reduction(const std::string& name, bool weighted) {
   const auto& table = reduction_table();
   for (size_t n = 0; n < table.size(); ++n)
-    if (table[n].name == name && table[n].weighted == weighted) return int(n);
+    if (table[n].name == name && table[n].weighted == weighted && !table[n].stores()) return int(n);
   return -1;
+}
+
+int store_row() {
+  const auto& table = reduction_table();
+  return int(std::find_if(table.begin(), table.end(), [](const ReductionRow& row) { return row.stores(); }) -
+             table.begin());
 }
 
 // KMin_ArgKMin and the like hold them in their last half.

@@ -33,13 +33,15 @@ struct ReductionRow {
   bool weighted, counted;  // takes w, takes K
   Count (*size_of)(Count F, Count W, Count p);
   std::vector<Expr> gradients;
+  bool stores() const { return engine == "Store"; }
   bool exponentiates() const {
     return engine == "LogSumExp" || engine == "SoftMax" || engine == "MaxSumShiftExp";
   }
 };
 const std::vector<ReductionRow>& reduction_table();
 int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 where there is none
-int find_reduction(const std::string& name, bool weighted);
+int find_reduction(const std::string& name, bool weighted);  // of those that formulas may name
+int store_row();
 int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes
 
 }  // namespace kernops

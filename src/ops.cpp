@@ -23,6 +23,7 @@ Rcpp::DataFrame ops_table() {
 Rcpp::DataFrame reductions_table() {
   Rcpp::CharacterVector name, arguments, size, meaning, gradient;
   for (const ReductionRow& row : reduction_table()) {
+    if (row.stores()) continue;
     name.push_back(row.name), arguments.push_back(row.arguments), size.push_back(row.size);
     meaning.push_back(row.meaning), gradient.push_back(row.gradient);
   }

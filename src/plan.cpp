@@ -14,6 +14,7 @@ class Planner {
   Planner(const Graph& graph, const Reduction& reduction) : graph_(graph) {
     plan_.reduction = reduction;
     plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
+    plan_.stores = reduction_table()[reduction.row].stores();
     plan_.slots.push_back({Place::once, 0, 1});  // slot 0 stands in for unused arguments
     plan_.entries[0] = 1;
   }

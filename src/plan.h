@@ -18,6 +18,7 @@ struct Plan {
   int f_size, w_size;
   int pair_footprint = 0;                  // entries that the pair steps touch
   bool counts_indices = false;
+  bool stores = false;  // the values of pairs, which are not reduced
   const Step* maker(int slot) const;  // the step that writes a pair's value; null where a place has it
 };
 Plan plan(const Graph& graph, const Reduction& reduction);

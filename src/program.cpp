@@ -5,6 +5,7 @@
 #include "declare.h"
 #include "formula_text.h"
 #include "gradient.h"
+#include "op_table.h"
 
 namespace kernops {
 namespace {
@@ -120,6 +121,14 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
   check_used(program.variables, expr);
   program.result = program.graph[program.graph.reduced(result)].id;
   return program;
+}
+
+void store_terms(Program& program) {
+  Reduction terms = program.graph.reductions[program.result];
+  if (reduction_table()[terms.row].name != "Sum" || terms.over == both)
+    throw FormulaError("only a sum over one axis is that of a matrix", -1);
+  terms.row = store_row(), terms.over = terms.axes();
+  program.result = program.graph[program.graph.reduced(terms)].id;
 }
 
 }  // namespace kernops

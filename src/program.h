@@ -17,4 +17,8 @@ struct Program {
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);
 
+// The terms of a sum instead of the sum: a matrix, column by column, with a row for each row of the sum. So the points
+// of the other axis are what the result has one of, a column, each.
+void store_terms(Program& program);
+
 }  // namespace kernops

@@ -47,7 +47,7 @@ oracle_objects <- function() list(
 # k(a, b) of a covariance object, by the engine.
 covariance_values <- function(object, a, b) {
   model <- kernops:::covariance_model(object, ncol(a))
-  kernops:::covariance_matrix(kernops:::covariance_product(model, kernops:::block_width), model$parameters$value, a, b)
+  kernops:::covariance_matrix(model)(list(theta = model$parameters$value, x = a, y = b))
 }
 
 # -2 log-likelihood of y ~ N(X beta, K), beta by generalised least squares.

@@ -58,12 +58,3 @@ test_that("the first pivot that is not positive is named", {
   expect_identical(kernops:::dense_factor(A, "", 2L), 150)
   expect_identical(kernops:::dense_factor(matrix(-1), "", 1L), 1)
 })
-
-test_that("weights are those of the lower triangle, counted twice", {
-  withr::local_seed(3)
-  A <- positive_definite(7)
-  left <- matrix(rnorm(14), 7)
-  right <- matrix(rnorm(14), 7)
-  expected <- (A - left %*% t(right)) * (lower.tri(A) * 2 + diag(7))
-  expect_close(kernops:::dense_weights(A, left, right, 3L, 5L, 4L), cbind(expected[3:7, 3:5], 0))
-})

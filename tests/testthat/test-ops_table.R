@@ -46,5 +46,6 @@ test_that("the table of reductions has its rows from the definition that the eng
   expect_named(reductions, c("name", "arguments", "size", "meaning", "gradient"))
   definition <- readLines(system.file("include", "kernops", "reductions.def", package = "kernops"))
   row <- "^REDUCTION\\( *([A-Za-z_]+),.*"
-  expect_identical(reductions$name, sub(row, "\\1", grep(row, definition, value = TRUE)))
+  # what no formula may name stands last
+  expect_identical(c(reductions$name, "Store"), sub(row, "\\1", grep(row, definition, value = TRUE)))
 })

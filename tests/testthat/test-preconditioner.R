@@ -13,7 +13,7 @@ test_that("rows, columns and diagonal of K come from the formula", {
   )
   for (op in formulas) {
     system <- kernel_system(op, "b", case$input, 0.5)
-    expect_close(as.matrix(system$column(7)), case$K[, 7])
+    expect_close(as.matrix(system$columns(7)), case$K[, 7])
     expect_close(matrix(system$diagonal()), diag(case$K))
   }
   numbered <- "Sum_Reduction((Exp(-s * SqDist(x, y)) + IndexI ( ) * IndexJ() + 3 * (IndexI() == IndexJ())) * b, 1)"
@@ -21,7 +21,7 @@ test_that("rows, columns and diagonal of K come from the formula", {
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
   for_each_space(function(backend) {
     system <- kernel_system(keops_kernel(numbered, args, backend = backend), "b", case$input)
-    expect_close(as.matrix(system$column(7)), K[, 7])
+    expect_close(as.matrix(system$columns(7)), K[, 7])
     expect_close(matrix(system$diagonal()), diag(K))
   })
 })

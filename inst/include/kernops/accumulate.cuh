@@ -7,6 +7,7 @@
 #include <kernops/entrywise.cuh>
 #include <kernops/k_extreme.cuh>
 #include <kernops/shifted_exp.cuh>
+#include <kernops/store.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -17,6 +18,7 @@ namespace engines {
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;
 #define SHIFTED_EXP(name, result) KERNOPS_ENGINE name = ShiftedExpRow<T, W ? W : 1, Shifted::result, A>;
 #define K_EXTREME(name, sign, first, last) KERNOPS_ENGINE name = KExtremeRow<T, F, K, sign, first, last>;
+#define STORE(name) KERNOPS_ENGINE name = StoreRow<T, F>;
 #include <kernops/engines.def>
 #undef KERNOPS_ENGINE
 }  // namespace engines

@@ -4,6 +4,7 @@
 #include <kernops/entrywise.h>
 #include <kernops/k_extreme.h>
 #include <kernops/shifted_exp.h>
+#include <kernops/store.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -13,6 +14,7 @@ template <class T, class A> struct Engines {
 #define ENTRYWISE(name, Numbers, ...) using name = Entrywise<T, kernops::__VA_ARGS__, Numbers>;
 #define SHIFTED_EXP(name, result) using name = ShiftedExp<T, Shifted::result, A>;
 #define K_EXTREME(name, sign, first, last) using name = KExtreme<T, sign, first, last>;
+#define STORE(name) using name = StoreValues<T>;
 #include <kernops/engines.def>
 };
 

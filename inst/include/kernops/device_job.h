@@ -57,6 +57,7 @@ struct PairJob {
   int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
   double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
   long long out_entry, out_row;
+  long long out_lane;  // where pairs are stored, from lane to lane
   const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
   const Interval* intervals;
   int source_count;

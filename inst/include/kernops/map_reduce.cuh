@@ -84,7 +84,7 @@ __device__ void map_reduce(const PairJob& job) {
   for (int r = 0; r < R; ++r) {
     x[r] = load<Near::row>(row_item(r));
     rows_near = rows_near && is_near(x[r].v[0]);
-    state[r].start();
+    start_row(state[r], job, first + r * threads, first + r * threads < share.row_end);
   }
 
   do {

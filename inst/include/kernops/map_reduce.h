@@ -67,9 +67,9 @@ template <class T, class Reduction> class Worker {
       if (!units.keep_going(&units)) return;
       const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
       load_tile(*unit.block, lane, count);
-      reduce_tile(rows, {count, lane - begin, begin});
+      reduce_tile(rows, {count, lane - begin, begin, unit.row_begin, unit.block});
     }
-    finish_rows(unit, rows, {0, 0, begin});
+    finish_rows(unit, rows, {0, 0, begin, unit.row_begin, unit.block});
   }
 
  private:
@@ -113,13 +113,8 @@ template <class T, class Reduction> class Worker {
   // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
   void load_tile(const RowBlock& block, Count first, int count) {
     const int padded = (count + W - 1) / W * W;
-    const Interval* run = find_interval(job_.intervals, block, first);
-    for (int at = 0; at < count; ++run) {
-      const Count lane = run->begin + first + at - run->before;
-      const int length = int(run->end - lane < count - at ? run->end - lane : count - at);
-      load_lanes(lane, length, at);
-      at += length;
-    }
+    for_runs(job_, block, first, count,
+             [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
     const Span<Source>& sources = job_.sources[int(Place::lane)];
     for (int s = 0; s < sources.count; ++s)
       for (int k = 0; k < source_size(sources.items[s]); ++k) {
@@ -143,9 +138,9 @@ template <class T, class Reduction> class Worker {
 
   int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
 
-  void reduce_tile(int rows, const TileLanes& tile) {
+  void reduce_tile(int rows, TileLanes tile) {
     const int padded = (tile.count + W - 1) / W * W;
-    for (int r = 0; r < rows; ++r) {
+    for (int r = 0; r < rows; ++r, ++tile.row) {
       point_to_row(r);
       run_steps(Place::pair, padded);
       Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());

@@ -76,7 +76,8 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_i
   const OwnRows<Formula, C> rows(block.place(block.begin));
   Row state[Own::rows];
   KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r) state[r].start();
+  for (int r = 0; r < Own::rows; ++r)
+    start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
   for_tiles<Formula, Share, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept,
@@ -131,7 +132,7 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
   Block<Formula, Share, C> block(job);
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
-  state.start();
+  start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
   for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
       block, is_near(x.v[0]), [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&,
