@@ -53,8 +53,8 @@ short_ranges <- function(fit) {
   short <- vapply(seq_along(leaves), function(n) {
     leaf <- leaves[[n]]
     if (leaf$label == "periodic" || !any(parameters$leaf == n & parameters$kind == "range" & !parameters$fixed)) return(FALSE)
-    near <- nearest_covariance(covariance_model(leaf, fit$model$d), fit$data$u)
-    stats::median(near[, 2] / near[, 1]) < 1 / 3
+    near <- nearest_semivariance(covariance_model(leaf, fit$model$d), fit$data$u)
+    stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% which(short)]
 }
@@ -63,17 +63,20 @@ short_ranges <- function(fit) {
 has_no_nugget <- function(fit) {
   nugget <- fit$model$nugget
   if (!length(nugget) || fit$model$parameters$fixed[[nugget]] || nrow(fit$model$parameters) == 1) return(FALSE)
-  near <- nearest_covariance(replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta))),
-                             fit$data$u)
-  fit$theta[[nugget]] < 0.01 * stats::median(near[, 1] - near[, 2])
+  fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
+  fit$theta[[nugget]] < 0.01 * stats::median(nearest_semivariance(fitted, fit$data$u)$semivariance)
 }
 
-# For some points: the two largest covariances with all, which are that with itself, and with the nearest other one.
-nearest_covariance <- function(model, u, some = 200) {
-  largest <- kernel_operator(paste0("KMax_Reduction(", model$formula, ", 2, 1)"), point_declarations(model), "auto",
-                             "float64", "auto")
+# For some points: the variance of the field, and half that of its difference to the point where that is least.
+nearest_semivariance <- function(model, u, some = 200) {
+  own <- replace_names(model$formula, c(y = "x"))
+  other <- replace_names(model$formula, c(x = "y"))
+  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", own, other, model$formula)
+  least <- kernel_operator(paste0("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64", "auto")
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
-  matrix(largest(list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)), length(rows))
+  input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)
+  list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),
+       semivariance = matrix(least(input), length(rows))[, 2])
 }
 
 # Observations that occur twice, response and all, say that there is no nugget, whatever the others say.

@@ -138,6 +138,7 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
 
 iterative_preconditioner <- function(system, control) {
   rank <- control$rank %||% default_rank(system, control)
+  if (all(system$diagonal() == 0)) return(NULL) # noise alone
   if (rank > 0) system_preconditioner(system, "pivoted_cholesky", rank)
 }
 

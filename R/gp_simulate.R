@@ -110,6 +110,7 @@ distinct_draws <- function(object, u, nsim) {
   repeat {
     covariance_triangle(live(values), object$theta, u, k, isa(), threads())
     variance <- dense_diagonal(k)
+    if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
     # also where a point has none
     dense_add_diagonal(k, jitter * pmax(variance, .Machine$double.eps * max(variance)))
     if (dense_factor(k, isa(), threads()) == 0 || !is.finite(jitter)) break

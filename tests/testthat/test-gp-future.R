@@ -32,7 +32,7 @@ test_that("folds and starts run in other processes", {
     expect_equal(gp_cv(iterative, folds = 2), parts, info = plan)
     again <- gp(z ~ w, case, ~ a + b)
     expect_equal(again$theta, fit$theta, tolerance = 1e-5, info = plan)
-    expect_identical(again$search$starts, 2L)
+    expect_identical(again$search$starts, fit$search$starts)
   })
 })
 

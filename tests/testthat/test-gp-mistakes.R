@@ -68,7 +68,6 @@ test_mistakes("kernops_input_error", alist(
   `infinite noise` = gp(z ~ 1, odd, ~ a + b, known, estimate = "none", known = list(noise = c(1 / 0, rep(1, 11)))),
   `settings that are a number` = gp(z ~ 1, odd, ~ a + b, control = 3),
   `coordinates in words` = gp(z ~ 1, transform(odd, g = "p"), ~ g),
-  `nothing but a nugget` = gp(z ~ 1, odd, ~ a + b, nugget()),
   `two nuggets` = gp(z ~ 1, odd, ~ a + b, matern() + nugget() + nugget()),
   `no covariance` = gp(z ~ 1, odd, ~ a + b, "matern"),
   `no values where none are sought` = gp(z ~ 1, odd, ~ a + b, estimate = "none"),

@@ -1,0 +1,156 @@
+# A fit is at the best optimum, or says what is doubtful about it. The oracle of an optimum is a plain R likelihood
+# maximised from elsewhere, or another package.
+
+quakes_once <- quakes[!duplicated(quakes[c("lat", "long", "depth")]), ]
+
+# The dense log-likelihood at the parameters of a fit.
+exact_value <- function(fit, ...) gp(..., covariance = fit$covariance, method = "exact", estimate = "none")$loglik
+
+test_that("covariances of compact support are fitted at the best of their optima", {
+  skip_if_not_installed("gstat")
+  data("coalash", "jura", package = "gstat", envir = environment())
+  coal <- as.data.frame(coalash)
+  fit <- gp(coalash ~ x, coal, ~ x + y, spherical() + nugget())
+  h <- as.matrix(dist(coal[c("x", "y")])) / 6.222
+  K <- 0.1693 * ifelse(h < 1, 1 - 1.5 * h + 0.5 * h^3, 0) + diag(1.094, nrow(coal))
+  expect_gt(fit$loglik, -oracle_likelihood(K, coal$coalash, cbind(1, coal$x))$value / 2 - 1e-3)
+  expect_gt(fit$loglik, -315.6)
+  expect_true(all(vapply(fit$search$rivals, \(rival) -rival$value / 2 < fit$loglik, NA)))
+  expect_output(print(summary(fit)), "Rival optimum +log-likelihood -316\\.3")
+  turned <- gp(log(Co) ~ 1, jura.pred, ~ Xloc + Yloc, exponential(angle = 0, ratio = 0.5) + nugget())
+  at <- gp(log(Co) ~ 1, jura.pred, ~ Xloc + Yloc, exponential(angle = 0, ratio = 0.5) + nugget(),
+           control = gp_control(starts = 20))
+  expect_gt(turned$loglik, at$loglik - 0.02)
+})
+
+test_that("the iterative method ends near the optimum of the exact one", {
+  skip_on_cran()
+  skip_if_not_installed("fields")
+  data("NorthAmericanRainfall", package = "fields", envir = environment())
+  rain <- with(NorthAmericanRainfall, data.frame(lon = longitude, lat = latitude, p = log(precip), el = elevation))
+  rain <- rain[seq(1, nrow(rain), 2), ]
+  ridge <- exponential(distance = "great_circle") + nugget()
+  exact <- gp(p ~ el, rain, ~ lon + lat, ridge)
+  for (covariance in list(ridge, exponential(distance = "great_circle") + nugget(1e-6))) {
+    fit <- gp(p ~ el, rain, ~ lon + lat, covariance, method = "iterative")
+    expect_gt(exact_value(fit, p ~ el, rain, ~ lon + lat), exact$loglik - 0.3)
+  }
+  ard <- matern(3/2, ard = TRUE) + nugget()
+  exact <- gp(mag ~ 1, quakes_once, ~ long + lat + depth, ard)
+  fit <- gp(mag ~ 1, quakes_once, ~ long + lat + depth, ard, method = "iterative")
+  expect_gt(exact_value(fit, mag ~ 1, quakes_once, ~ long + lat + depth), exact$loglik - 0.3)
+})
+
+test_that("traces of the search are those of the dense matrix, within their error, which is told", {
+  data <- withr::with_seed(3, smooth_case(300))
+  fit <- gp(z ~ 1, data, ~ a + b, matern(3/2, 2, 3) + nugget(0.02), estimate = "none")
+  dense <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)$evaluate(fit$theta, FALSE, TRUE)$gradient()
+  how <- fit$how
+  how$control$search_tol <- 1e-8
+  draws <- vapply(1:40, function(seed) {
+    how$control$seed <- seed
+    state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, FALSE, TRUE)
+    c(state$gradient(), diag(state$noise()))
+  }, numeric(6))
+  error <- sqrt(rowMeans(draws[4:6, ]))
+  expect_lt(max(abs(rowMeans(draws[1:3, ]) - dense) / (error / sqrt(40))), 4)
+  expect_lt(max(abs(log(apply(draws[1:3, ], 1, sd) / error))), 0.5)
+})
+
+test_that("a variance that is next to nothing is raised where the slope says so", {
+  # -2 log-likelihood with its optimum at a nugget of 0.5 and nothing of a slope by its logarithm near 0
+  value <- \(theta) 40 * (theta[[2]] - 0.5)^2 + (log(theta[[1]]) - 1)^2
+  parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
+  likelihood <- function(theta) {
+    gradient <- c(2 * (log(theta[[1]]) - 1) / theta[[1]], 80 * (theta[[2]] - 0.5))
+    list(value = value(theta), gradient = \() gradient,
+         information = \(profiled) diag(c(2 / theta[[1]]^2, pmax(80, 1e-3 / theta[[2]]^2))))
+  }
+  found <- kernops:::information_search(c(exp(1), 1e-9), likelihood, list(parameters = parameters), FALSE, gp_control())
+  expect_equal(found$theta[[2]], 0.5, tolerance = 0.05)
+})
+
+test_that("periods are found down to twice the spacing of the points", {
+  for (cycles in c(20, 40)) {
+    withr::local_seed(cycles)
+    t <- seq(0, cycles, by = 1 / 12)
+    y <- sin(2 * pi * t) + rnorm(length(t), sd = 0.5)
+    fit <- suppressWarnings(gp(y ~ 1, coords = ~ t, covariance = periodic() + nugget()))
+    expect_equal(fit$theta[["periodic.period"]], 1, tolerance = 0.01)
+  }
+  fast <- kernops:::periodogram_peaks(t, sin(2 * pi * t / 0.21))
+  expect_lt(min(abs(fast - 0.21)), 1e-3)
+})
+
+test_that("the seasons of carbon dioxide are forecast", {
+  skip_on_cran()
+  d <- data.frame(t = as.numeric(time(co2)), y = as.numeric(co2))
+  past <- d$t < 1993
+  fit <- gp(y ~ 1, d[past, ], ~ t, squared_exponential() + periodic() * squared_exponential() + nugget())
+  expect_equal(fit$theta[["periodic.period"]], 1, tolerance = 1e-3)
+  expect_lt(sqrt(mean((predict(fit, d[!past, ]) - d$y[!past])^2)), 1)
+})
+
+test_that("a subset has neighbours, and no pattern of the rows", {
+  u <- as.matrix(expand.grid(x = 1:100, y = 1:100))
+  rows <- kernops:::subset_rows(u, 400, 1)
+  expect_length(unique(rows), 400)
+  expect_identical(rows, kernops:::subset_rows(u, 400, 1))
+  expect_gt(length(unique(u[rows, 1])), 90)
+  nearest <- apply(as.matrix(dist(u[rows, ])) + diag(Inf, 400), 1, min)
+  expect_gt(mean(nearest == 1), 0.5)
+})
+
+test_that("starts fill what parameters may be, and the angle that was given is one of them", {
+  points <- kernops:::even_points(64, 3)
+  for (k in 1:3) expect_lt(max(abs(sort(points[, k]) - (1:64 - 0.5) / 64)), 0.05)
+  u <- matrix(sin(1:80), 40)
+  model <- kernops:::covariance_model(exponential(angle = 20, ratio = 0.5) + nugget(), 2)
+  starts <- kernops:::starting_values(kernops:::with_bounds(model, u, cos(1:40)), u, cos(1:40))
+  expect_equal(starts[1, 3], 20)
+  expect_gt(diff(range(starts[, 3])), 120)
+  expect_true(all(starts[, 4] == 0.5))
+})
+
+test_that("noise-free data of a smooth covariance: the edge of singular matrices is told", {
+  withr::local_seed(1)
+  d <- data.frame(x = runif(200), y = runif(200))
+  d$z <- sin(3 * d$x) * d$y
+  expect_warning(fit <- gp(z ~ 1, d, ~ x + y, squared_exponential()), class = "kernops_near_singular")
+  expect_false(fit$search$convergence == 0)
+  expect_warning(noisy <- gp(z ~ 1, d, ~ x + y, squared_exponential() + nugget()), class = "kernops_degenerate")
+  expect_gt(noisy$loglik, fit$loglik)
+})
+
+test_that("pure noise that a field explains, and a nugget of nothing, are told", {
+  for (seed in 1:12) {
+    withr::local_seed(seed)
+    d <- data.frame(x = runif(60), y = runif(60), z = rnorm(60))
+    told <- character()
+    fit <- withCallingHandlers(gp(z ~ 1, d, ~ x + y), warning = function(w) {
+      told <<- c(told, class(w))
+      tryInvokeRestart("muffleWarning")
+    })
+    if (var(residuals(fit)) < 0.1 * var(d$z)) expect_true("kernops_degenerate" %in% told, label = paste("seed", seed))
+  }
+  withr::local_seed(1)
+  expect_snapshot(invisible(gp(z ~ 1, data.frame(x = runif(60), y = runif(60), z = rnorm(60)), ~ x + y)))
+})
+
+test_that("copies of observations are told", {
+  d <- withr::with_seed(4, smooth_case(40))
+  expect_snapshot(invisible(gp(z ~ 1, d[c(1:40, 1:3), ], ~ a + b)))
+  apart <- rbind(d, transform(d[1:3, ], z = z + 0.1))
+  expect_no_warning(gp(z ~ 1, apart, ~ a + b))
+})
+
+test_that("noise alone is the null model, that of lm()", {
+  d <- withr::with_seed(5, smooth_case(50))
+  for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ w, d, ~ a + b, nugget(), method = method)
+    expect_equal(fit$loglik, as.numeric(logLik(lm(z ~ w, d))), tolerance = 1e-6)
+    expect_equal(coef(fit), coef(lm(z ~ w, d)), tolerance = 1e-5)
+  }
+  expect_equal(unname(predict(fit, d)), unname(fitted(lm(z ~ w, d))), tolerance = 1e-5)
+  expect_lt(max(abs(simulate(fit, newdata = d[1:3, ], seed = 1) - predict(fit, d[1:3, ]))), 1)
+})
