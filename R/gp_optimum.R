@@ -4,7 +4,7 @@
 # two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
 best_optimum <- function(starts, target) {
   rough <- target
-  rough$how$control$tol <- max(target$how$control$tol, 1e-4)
+  rough$how$control$tol <- max(target$how$control$tol, 1e-3)
   descend <- function(from) searches(from, search_from, rough)
   ends <- descend(promising(starts, target))
   if (all(values_of(ends) == Inf)) return(ends[[1]])
@@ -93,7 +93,9 @@ lines_through <- function(theta, model) {
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
   nugget <- intersect(model$nugget, which(free))
   sill <- sum(theta[parameters$kind == "variance"])
-  c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = 0.3), theta[of]))),
+  # covariances of compact support have an optimum wherever their range passes many distances
+  fine <- function(of) if (nth_leaf(model$covariance, parameters$leaf[[of[[1]]]])$most_dims < Inf) 0.1 else 0.3
+  c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
     lapply(which(free & parameters$kind == "period"), function(of) {
       structure(line(of, cbind(theta[[of]] * c(1 / 3, 1 / 2, 2))), all = TRUE)
