@@ -19,7 +19,8 @@
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each
 #'   observation and any number of columns. Not needed for sf and sp objects. `scale(x)` is, at new points, by the mean
 #'   and the spread that x had here.
-#' @param covariance such as `matern(3/2) + nugget()`; see [covariance_functions].
+#' @param covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the null model:
+#'   the trend and independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
 #' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half the
@@ -46,13 +47,29 @@
 #' constant response, a trend whose columns are collinear, each with the rows or names in question. Class
 #' `kernops_singular_error` where the covariance matrix is not positive definite, `kernops_memory_error` where it is too
 #' large for the GPU, `kernops_cuda_error` where a GPU, or cuSOLVER, is asked for and not found. Warnings of class
-#' `kernops_not_converged` where the search stopped early, and `kernops_at_bound` for a range that ended at a bound.
+#' `kernops_not_converged` where the search stopped early (`kernops_near_singular`, too, where it ended at the edge of
+#' singular matrices), `kernops_at_bound` for a range that ended at a bound, `kernops_degenerate` for a range below the
+#' spacing of the points or a nugget estimated as zero, and `kernops_copies` for observations that occur twice, response
+#' and all.
+#'
+#' @section Estimation:
+#' Likelihoods of covariances have many optima. Starting values fill the space of the parameters evenly; for periods
+#' they are the peaks of the periodogram. The likelihood is computed at all of them, of at most `subset` observations of
+#' [gp_control()]; searches begin from the best `starts`, and from what is seen on lines through the optimum: longer and
+#' shorter ranges, more and less nugget, other angles and periods. Of more observations than that, the optimum of the
+#' subset and its rivals are the starts. Values that are given start the search. The search ends with Newton's steps, by
+#' average information (Gilmour et al. 1995), when a step would gain less than 1e-8 of log-likelihood (1e-5 of more than
+#' `subset` observations, `gain` of [gp_control()] in the iterative method). `summary()` shows rivals: other optima within
+#' two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A fit made on a GPU may be saved and read elsewhere. What it kept on the GPU is made anew when it is needed, on the
 #' CPU if there is no GPU, with a message of class `kernops_no_gpu`.
 #'
 #' @references
+#' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
+#' parameter estimation in linear mixed models. *Biometrics* 51(4), 1440-1450.
+#'
 #' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
 #' 383-385.
 #'
@@ -113,15 +130,16 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 
 #' Settings of gp()
 #'
-#' @param starts from how many of the starting values that are tried the search begins. With package future.apply these
+#' @param starts from how many of the starting values that are tried a search begins. With package future.apply these
 #'   searches run under any `future::plan()`.
-#' @param subset so many observations, evenly spread over the rows, serve to find a good start (four times as many
-#'   for large data).
+#' @param subset so many observations serve to find a good start (four times as many beyond 4000 observations): half of
+#'   them drawn at random, half the nearest neighbours of those.
 #' @param exact_limit up to how many observations `method = "auto"` is exact.
-#' @param tol relative change of the log-likelihood at which the search stops (exact).
+#' @param tol relative change of the log-likelihood at which a search stops that Newton's steps do not finish (exact).
 #' @param maxit the largest number of steps of the search.
-#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). With 0 and
-#'   `estimate = "none"` there is no log-likelihood, and predictions come sooner.
+#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
+#'   more of them, up to 128, where these would leave its optimum more than 0.1 of log-likelihood below the true one.
+#'   With 0 and `estimate = "none"` there is no log-likelihood, and predictions come sooner.
 #' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between
 #'   100 and 2000; two thirds of that where `probes` is 0 and `cg_tol` 0.001 or more.
 #' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). The
@@ -129,7 +147,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   computed anew, in float64, of all rows, or of 10,000 drawn at random where `cg_tol` is 0.001 or more: these tell the
 #'   norm to one per cent.
 #' @param gain the search stops once a step would gain less log-likelihood than this (iterative).
-#' @param seed of these random vectors. The state of R's generator is left as it was.
+#' @param seed of these random vectors, and of the subset. The state of R's generator is left as it was.
 #' @param progress `"bar"`: a progress bar over the whole fit with the step, its log-likelihood and the time left, in
 #'   interactive sessions; `"steps"`: a line for each likelihood of the search; `"none"`.
 #' @return A list.

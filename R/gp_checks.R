@@ -52,7 +52,8 @@ short_ranges <- function(fit) {
   leaves <- leaves_of(fit$covariance)
   short <- vapply(seq_along(leaves), function(n) {
     leaf <- leaves[[n]]
-    if (leaf$label == "periodic" || !any(parameters$leaf == n & parameters$kind == "range" & !parameters$fixed)) return(FALSE)
+    ranges <- parameters$leaf == n & parameters$kind == "range" & !parameters$fixed
+    if (leaf$label == "periodic" || !any(ranges)) return(FALSE)
     near <- nearest_semivariance(covariance_model(leaf, fit$model$d), fit$data$u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)
@@ -72,7 +73,8 @@ nearest_semivariance <- function(model, u, some = 200) {
   own <- replace_names(model$formula, c(y = "x"))
   other <- replace_names(model$formula, c(x = "y"))
   half <- sprintf("(((%s) + (%s)) / 2 - (%s))", own, other, model$formula)
-  least <- kernel_operator(paste0("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64", "auto")
+  least <- kernel_operator(paste0("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64",
+                           "auto")
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
   input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),

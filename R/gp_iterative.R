@@ -42,7 +42,8 @@ iterative_likelihood <- function(data, model, how) {
                   iterations = fit$iterations))
   }
   estimate <- function(theta) {
-    if (!identical(latest$theta, unname(theta))) latest <<- list(theta = unname(theta), state = with_value(theta, FALSE))
+    theta <- unname(theta)
+    if (!identical(latest$theta, theta)) latest <<- list(theta = theta, state = with_value(theta, FALSE))
     latest$state
   }
   draw_probes <- function(number) {
@@ -80,7 +81,8 @@ search_state <- function(here, theta, probes, parts, profile) {
   state$noise <- function() {
     solved <- as.matrix(fit$solution[, random, drop = FALSE])
     each <- vapply(seq_len(ncol(probes$signs)), function(k) {
-      colSums(noisy_slopes(parts$slopes_of, list(alpha = probes$signs[, k, drop = FALSE]), data, model, theta) * solved[, k])
+      slopes <- noisy_slopes(parts$slopes_of, list(alpha = probes$signs[, k, drop = FALSE]), data, model, theta)
+      colSums(slopes * solved[, k])
     }, numeric(length(theta)))
     stats::cov(t(matrix(each, length(theta)))) / ncol(probes$signs)
   }
@@ -184,7 +186,8 @@ iterative_state <- function(solved, trend, data, logdet, reml, profile) {
 
 # sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the rest as in exact_gradient().
 iterative_gradient <- function(left, right, theta, parts, space) {
-  input <- list(theta = theta, x = parts$points, y = parts$points, w = left, e = right, eta = rep(1, nrow(parts$data$u)))
+  ones <- rep(1, nrow(parts$data$u))
+  input <- list(theta = theta, x = parts$points, y = parts$points, w = left, e = right, eta = ones)
   total <- as.vector(parts$gradient_of(ncol(left))(input))
   if (length(parts$model$nugget)) {
     weights <- parts$data$weights

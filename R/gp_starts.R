@@ -6,13 +6,13 @@ starting_values <- function(model, u, y) {
   open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)
   total <- max(mean(y^2), .Machine$double.eps)
   periods <- if (any(open & parameters$kind == "period")) likely_periods(model, u, y)
-  axes <- sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape")) + any(open & parameters$kind == "range") +
-    sum(open & parameters$coordinate > 1) + length(periods > 0)
   if (!any(open)) return(matrix(parameters$value, 1))
-  count <- max(8 * axes, 2 * length(periods))
+  axes <- any(open & parameters$kind == "range") + sum(open & parameters$coordinate > 1) +
+    sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape"))
+  count <- max(8 * axes, 8, 2 * length(periods))
   unit <- even_points(count, sum(open) + 1)
-  starts <- t(vapply(seq_len(count), function(n) start_at(model, u, total, open, unit[n, ], periods, n), parameters$value))
-  starts <- matrix(starts, count)
+  starts <- lapply(seq_len(count), function(n) start_at(model, u, total, open, unit[n, ], periods, n))
+  starts <- do.call(rbind, starts)
   given <- open & !is.na(parameters$value)
   starts[1, given] <- parameters$value[given]
   unique(starts)
@@ -69,8 +69,8 @@ periodogram_peaks <- function(u, y, most = 2e4) {
   spacing <- stats::median(diff(sort(unique(u))))
   frequency <- seq(1, min(extent / spacing / 2, most / 8), by = 1 / 8) / extent
   if (length(frequency) < 3) return(NULL)
-  wave <- kernel_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)", c("w = Vi(1)", "u = Vj(1)", "y = Vj(1)"),
-                          "auto", "float64", "cpu")
+  wave <- kernel_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)",
+                          c("w = Vi(1)", "u = Vj(1)", "y = Vj(1)"), "auto", "float64", "cpu")
   power <- rowSums(wave(list(w = 2 * pi * frequency, u = u - mean(u), y = y))^2)
   inner <- seq_along(power)[-c(1, length(power))]
   peaks <- inner[power[inner] > power[inner - 1] & power[inner] >= power[inner + 1]]

@@ -80,7 +80,8 @@ gls_best <- function(row) {
     fit <- nlme::gls(case[[1]], case[[2]], method = row$estimate,
                      correlation = shape(unname(start), form = ~ x + y, nugget = TRUE))
     x <- stats::model.matrix(case[[1]], case[[2]])
-    as.numeric(stats::logLik(fit)) + if (row$estimate == "REML") as.numeric(determinant(crossprod(x))$modulus) / 2 else 0
+    determinant <- if (row$estimate == "REML") as.numeric(determinant(crossprod(x))$modulus) else 0
+    as.numeric(stats::logLik(fit)) + determinant / 2
   }, error = function(e) NA))
   suppressWarnings(max(values, na.rm = TRUE))
 }
@@ -90,7 +91,8 @@ fields_best <- function(row) {
   if (row$covariance != "matern" || row$estimate != "ML" || length(all.vars(case[[1]][[3]]))) return(NA)
   y <- stats::model.response(stats::model.frame(case[[1]], case[[2]]))
   tryCatch({
-    theirs <- fields::spatialProcess(case[[2]][c("x", "y")], y, smoothness = 1.5, mKrig.args = list(m = 1), REML = FALSE)
+    theirs <- fields::spatialProcess(case[[2]][c("x", "y")], y, smoothness = 1.5, mKrig.args = list(m = 1),
+                                     REML = FALSE)
     s <- theirs$summary
     ours <- gp(case[[1]], case[[2]], ~ x + y, estimate = "none", covariance =
                  matern(3/2, s[["sigma2"]], s[["aRange"]] * sqrt(3)) + nugget(s[["tau"]]^2))
@@ -124,8 +126,8 @@ found <- cbind(found, peers()[c("gls", "fields")])
 found$short <- with(found, pmax(gls, fields, twenty, na.rm = TRUE) - ours)
 bad <- found[found$short > 0.02, ]
 if (nrow(bad)) print(cbind(bad["name"], round(bad[c("ours", "gls", "fields", "twenty", "short")], 3)), row.names = FALSE)
-cat(sprintf("%d fits, %d lower than the best of the others by more than 0.02 (at most by %.3f)\n", nrow(found), nrow(bad),
-            max(0, found$short, na.rm = TRUE)))
+cat(sprintf("%d fits, %d lower than the best of the others by more than 0.02 (at most by %.3f)\n", nrow(found),
+            nrow(bad), max(0, found$short, na.rm = TRUE)))
 cat(sprintf("seconds: median %.3f, 95 %% %.3f, in all %.1f\n", stats::median(found$seconds),
             stats::quantile(found$seconds, 0.95), sum(found$seconds)))
 for (peer in c("gls", "fields", "twenty")) {
@@ -133,4 +135,3 @@ for (peer in c("gls", "fields", "twenty")) {
   cat(sprintf("%s: %d fits, highest above ours %.3f, ours highest above it %.3f\n", peer, nrow(others),
               max(others[[peer]] - others$ours), max(others$ours - others[[peer]])))
 }
-saveRDS(found, file.path(tempdir(), "fits.rds"))
