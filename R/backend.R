@@ -1,11 +1,17 @@
 # What the computation runs on: options, with environment variables as twins.
 
 kernops_option <- function(name, default = NULL) {
-  value <- getOption(paste0("kernops.", name))
+  twins <- option_twins[[name]]
+  value <- getOption(twins[[1]])
   if (!is.null(value)) return(value)
-  value <- Sys.getenv(paste0("KERNOPS_", toupper(name)))
+  value <- Sys.getenv(twins[[2]])
   if (nzchar(value)) value else default
 }
+
+# An option and its environment variable: put together beforehand, as each call of an operator asks for some.
+option_twins <- sapply(c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir"), function(name) {
+  c(paste0("kernops.", name), paste0("KERNOPS_", toupper(name)))
+}, simplify = FALSE)
 
 threads <- function() {
   asked <- kernops_option("threads")
@@ -34,6 +40,7 @@ default_threads <- function() {
     the$cores <- if (is.na(cores)) 1L else as.integer(cores)
   }
   set <- Sys.getenv(c("OMP_THREAD_LIMIT", "_R_CHECK_LIMIT_CORES_"), names = FALSE)
+  if (!any(nzchar(set))) return(the$cores) # asked at every call
   limit <- if (nzchar(set[[1]])) suppressWarnings(as.integer(set[[1]])) else NA
   checking <- tolower(set[[2]]) %in% c("true", "warn")
   max(1L, min(the$cores, limit, if (checking) 2L, na.rm = TRUE))

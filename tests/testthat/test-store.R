@@ -137,3 +137,37 @@ test_that("a triangle of a covariance, and sums of its derivatives with weights,
     })
   }
 })
+
+test_that("covariance matrices on a GPU are those of plain R", {
+  skip_without_gpu()
+  withr::local_seed(6)
+  model <- kernops:::covariance_model(exponential(2, 0.4), 2)
+  values <- kernops:::live(kernops:::covariance_matrix(model, backend = "cuda"))
+  on_gpu <- \(x) gpu_matrix(x, "float64")
+  for (n in c(1, 40, 700)) {
+    x <- uniform(n, 2)
+    y <- uniform(33, 2)
+    K <- 2 * exp(-as.matrix(dist(x)) / 0.4)
+    k <- kernops:::gpu_new(n, kernops:::whole_blocks(n), 0L)
+    kernops:::gpu_covariance(values, c(2, 0.4), on_gpu(x), on_gpu(x), TRUE, k)
+    k <- as.matrix(k)
+    expect_close(matrix(k[, seq_len(n)][lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])
+    expect_true(all(k[, -seq_len(n)] == 0))
+    k <- kernops:::gpu_new(n, 64L, 0L)
+    kernops:::gpu_covariance(values, c(2, 0.4), on_gpu(x), on_gpu(y), FALSE, k)
+    distance <- as.matrix(dist(rbind(x, y)))[seq_len(n), n + 1:33]
+    expect_close(as.matrix(k), cbind(matrix(2 * exp(-distance / 0.4), n), matrix(0, n, 31)))
+  }
+})
+
+test_that("what stays on a GPU is the same matrix", {
+  skip_without_gpu()
+  withr::local_seed(7)
+  x <- uniform(150, 3)
+  y <- uniform(70, 3)
+  for (precision in c("float64", "float32")) {
+    op <- stored("Exp(-SqDist(x, y)), 1", args, precision, "cuda")
+    expect_close(as.matrix(op(list(x, y), output = "gpu")), gaussian(x, y), precision)
+    expect_close(op(list(gpu_matrix(x), y)), gaussian(x, y), precision)
+  }
+})
