@@ -171,3 +171,15 @@ test_that("what stays on a GPU is the same matrix", {
     expect_close(op(list(gpu_matrix(x), y)), gaussian(x, y), precision)
   }
 })
+
+test_that("the CUDA text of stored pairs compiles", {
+  skip_without_nvrtc()
+  for (formula in c("Exp(-SqDist(x, y)), 1", "x - y, 1")) for (D in c(2, 100)) for (some in c(TRUE, FALSE)) {
+    op <- stored(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), if (grepl("Exp", formula)) D else 3))
+    for (single in c(TRUE, FALSE)) {
+      text <- kernops:::cuda_source(kernops:::live(op), single, 0L, FALSE, some)
+      expect_match(text, "engines::Store")
+      expect_gt(kernops:::cuda_compile(text, "sm_80"), 1000)
+    }
+  }
+})
