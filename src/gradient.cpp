@@ -2,6 +2,8 @@
 // tables.
 #include "gradient.h"
 
+#include <algorithm>
+
 #include "build.h"
 
 namespace kernops {
@@ -16,79 +18,97 @@ Tree fit(Graph& graph, Tree g, int size) {
   return size == 1 ? graph.operation("Sum", {g}) : graph.operation("SumT", {g}, {size});
 }
 
-// For each node up to f, whether it depends on the node v.
-std::vector<bool> dependents(const Graph& graph, Tree f, Tree v) {
-  std::vector<bool> depends(f + 1, false);
-  for (Tree t = v; t <= f; ++t) {
-    depends[t] = t == v;
-    for (const Tree arg : graph[t].args)
-      if (arg >= v && depends[arg]) depends[t] = true;
+// One pass from the last node down to v: a node passes on the sum of what all its users gave it. So what is shared is
+// differentiated once, be it an operation or a value that was reduced beforehand.
+class Pass {
+ public:
+  Pass(Graph& graph, Tree last, Tree v) : graph_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
+    for (Tree t = v; t <= last; ++t) depends_[t] = t == v || any_depends(t);
   }
-  return depends;
-}
+
+  void give(Tree t, Tree g) {
+    if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
+  }
+
+  // What reaches f and w of a reduction is written in reductions.def.
+  void through(const Reduction& reduction, Tree g) {
+    const ReductionRow& row = reduction_table()[reduction.row];
+    const Tree reduced[] = {reduction.f, reduction.w};
+    Scope scope = {{"f", reduction.f},
+                   {"g", g},
+                   {"F", graph_.constant(graph_[reduction.f].size)},
+                   {"p", graph_.constant(reduction.k)}};
+    if (reduction.w >= 0) {
+      scope["w"] = reduction.w;
+      scope["W"] = graph_.constant(graph_[reduction.w].size);
+    }
+    for (size_t n = 0; n < row.gradients.size(); ++n)
+      if (depends(reduced[n]) && !is_zero(row.gradients[n]))
+        give(reduced[n], build(graph_, row.gradients[n], scope, reduction.over));
+  }
+
+  Tree at_v() {
+    for (Tree t = Tree(received_.size()) - 1; t > v_; --t) {
+      if (received_[t] < 0) continue;
+      if (graph_[t].kind == Node::reduced)
+        through_reduced(t);
+      else
+        through_operation(t);
+    }
+    return received_[v_];
+  }
+
+ private:
+  bool depends(Tree t) const { return t >= v_ && depends_[t]; }
+
+  bool any_depends(Tree t) const {
+    const Node& node = graph_[t];
+    if (node.kind != Node::reduced)
+      return std::any_of(node.args.begin(), node.args.end(), [this](Tree arg) { return depends(arg); });
+    const Reduction& inner = graph_.reductions[node.id];
+    return depends(inner.f) || depends(inner.w);
+  }
+
+  void through_operation(Tree t) {
+    const Node node = graph_[t];
+    const OpRow& row = op_table()[node.id];
+    const size_t vectors = row.vectors.size();
+    Scope scope = arguments_scope(row, graph_, {node.args.begin(), node.args.begin() + vectors},
+                                  {node.ints.begin(), node.ints.begin() + row.integers.size()});
+    scope["g"] = received_[t];
+    for (size_t n = 0; n < vectors; ++n)
+      if (depends(node.args[n]) && !is_zero(row.gradients[n]))
+        give(node.args[n], build(graph_, row.gradients[n], scope));
+  }
+
+  // A value that was reduced beforehand receives something from each pair: itself summed over the axis it was reduced
+  // over.
+  void through_reduced(Tree t) {
+    const Reduction inner = graph_.reductions[graph_[t].id];
+    through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));
+  }
+
+  Graph& graph_;
+  const Tree v_;
+  std::vector<bool> depends_;  // whether a node depends on v
+  std::vector<Tree> received_;
+};
 
 }  // namespace
 
 Tree gradient(Graph& graph, Tree f, Tree v, Tree g) {
   if (v > f) return -1;
-  const std::vector<bool> depends = dependents(graph, f, v);
-  std::vector<Tree> adjoint(f + 1, -1);
-  adjoint[f] = g;
-  for (Tree t = f; t > v; --t) {
-    if (adjoint[t] < 0 || !depends[t]) continue;
-    const Node node = graph[t];
-    const OpRow& row = op_table()[node.id];
-    const size_t vectors = row.vectors.size();
-    Scope scope = arguments_scope(row, graph, {node.args.begin(), node.args.begin() + vectors},
-                                  {node.ints.begin(), node.ints.begin() + row.integers.size()});
-    scope["g"] = adjoint[t];
-    for (size_t n = 0; n < vectors; ++n) {
-      const Tree arg = node.args[n];
-      if (!depends[arg] || is_zero(row.gradients[n])) continue;
-      adjoint[arg] =
-          add(graph, adjoint[arg], fit(graph, build(graph, row.gradients[n], scope), graph[arg].size));
-    }
-  }
-  return adjoint[v];
+  Pass pass(graph, f, v);
+  pass.give(f, g);
+  return pass.at_v();
 }
 
-// d/dv of a reduction R of f (and w): what reaches f and w is written in reductions.def. A value H that was
-// reduced beforehand passes on what it receives, itself summed over the axis that H was reduced over.
 Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g) {
-  const ReductionRow& row = reduction_table()[reduction.row];
-  const Tree reduced[] = {reduction.f, reduction.w};
-  Scope scope = {{"f", reduction.f},
-                 {"g", g},
-                 {"F", graph.constant(graph[reduction.f].size)},
-                 {"p", graph.constant(reduction.k)}};
-  if (reduction.w >= 0) {
-    scope["w"] = reduction.w;
-    scope["W"] = graph.constant(graph[reduction.w].size);
-  }
-
-  Tree incoming[] = {-1, -1};
-  for (size_t n = 0; n < row.gradients.size(); ++n)
-    if (!is_zero(row.gradients[n]))
-      incoming[n] = fit(graph, build(graph, row.gradients[n], scope, reduction.over), graph[reduced[n]].size);
-
-  const auto towards = [&](Tree target) {
-    Tree sum = -1;
-    for (int n = 0; n < 2; ++n)
-      if (incoming[n] >= 0) sum = add(graph, sum, gradient(graph, reduced[n], target, incoming[n]));
-    return sum;
-  };
-
-  Tree result = towards(v);
-  for (Tree h = 0; h <= std::max(reduced[0], reduced[1]); ++h) {
-    if (graph[h].kind != Node::reduced) continue;
-    const Tree received = towards(h);
-    if (received < 0) continue;
-    const Reduction inner = graph.reductions[graph[h].id];
-    const Tree passed =
-        graph.reduced({find_reduction("Sum", false), 0, received, -1, inner.over, inner.size});
-    result = add(graph, result, gradient(graph, inner, v, passed));
-  }
-  return result;
+  const Tree last = std::max(reduction.f, reduction.w);
+  if (v > last) return -1;
+  Pass pass(graph, last, v);
+  pass.through(reduction, g);
+  return pass.at_v();
 }
 
 }  // namespace kernops
