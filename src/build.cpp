@@ -6,6 +6,7 @@
 #include "built.h"
 #include "formula_text.h"
 #include "gradient.h"
+#include "limits.h"
 
 namespace kernops {
 namespace {
@@ -15,6 +16,7 @@ class Builder {
   Builder(Graph& graph, const Scope& scope, unsigned over) : graph_(graph), scope_(scope), over_(over) {}
 
   Tree build(const Expr& e) {
+    check_stack(e.position);
     switch (e.kind) {
       case Expr::number: return graph_.constant(e.value);
       case Expr::name: return named(e);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int shortest_sum = 8;  // below, a thread keeps the sums of vectors in its registers
 constexpr int most = 4;          // contractions at a time
+constexpr int most_levels = 200; // of steps that make an entry
 constexpr int most_leaves = 2;   // vectors of each place that one of them reads
 
 // The value for a vector is the sum of the values for its entries.
@@ -93,7 +94,7 @@ class Tiler : Tiling {
 
   // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
   // takes more.
-  bool collect(int slot, Entries& made) {
+  bool collect(int slot, Entries& made, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.place == Place::once && s.size == 1) return used[slot] = true;
     if (s.size != made.size) return false;
@@ -102,12 +103,13 @@ class Tiler : Tiling {
         made.leaves.push_back(slot);
       return leaves(made, s.place) <= most_leaves;
     }
+    const auto same = [&](const Step& other) { return other.out == slot; };
+    if (std::any_of(made.steps.begin(), made.steps.end(), same)) return true;
     const Step& step = *plan.maker(slot);
-    if (!entrywise(op_row(step.op))) return false;
+    if (levels == 0 || !entrywise(op_row(step.op))) return false;
     for (const int in : step.in)
-      if (!collect(in, made)) return false;
-    const auto same = [&](const Step& other) { return other.out == step.out; };
-    if (std::none_of(made.steps.begin(), made.steps.end(), same)) made.steps.push_back(step);
+      if (!collect(in, made, levels - 1)) return false;
+    made.steps.push_back(step);
     return true;
   }
 
@@ -129,14 +131,20 @@ class Tiler : Tiling {
     return true;
   }
 
-  void need(int slot) {
-    if (used[slot]) return;
-    used[slot] = true;
-    if (plan.slots[slot].place != Place::pair) return;
-    const Step step = *plan.maker(slot);
-    if (contracts(step)) return;
-    computed.insert(slot);
-    for (const int in : step.in) need(in);
+  // Without recursion: a formula may be deeper than the stack.
+  void need(int needed) {
+    std::vector<int> todo{needed};
+    while (!todo.empty()) {
+      const int slot = todo.back();
+      todo.pop_back();
+      if (used[slot]) continue;
+      used[slot] = true;
+      if (plan.slots[slot].place != Place::pair) continue;
+      const Step step = *plan.maker(slot);
+      if (contracts(step)) continue;
+      computed.insert(slot);
+      todo.insert(todo.end(), std::rbegin(step.in), std::rend(step.in));
+    }
   }
 
   // Norms come first within a place, then what pairs read; long vectors after it, and those of a sum of vectors, start

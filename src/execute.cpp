@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "backend.h"
+#include "limits.h"
 #include "op_table.h"
 #include "regroup.h"
 
@@ -11,6 +12,7 @@ namespace kernops {
 namespace {
 
 void collect(Graph& graph, int reduction, Kernel& kernel) {
+  check_stack(-1);
   const Plan needed = plan(graph, regroup(graph, graph.reductions[reduction], false));
   for (const auto& loads : needed.loads)
     for (const Load& load : loads)

@@ -1,5 +1,6 @@
 #include "formula_text.h"
 
+#include "limits.h"
 #include "op_table.h"
 
 namespace kernops {
@@ -27,7 +28,7 @@ class Writer {
   Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}
 
   std::string text(Tree tree) {
-    const std::string whole = left_ > 0 ? written(graph_[tree]) : "...";
+    const std::string whole = left_ > 0 && stack_is_left() ? written(graph_[tree]) : "...";
     left_ -= int(whole.size());
     return whole;
   }
@@ -60,22 +61,28 @@ class Writer {
   int left_ = 20000;  // letters
 };
 
+constexpr int longest = 40;  // letters of a part of a formula
+
+// Each level has a letter at least, so deeper ones do not show.
+std::string text_of(const Expr& e, int levels) {
+  if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
+  if (levels == 0) return "...";
+  const std::string sign = infix_sign(e.text);
+  std::vector<std::string> arguments;
+  for (const Expr& arg : e.args) arguments.push_back(text_of(arg, levels - 1));
+  std::string text = joined(arguments, sign.empty() ? ", " : sign);
+  if (text.size() > longest) text = "...";
+  if (e.text == "Minus" && e.args.size() == 1) return "-" + text;
+  return sign.empty() ? e.text + "(" + text + ")" : text;
+}
+
 }  // namespace
 
 std::string counted(long long n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-std::string text_of(const Expr& e) {
-  if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
-  const std::string sign = infix_sign(e.text);
-  std::vector<std::string> arguments;
-  for (const Expr& arg : e.args) arguments.push_back(text_of(arg));
-  std::string text = joined(arguments, sign.empty() ? ", " : sign);
-  if (text.size() > 40) text = "...";
-  if (e.text == "Minus" && e.args.size() == 1) return "-" + text;
-  return sign.empty() ? e.text + "(" + text + ")" : text;
-}
+std::string text_of(const Expr& e) { return text_of(e, longest); }
 
 std::string text_of(const Graph& graph, Tree tree, const std::vector<Variable>& variables) {
   return Writer(graph, variables).text(tree);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "build.h"
+#include "limits.h"
 
 namespace kernops {
 namespace {
@@ -49,6 +50,7 @@ class Pass {
 
   Tree at_v() {
     for (Tree t = Tree(received_.size()) - 1; t > v_; --t) {
+      look_up();
       if (received_[t] < 0) continue;
       if (graph_[t].kind == Node::reduced)
         through_reduced(t);

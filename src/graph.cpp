@@ -1,6 +1,7 @@
 // Nodes, each kept once.
 #include <cstring>
 
+#include "limits.h"
 #include "op_table.h"
 #include "simplify.h"
 
@@ -47,6 +48,7 @@ bool Graph::is_constant(Tree t, double value) const {
 
 // A constant where all arguments are, what a rule makes of it where one applies, else the node itself.
 Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  look_up();
   const OpRow& row = op_table()[op];
   const int size = size_of(row, *this, args, ints);
   if (size <= 0) throw std::logic_error("sizes do not fit in " + row.name);

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace kernops {
@@ -52,7 +53,7 @@ class Graph {
  private:
   Tree intern(const Node& node);
   std::vector<Node> nodes_;
-  std::map<std::string, Tree> known_;
+  std::unordered_map<std::string, Tree> known_;
 };
 
 }  // namespace kernops

@@ -28,6 +28,7 @@ SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& re
 // [[Rcpp::export]]
 SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored = false) {
   return guard([&]() -> SEXP {
+    const Granted granted = granted_by_r();
     try {
       return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args, stored)));
     } catch (FormulaError& error) {
@@ -39,6 +40,7 @@ SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool sto
 
 // [[Rcpp::export]]
 Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
+  const Granted granted = granted_by_r();
   const Program& program = kernel->program;
   const Reduction& result = program.graph.reductions[program.result];
   Rcpp::CharacterVector names, kinds;

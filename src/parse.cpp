@@ -7,12 +7,14 @@
 
 #include <algorithm>
 
+#include "limits.h"
 #include "scanner.h"
 
 namespace kernops {
 namespace {
 
-constexpr int deepest = 2000;  // far beyond any formula, far below what a stack holds
+constexpr int deepest = 2000;   // levels, far beyond any formula
+constexpr size_t a_level = 1024;  // bytes of the stack at most, where an Expr is copied, searched or destroyed
 
 class Parser {
  public:
@@ -33,19 +35,19 @@ class Parser {
     Nesting nesting(*this);
     Expr left = compare();
     for (int at = text_.at(); text_.take("|"); at = text_.at())
-      left = call("Scalprod", at, {left, compare()});
+      left = call("Scalprod", at, std::move(left), compare());
     return left;
   }
 
   Expr compare() {
     Expr left = sum();
     const int at = text_.at();
-    if (text_.take("<=")) return call("LessOrEqual", at, {left, sum()});
-    if (text_.take(">=")) return call("LessOrEqual", at, {sum(), left});
-    if (text_.take("==")) return call("Equal", at, {left, sum()});
-    if (text_.take("!=")) return call("NotEqual", at, {left, sum()});
-    if (text_.take("<")) return call("LessThan", at, {left, sum()});
-    if (text_.take(">")) return call("LessThan", at, {sum(), left});
+    if (text_.take("<=")) return call("LessOrEqual", at, std::move(left), sum());
+    if (text_.take(">=")) return call("LessOrEqual", at, sum(), std::move(left));
+    if (text_.take("==")) return call("Equal", at, std::move(left), sum());
+    if (text_.take("!=")) return call("NotEqual", at, std::move(left), sum());
+    if (text_.take("<")) return call("LessThan", at, std::move(left), sum());
+    if (text_.take(">")) return call("LessThan", at, sum(), std::move(left));
     return left;
   }
 
@@ -53,9 +55,9 @@ class Parser {
     Expr left = term();
     for (int at = text_.at();; at = text_.at()) {
       if (text_.take("+"))
-        left = call("Add", at, {left, term()});
+        left = call("Add", at, std::move(left), term());
       else if (text_.take("-"))
-        left = call("Subtract", at, {left, term()});
+        left = call("Subtract", at, std::move(left), term());
       else
         return left;
     }
@@ -65,9 +67,9 @@ class Parser {
     Expr left = sign();
     for (int at = text_.at();; at = text_.at()) {
       if (text_.take("*"))
-        left = call("Mult", at, {left, sign()});
+        left = call("Mult", at, std::move(left), sign());
       else if (text_.take("/"))
-        left = call("Divide", at, {left, sign()});
+        left = call("Divide", at, std::move(left), sign());
       else
         return left;
     }
@@ -76,7 +78,7 @@ class Parser {
   Expr sign() {
     Nesting nesting(*this);
     const int at = text_.at();
-    if (text_.take("-")) return call("Minus", at, {sign()});
+    if (text_.take("-")) return call("Minus", at, sign());
     if (text_.take("+")) return sign();
     return power();
   }
@@ -84,7 +86,7 @@ class Parser {
   Expr power() {
     Expr base = atom();
     const int at = text_.at();
-    if (text_.take("**") || text_.take("^")) return call("^", at, {base, sign()});
+    if (text_.take("**") || text_.take("^")) return call("^", at, std::move(base), sign());
     return base;
   }
 
@@ -104,7 +106,7 @@ class Parser {
   Expr name_or_call() {
     Expr e = text_.name();
     const int open = text_.at();
-    return text_.take("(") ? call(e.text, e.position, list(open, ")").args) : e;
+    return text_.take("(") ? with_args(Expr::call, e.text, e.position, list(open, ")").args) : e;
   }
 
   // A value, or a list of several.
@@ -113,26 +115,32 @@ class Parser {
     if (text_.take(")")) return first;
     if (!text_.take(",")) fail_unclosed(open);
     Expr rest = list(open, ")");
-    rest.args.insert(rest.args.begin(), first);
-    return rest;
+    rest.args.insert(rest.args.begin(), std::move(first));
+    return with_args(Expr::list, "", open, std::move(rest.args));
   }
 
   // The rest of a comma-separated list whose opening bracket stood at `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
-    Expr e{Expr::list, "", 0, {}, open};
-    if (text_.take(close)) return e;
-    do e.args.push_back(dot());
+    std::vector<Expr> args;
+    if (text_.take(close)) return with_args(Expr::list, "", open, std::move(args));
+    do args.push_back(dot());
     while (text_.take(","));
     if (!text_.take(close)) fail_unclosed(open);
-    e.depth = call("", open, e.args).depth;
-    return e;
+    return with_args(Expr::list, "", open, std::move(args));
   }
 
-  Expr call(const std::string& name, int position, std::vector<Expr> args) const {
-    Expr e{Expr::call, name, 0, std::move(args), position};
+  template <class... Args> Expr call(const char* name, int position, Args&&... args) const {
+    std::vector<Expr> all;
+    (all.push_back(std::forward<Args>(args)), ...);
+    return with_args(Expr::call, name, position, std::move(all));
+  }
+
+  Expr with_args(Expr::Kind kind, const std::string& name, int position, std::vector<Expr> args) const {
+    Expr e{kind, name, 0, std::move(args), position};
     for (const Expr& arg : e.args) e.depth = std::max(e.depth, arg.depth + 1);
     if (e.depth > deepest) throw FormulaError("the formula is nested too deeply", position);
+    check_stack(position, e.depth * a_level);
     return e;
   }
 
@@ -145,6 +153,7 @@ class Parser {
   struct Nesting {
     explicit Nesting(Parser& p) : depth(p.depth_) {
       if (++depth > deepest) p.fail("the formula is nested too deeply");
+      check_stack(p.text_.at());
     }
     ~Nesting() { --depth; }
     int& depth;

@@ -26,7 +26,7 @@ template <class F> auto at(int position, F make) -> decltype(make()) {
 }
 
 struct Expr {
-  enum Kind { number, name, call, list } kind;
+  enum Kind { number, name, call, list } kind = number;
   std::string text;
   double value = 0;
   std::vector<Expr> args;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "limits.h"
 #include "op_table.h"
 
 namespace kernops {
@@ -67,6 +68,7 @@ class Planner {
   }
 
   void emit(Tree t) {
+    look_up();
     const Node& node = graph_[t];
     const Place place = place_of(node.axes);
     slot_[t] = allocate(place, node.size);

@@ -5,6 +5,7 @@
 #include "declare.h"
 #include "formula_text.h"
 #include "gradient.h"
+#include "limits.h"
 #include "op_table.h"
 
 namespace kernops {
@@ -26,6 +27,7 @@ class Compiler {
   }
 
   Reduction reduction(const Expr& e) {
+    check_stack(e.position);
     if (e.kind == Expr::call && e.text == "Grad") return gradient_of(e);
     const size_t end = e.text.rfind("_Reduction");
     if (e.kind != Expr::call || end == e.text.npos)

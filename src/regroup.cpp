@@ -20,13 +20,16 @@ class Regrouper {
         last_(*std::max_element(roots.begin(), roots.end())),
         uses_(last_ + 1, 0),
         jumps_(last_ + 1, false),
+        inside_(last_ + 1, false),
         now_(last_ + 1, -1) {
     for (const Tree root : roots)
       if (root >= 0) uses_[root] = 2;  // never part of a longer product
     for (Tree t = last_; t >= 0; --t)
       if (uses_[t]) visit_arguments(t);
     for (Tree t = 0; t <= last_; ++t)
-      if (uses_[t]) now_[t] = rebuilt(t);
+      if (uses_[t]) mark_parts(t);
+    for (Tree t = 0; t <= last_; ++t)
+      if (uses_[t] && !inside_[t]) now_[t] = rebuilt(t);
   }
 
   Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
@@ -54,18 +57,36 @@ class Regrouper {
            graph_[node.args[1]].size == 1;
   }
 
-  void collect(Tree t, std::vector<Tree>& factors) {
-    const Node node = graph_[t];
-    const auto take = [&](Tree arg) {
-      if (is_product(arg) && uses_[arg] == 1)
-        collect(arg, factors);
-      else
-        factors.push_back(now_[arg]);
-    };
-    take(node.args[0]);
-    if (node.id == mult_) take(node.args[1]);
-    if (node.id == divide_) factors.push_back(graph_.operation("Inv", {now_[node.args[1]]}));
-    if (node.id == minus_) factors.push_back(graph_.constant(-1));
+  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // of what uses it, if that is a product
+
+  // The parts of a longer product are not made themselves.
+  void mark_parts(Tree t) {
+    const Node& node = graph_[t];
+    if (!is_product(t)) return;
+    for (const Tree arg : {node.args[0], node.id == mult_ ? node.args[1] : -1})
+      if (arg >= 0 && is_part(arg)) inside_[arg] = true;
+  }
+
+  // From left to right; what a node adds to its arguments, a divisor or a sign, comes behind them.
+  std::vector<Tree> factors_of(Tree product) {
+    std::vector<Tree> factors;
+    std::vector<std::pair<Tree, bool>> todo{{product, false}};  // and whether its arguments are done
+    while (!todo.empty()) {
+      const auto [t, done] = todo.back();
+      todo.pop_back();
+      const Node node = graph_[t];
+      if (done && node.id == divide_) {
+        factors.push_back(graph_.operation("Inv", {now_[node.args[1]]}));
+      } else if (done) {
+        factors.push_back(graph_.constant(-1));
+      } else if (t != product && !is_part(t)) {
+        factors.push_back(now_[t]);
+      } else {
+        todo.push_back({node.id == mult_ ? node.args[1] : t, node.id != mult_});
+        todo.push_back({node.args[0], false});
+      }
+    }
+    return factors;
   }
 
   Tree rebuilt(Tree t) {
@@ -77,12 +98,6 @@ class Regrouper {
     std::vector<Tree> args;
     for (size_t n = 0; n < row.vectors.size(); ++n) args.push_back(now_[node.args[n]]);
     return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
-  }
-
-  std::vector<Tree> factors_of(Tree t) {
-    std::vector<Tree> factors;
-    collect(t, factors);
-    return factors;
   }
 
   // exp(a) as 2^(log2(e) a): the constant joins the factors of a that change rarely.
@@ -115,7 +130,8 @@ class Regrouper {
   const int mult_, divide_ = find_op("Divide"), minus_ = find_op("Minus"), exp_ = find_op("Exp");
   const Tree last_;
   std::vector<int> uses_;
-  std::vector<bool> jumps_;  // whether what has a gradient of 0 is made of it
+  std::vector<bool> jumps_;   // whether what has a gradient of 0 is made of it
+  std::vector<bool> inside_;  // a longer product
   std::vector<Tree> now_;
 };
 

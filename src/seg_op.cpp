@@ -1,12 +1,14 @@
 // seg_op() seen from R, and the operations that have names.
 #include "border.h"
 #include "segments.h"
+#include "watch.h"
 
 using namespace kernops;
 
 // [[Rcpp::export]]
 SEXP seg_compile(std::string formula) {
   return guard([&]() -> SEXP {
+    const Granted granted = granted_by_r();
     try {
       return Rcpp::XPtr<SegmentFormula>(new SegmentFormula(segment_formula(formula)));
     } catch (FormulaError& error) {

@@ -1,5 +1,6 @@
 #include "watch.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace {
@@ -16,4 +17,12 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
     if (progress.isNotNull()) Rcpp::as<Rcpp::Function>(progress)(fraction);
     return R_ToplevelExec(check_interrupt, nullptr) != FALSE;
   };
+}
+
+kernops::Granted granted_by_r() {
+  const Rcpp::Function info = Rcpp::Environment::base_env()["Cstack_info"];
+  const Rcpp::IntegerVector stack = info();  // its size, what is in use, ...; NA where R does not know
+  const bool known = stack[0] != NA_INTEGER && stack[1] != NA_INTEGER;
+  const size_t left = known ? size_t(std::max(stack[0] - stack[1], 0)) : size_t(1) << 20;
+  return kernops::Granted(left / 4 * 3, [watched = watch(R_NilValue)] { return watched(0); });
 }

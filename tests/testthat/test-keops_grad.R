@@ -97,6 +97,25 @@ test_that("gradients nest: each order agrees with finite differences of the one 
   }
 })
 
+test_that("many nested gradients of a log of sums share what they have in common", {
+  op <- keops_kernel("LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)", c("x = Vi(2)", "y = Vj(2)"))
+  took <- system.time(for (order in 1:8) op <- keops_grad(op, "x"))[["elapsed"]]
+  expect_lt(took, 5)
+  # the eighth derivative of log(exp(x a) + exp(x b)) is (b - a)^8 times that of log(1 + exp(z)) at z = x (b - a)
+  op <- keops_kernel("LogSumExp_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  for (order in 1:8) op <- keops_grad(op, "x")
+  y <- c(-0.4, 0.7)
+  x <- c(-1.2, 0.3, 2)
+  s <- plogis(x * diff(y))
+  polynomial <- c(0, 1) # in s, whose derivative is s - s^2
+  for (order in 2:8) {
+    slope <- polynomial[-1] * seq_len(length(polynomial) - 1)
+    polynomial <- c(0, slope, 0) - c(0, 0, slope)
+  }
+  expected <- diff(y)^8 * colSums(polynomial * t(outer(s, seq_along(polynomial) - 1, `^`)))
+  expect_close(op(c(list(x, y), rep(list(c(1, 1, 1)), 8))), cbind(expected), tolerance = 1e-9)
+})
+
 test_that("Grad() in a string is keops_grad()", {
   withr::local_seed(5)
   input <- list(x = uniform(4, 2), y = uniform(5, 2), s = 0.5, e = uniform(4))

@@ -102,6 +102,36 @@ test_that("depth costs time, never a crash", {
   }
 })
 
+test_that("a formula deeper than the stack is refused, however small the stack is", {
+  skip_on_os("windows")
+  skip_on_cran()
+  skip_if_not_in_library()
+  result <- withr::local_tempfile()
+  script <- withr::local_tempfile(lines = deparse(bquote({
+    .libPaths(.(.libPaths()))
+    one <- \(left, right, inner = "x * y") paste0("Sum_Reduction(", left, inner, right, ", 1)")
+    ended <- sapply(c(100, 500, 960, 1990, 1e5), \(n) {
+      left <- c("(", "[", "-", "Sin(", "Matern(1.5, ", "Grad(Sin(", "")
+      right <- c(")", "]", "", ")", ")", "), x, x)", " + x", " * y", "^y", " | y", " * y + x", " < y")
+      formulas <- c(mapply(one, strrep(left[1:6], n), strrep(right[1:6], n)), sapply(strrep(right[7:12], n), one, left = ""),
+                    Grad = paste0("Grad(", one("", strrep(" + x", n), "Sin(x * y)"), ", x, x)"),
+                    misfit = one(strrep("Sin(", n), strrep(")", n), "Concat(x, y), Concat(x, Concat(x, x))"))
+      if (n < 960) formulas <- formulas[-6] # so many derivatives take seconds until they are refused
+      sapply(formulas, \(formula) {
+        op <- tryCatch(kernops::keops_kernel(formula, c("x = Vi(1)", "y = Vj(1)")), kernops_formula_error = identity)
+        class(op)[1]
+      }, USE.NAMES = FALSE)
+    })
+    saveRDS(unlist(ended), .(result))
+  })))
+  for (size in c(1024, 2048)) {
+    r <- shQuote(file.path(R.home("bin"), "Rscript"))
+    system(paste("ulimit -s", size, "&& R_TESTS=", r, "--vanilla", shQuote(script)), ignore.stderr = TRUE)
+    expect_setequal(readRDS(result), c("keops_kernel", "kernops_formula_error"))
+    unlink(result)
+  }
+})
+
 test_that("the caret stands under the mistake, in all of the formula that there is room for", {
   under_caret <- function(formula) {
     told <- tryCatch(keops_kernel(formula, c("x = Vi(1)", "\u6f22 = Vi(1)")), kernops_formula_error = conditionMessage)
@@ -131,6 +161,31 @@ test_that("what calls itself twice, or doubles with each derivative, ends", {
   expect_s3_class(keops_kernel("Sum_Reduction(BSpline(k, x, 30), 1)", c("k = Pm(40)", "x = Vj(1)")), "keops_kernel")
   tower <- paste0(strrep("Grad(", 40), "Exp(Sin(x) * x)", strrep(", x, 1)", 40))
   expect_error(keops_kernel(sprintf("Sum_Reduction(%s, 1)", tower), "x = Vj(1)"), class = "kernops_formula_error")
+})
+
+test_that("a long product takes no longer than its length", {
+  long <- sprintf("Sum_Reduction(x%s, 1)", strrep(" * y / x", 900))
+  expect_lt(system.time(op <- keops_kernel(long, c("x = Vi(1)", "y = Vj(1)")))[["elapsed"]], 2)
+  expect_equal(op(list(1.01, 1.02)), matrix(1.01 * (1.02 / 1.01)^900))
+})
+
+test_that("Ctrl-C ends the compilation of a formula", {
+  skip_on_os("windows")
+  skip_on_cran()
+  skip_if_not_in_library()
+  result <- interrupt(quote({
+    say_pid()
+    start <- proc.time()[["elapsed"]]
+    ended <- tryCatch({
+      repeat {
+        op <- kernops::keops_kernel("LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)", c("x = Vi(2)", "y = Vj(2)"))
+        for (order in 1:11) op <- kernops::keops_grad(op, "x")
+      }
+    }, interrupt = \(e) "interrupted")
+    list(ended = ended, seconds = proc.time()[["elapsed"]] - start)
+  }), after = 5)
+  expect_identical(result$ended, "interrupted")
+  expect_lt(result$seconds, 5 + 1.5)
 })
 
 build <- \(formula, args = c("x = Vi(1)", "y = Vj(1)")) keops_kernel(formula, args)

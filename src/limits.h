@@ -1,0 +1,22 @@
+// What a call grants to the passes over its formula: formulas are as long and as deep as users please, while the stack
+// and their patience are not.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+namespace kernops {
+
+// In force while it lives: passes may use so many bytes of the stack from here on, and are told whether to go on.
+class Granted {
+ public:
+  Granted(size_t stack, std::function<bool()> go_on);
+  ~Granted();
+  Granted(const Granted&) = delete;
+  Granted& operator=(const Granted&) = delete;
+};
+
+void look_up();                             // in each loop over nodes: throws Interrupted when told to stop
+bool stack_is_left(size_t more = 0);        // in each recursion over a formula: for so many bytes more
+void check_stack(int at, size_t more = 0);  // throws a FormulaError at this byte of the text where there is not
+
+}  // namespace kernops
