@@ -166,6 +166,50 @@ test_that("special functions are accurate to 1e-12 over their range", {
   against("Matern(1.5, x)", x, (1 + sqrt(3) * x) * exp(-sqrt(3) * x))
 })
 
+test_that("Bessel functions of large orders are exact, or refused at once", {
+  by_x <- \(f, x, ...) as.vector(keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), "x = Vi(1)", ...)(list(x)))
+  bessel <- \(x, nu) suppressWarnings(besselJ(x, nu)) # as small as numbers get, some are not exact
+  for (n in c(1, 2, 5:8, 20, 50, 100, 300, 999, 1000)) {
+    x <- c(n * c(0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 1, 1.002, 1.02, 2, 5) + 0.5, 1e-3, 0)
+    expected <- c(sqrt(pi / 2 / x[-13]) * bessel(x[-13], n + 0.5), 0)
+    spherical <- sprintf("SphericalBesselJ(x, %d)", n)
+    seen <- expected == 0 | expected > 1e-290
+    expect_equal(by_x(spherical, x)[seen] / expected[seen], ifelse(expected[seen] == 0, NaN, 1), tolerance = 1e-11)
+    expect_equal(by_x(spherical, -x), (-1)^n * by_x(spherical, x))
+    expect_close(cbind(by_x(spherical, x, precision = "float32")), cbind(expected), "float32", info = n)
+    expect_equal(by_x(sprintf("BesselJ(x, %d)", n), x), bessel(x, n), tolerance = 1e-11)
+  }
+  for (call in c("SphericalBesselJ(x, 1e9)", "SphericalBesselJ(x, 1001)", "BesselJ(x, 1e9)", "BesselJ(x, -1001)",
+                 "BesselKOrder(x, 2, 1e9)", "BesselKOrder(2, x, 17)", "Polygamma(x, 1e9)",
+                 "SphericalBesselJ(2, 1e9)")) {
+    took <- system.time(expect_error(by_x(call, 1), "an order from", class = "kernops_formula_error"))
+    expect_lt(took[["elapsed"]], 1)
+  }
+})
+
+test_that("modified Bessel functions are exact wherever they are numbers", {
+  op <- keops_kernel("Sum_Reduction(BesselK(v, x), 1)", c("v = Vi(1)", "x = Vi(1)"))
+  at <- expand.grid(v = c(0, 0.3, 1, 10, 100, 500, 1000, 1e4), x = c(1e-5, 0.1, 1, 5, 90, 400, 690))
+  expected <- suppressWarnings(besselK(at$x, at$v))
+  number <- is.finite(expected) & expected > 1e-290
+  expect_gt(sum(number), 30)
+  expect_equal(op(unname(as.list(at)))[number] / expected[number], rep(1, sum(number)), tolerance = 1e-11)
+  # DLMF 10.41.4, whose next term is of the order of 1 / v^2
+  uniform <- function(v, z) {
+    w <- sqrt(1 + z^2)
+    p <- 1 / w
+    log(pi / 2 / v) / 2 - v * (w + log(z / (1 + w))) - log(w) / 2 + log1p(-(3 * p - 5 * p^3) / (24 * v))
+  }
+  for (v in c(1e4, 1e6, 1e8)) {
+    z <- 0.66 + 0.0027434
+    took <- system.time(value <- op(list(v, v * z)))
+    expect_equal(log(value), matrix(uniform(v, z)), tolerance = 1e-6)
+    expect_lt(took[["elapsed"]], 1)
+  }
+  huge <- op(list(c(1e300, 1e10, 1e300, 0, 3), c(1e300, 1e-300, 1, Inf, Inf)))
+  expect_identical(huge, cbind(c(0, Inf, Inf, 0, 0)))
+})
+
 test_that("special points of special functions", {
   promised <- list(
     list("Matern(0.7, x)", 0, 1), list("PowBesselK(1.5, x)", 0, 2^0.5 * gamma(1.5)), list("PowBesselK(-1, x)", 0, 0),

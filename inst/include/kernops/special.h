@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// j_n(x): sin(x)/x for n = 0; its power series (DLMF 10.53.1) below n + 2, upward recurrence (10.51.1) above,
-// where each is stable.
+// j_n(x), sin(x)/x for n = 0, by what is stable: the power series (DLMF 10.53.1) where its terms do not cancel, upward
+// recurrence (10.51.1) above n + 2, downward recurrence between them.
 template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
   T term = 1;
   for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
@@ -14,9 +14,7 @@ template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
   for (int k = 1; k < 40; ++k) sum += term *= -x * x / T(2 * k * (2 * (n + k) + 1));
   return sum;
 }
-template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
-  if (n == 0) return x == 0 ? T(1) : sin(x) / x;
-  if (!(abs(x) >= T(n + 2))) return spherical_bessel_series(x, n);
+template <class T> KERNOPS_FN T spherical_bessel_upward(T x, int n) {
   T before = sin(x) / x, now = (before - cos(x)) / x;
   for (int m = 1; m < n; ++m) {
     const T next = T(2 * m + 1) / x * now - before;
@@ -24,6 +22,24 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
     now = next;
   }
   return now;
+}
+// From an order so high that j is nothing there; all values have a common factor, known from the larger of j_0 and j_1.
+template <class T> KERNOPS_FN T spherical_bessel_downward(T x, int n) {
+  T above = 0, now = 1, wanted = 0;
+  for (int m = n + n / 10 + 40; m > 0; --m) {
+    const T below = T(2 * m + 1) / x * now - above;
+    above = now;
+    now = below;
+    if (m == n + 1) wanted = now;
+    if (abs(now) > T(1e30)) above *= T(1e-30), now *= T(1e-30), wanted *= T(1e-30);
+  }
+  const T j0 = sin(x) / x, j1 = (j0 - cos(x)) / x;
+  return abs(j0) > abs(j1) ? wanted / now * j0 : wanted / above * j1;
+}
+template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
+  if (n == 0) return x == 0 ? T(1) : sin(x) / x;
+  if (!(x * x > T(8 * n + 12))) return spherical_bessel_series(x, n);
+  return abs(x) < T(n + 2) ? spherical_bessel_downward(x, n) : spherical_bessel_upward(x, n);
 }
 struct SphericalBessel {
   int n;
@@ -113,6 +129,7 @@ template <class V> KERNOPS_FN V polygamma(V x, int n) { return lanewise(Polygamm
 // of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step. No
 // term is negative, so small values are as exact as large ones.
 struct BesselK {
+  static constexpr int most = 20000;  // terms to each side
   int derivative;
   bool scaled;  // by x^v
 
@@ -122,22 +139,43 @@ struct BesselK {
   KERNOPS_FN double value(double v, double x) const {
     if (v - v != 0) return v - v;
     if (!(x > 0)) return x == 0 ? at_zero(v) : (x - x) / (x - x);
-    const double shift = scaled ? v * log(x) : 0;
-    const double sum = integral(abs(v), x, shift) * exp(-x);
-    return derivative % 2 && v < 0 ? -sum : sum;
+    if (x - x != 0) return 0;
+    const double size = abs(v), step = 0.7 / sqrt(hypot(x, v) + 9);
+    const double peak = floor((log(size + hypot(v, x)) - log(x)) / step);
+    const double highest = exponent(peak * step, size, x), scale = highest + (scaled ? v * log(x) : 0);
+    const double sum = step * total(peak, step, size, x, highest);
+    const double value = scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
+    return derivative % 2 && v < 0 ? -value : value;
   }
 
-  KERNOPS_FN double integral(double v, double x, double shift) const {
-    const double step = 0.7 / sqrt(hypot(x, v) + 9), peak = log(v / x + hypot(v / x, 1.0));
-    double sum = derivative == 0 ? exp(shift) / 2 : 0;
-    for (int n = 1; n < 20000; ++n) {
-      const double t = n * step, s = sinh(t / 2), fall = shift - 2 * x * s * s;
-      double term = (exp(fall + v * t) + (derivative % 2 ? -1 : 1) * exp(fall - v * t)) / 2;
-      for (int k = 0; k < derivative; ++k) term *= t;
-      sum += term;
-      if (t > peak && term <= 1e-17 * sum) break;
+  // From the largest term to both sides, so that the number of terms is bounded whatever the order is.
+  KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
+    double sum = term(peak * step, v, x, highest);
+    for (int n = 1; n < most; ++n) {
+      const double next = term((peak + n) * step, v, x, highest);
+      sum += next;
+      if (next <= 1e-17 * sum) break;
     }
-    return step * sum;
+    for (int n = 1; n < most && n <= peak; ++n) {
+      const double next = term((peak - n) * step, v, x, highest);
+      sum += next;
+      if (next <= 1e-17 * sum) break;
+    }
+    return sum;
+  }
+
+  // Of t = 0 there is half, of every other one there are two halves, at t and at -t.
+  KERNOPS_FN double term(double t, double v, double x, double highest) const {
+    const double there = exp(exponent(t, v, x) - highest), back = exp(exponent(t, -v, x) - highest);
+    double value = t == 0 ? there / 2 : (derivative % 2 ? there - back : there + back) / 2;
+    for (int k = 0; k < derivative; ++k) value *= t;
+    return value;
+  }
+
+  // v t - x (cosh(t) - 1)
+  KERNOPS_FN static double exponent(double t, double v, double x) {
+    const double s = sinh(t / 2);
+    return v * t - 2 * (x * s) * s;
   }
 
   // Where x^v K_v is infinite at 0 it is taken as 0 there, as Rsqrt is.
