@@ -4,13 +4,41 @@
 NULL
 
 stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()) {
+  message <- gsub("\\{([A-Za-z][^{}]*)\\}", "{shortly(\\1)}", message)
   cli::cli_abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = call, ...,
                  .envir = envir)
 }
 
+# What users gave, as far as a message quotes it: cli shows the ends of many values, but looks at all of them.
+shortly <- function(x) {
+  if (!is.atomic(x)) return(x)
+  if (length(x) > 50) x <- x[c(1:25, length(x) - 24:0)]
+  if (is.character(x)) x[] <- short_text(x)
+  x
+}
+
+# The beginning of each text, in which bytes that are no letters stand as numbers.
+short_text <- function(x, most = 100) {
+  if (any(Encoding(x) == "bytes")) Encoding(x) <- "UTF-8"
+  x <- enc2utf8(x)
+  unreadable <- !validUTF8(x)
+  x[unreadable] <- iconv(x[unreadable], "UTF-8", "UTF-8", sub = "byte")
+  long <- nchar(x) > most
+  x[long] <- paste0(substr(x[long], 1, most), "...")
+  x
+}
+
+# The same for what C++ says, where quotes stand in backticks, and what is no quote has short words.
+short_quotes <- function(message) {
+  parts <- strsplit(paste0(utf8(message), " "), "`", fixed = TRUE)[[1]]
+  quoted <- seq_along(parts) %% 2 == 0
+  if (any(quoted)) parts[quoted] <- short_text(parts[quoted])
+  sub(" $", "", gsub("(\\S{120})\\S+", "\\1...", paste(parts, collapse = "`"), perl = TRUE))
+}
+
 # Called by the C++ border, with plain text.
 stop_input <- function(kind, message) {
-  abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
+  abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
 }
 
 # The default of an argument that lists its choices stands for the first.
@@ -49,16 +77,18 @@ check_further_arguments <- function(what, given, known, call = caller_env()) {
 
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
 stop_formula <- function(message, position, unknown, text) {
-  message <- utf8(message)
   text <- utf8(text)
-  abort(c(message, if (position >= 0) caret(text, position), suggestion(unknown)),
+  abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),
         class = c("kernops_formula_error", "kernops_error"), call = NULL)
 }
 
 # Of a long formula, a window around the place. Columns are counted, of which some letters take two.
 caret <- function(text, position, window = 76) {
-  letters <- strsplit(gsub("[\t\r\n]", " ", text), "")[[1]]
-  before <- seq_along(letters) <= nchar(substring_bytes(text, position))
+  begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which letters begin
+  place <- sum(begins < position)
+  first <- max(1, place - 2 * window)
+  letters <- strsplit(gsub("[\t\r\n]", " ", substr(text, first, place + 2 * window)), "")[[1]]
+  before <- first - 1 + seq_along(letters) <= place
   width <- nchar(letters, type = "width")
   column <- cumsum(width)
   from <- max(0, min(sum(width[before]) - window %/% 2, sum(width) + 1 - window))
@@ -66,14 +96,12 @@ caret <- function(text, position, window = 76) {
   c(" " = paste(letters[seen], collapse = ""), " " = paste0(strrep(" ", sum(width[seen & before])), "^"))
 }
 
-substring_bytes <- function(text, n) utf8(rawToChar(charToRaw(text)[seq_len(n)]))
-
 # What C++ made from a formula.
 utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 
 # The nearest known name, when it is near: the end that all reductions have in common tells nothing.
 suggestion <- function(unknown) {
-  if (!nzchar(unknown)) return(NULL)
+  if (!nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad")
   distance <- utils::adist(unknown, known, ignore.case = TRUE)
   if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)

@@ -1,7 +1,12 @@
 # What an operator of keops_kernel() is given: checked, and the values of its variables in their order.
 
 check_text <- function(x, name, one, call = caller_env()) {
-  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) return(enc2utf8(x))
+  if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) {
+    if (!any(Encoding(x) == "bytes") && all(validUTF8(text <- enc2utf8(x)))) return(text)
+    stop_kernops("formula", c("{.arg {name}} has bytes that are no letters of UTF-8: {.val {x}}.",
+                              i = "{.code iconv(x, \"latin1\", \"UTF-8\")} converts text of another encoding."),
+                 call = call)
+  }
   what <- if (one) "one string" else "a character vector such as {.code c(\"x = Vi(3)\", \"y = Vj(3)\")}"
   stop_kernops("formula", paste0("{.arg {name}} must be ", what, "."), call = call)
 }

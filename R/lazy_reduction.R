@@ -35,8 +35,10 @@ NULL
 #' @export
 lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = NULL, ...) {
   check_lazy(x)
-  check_text(reduction, "reduction", one = TRUE)
-  reduction <- sub("_Reduction$", "", reduction)
+  reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # nothing that could be the token of a variable
+    stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
+  }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
     stop_undefined(paste0(reduction, "_Reduction"), "ComplexLazyTensor")
   }
@@ -73,12 +75,21 @@ symbolic_operator <- function(whole, about, unknown, ...) {
     stop_kernops("input", c("Some variables have no data, others do: {.code {labels}}.",
                             i = "Give all of them data, or none."), call = NULL)
   }
-  constants <- vapply(variables[constant], function(v) vector_text(v$data), "")
+  check_matrices(variables, constant, about)
+  constants <- vapply(variables[constant], function(v) vector_text(t(v$data)), "")
   whole@formula <- replace_words(whole@formula, token, function(words) {
     ifelse(words %in% names(constants), constants[words], words)
   })
   about <- named(whole)
   keops_kernel(about$formula, about$args, ...)
+}
+
+# A matrix that becomes numbers of the formula must be the one that the formula reads.
+check_matrices <- function(variables, constant, about) {
+  matrices <- which(constant & vapply(variables, function(v) is.matrix(v$data), NA))
+  if (length(matrices) == 0) return(invisible())
+  kernel <- kernel_compile(about$formula, about$args)
+  for (n in matrices) kernel_check_matrix(kernel, n, nrow(variables[[n]]$data), ncol(variables[[n]]$data))
 }
 
 vector_text <- function(x) {

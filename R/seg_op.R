@@ -23,7 +23,7 @@
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)
 #' @export
 seg_op <- function(formula, identity = NA_real_, values = NULL) {
-  check_text(formula, "formula", one = TRUE)
+  formula <- check_text(formula, "formula", one = TRUE)
   op <- new_seg_op(formula, check_one(identity, "identity"))
   check_associative(op, triples_of(values))
   op

@@ -29,3 +29,43 @@ test_that("of an argument that lists its choices, only the whole list stands for
 test_that("lack of memory of the engine has a class of its own", {
   expect_error(seg_from_groups(1L, 1e15), "not enough memory", class = "kernops_memory_error")
 })
+
+test_that("what is very long, or no text, is told within a second, with class, in short", {
+  invalid <- `Encoding<-`(c("x\xff", "\xc3"), "UTF-8")
+  x <- matrix(1, 3)
+  op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  compiled <- \(formula, args = c("x = Vi(1)", "y = Vj(1)"), ...) keops_kernel(formula, args, ...)
+  of_text <- alist(
+    compiled(text), compiled(sprintf("Sum_Reduction(%s * x, 1)", text)),
+    compiled(sprintf("Sum_Reduction(%s(x), 1)", text)), compiled(paste0(text, "_Reduction(x, 1)")),
+    compiled("Sum_Reduction(x, 1)", text), compiled("Sum_Reduction(x, 1)", paste(text, "= Vi(1)")),
+    compiled("Sum_Reduction(x, 1)", sprintf("x = %s(1)", text)),
+    compiled("Sum_Reduction(x, 1)", c("x = Vi(1)", paste(text, "= Vi(1)"))),
+    compiled(sprintf("Sum_Reduction(%s + x, 1)", text), c("x = Vi(2)", paste(text, "= Vi(3)"))),
+    compiled("Sum_Reduction(x, 1)", paste(text, "= Vi(1)"))(list(1, 2)),
+    compiled("Sum_Reduction(x, 1)", sum_scheme = text), compiled("Sum_Reduction(x, 1)", "x = Vi(1)", precision = text),
+    op(stats::setNames(list(x, x), c(text, "y"))), op(list(x, x), inner_dim = text),
+    op(list(text, x)), op(list(stats::setNames(data.frame("a"), text), x)), keops_grad(op, text), lazy_op(text, Vi(x)),
+    Vi(x, name = paste0(text, "!")), LazyTensor(x, text), lazy_reduce(Vi(x), text, "j"),
+    lazy_reduce(Vi(x), "Sum", text), seg_reduce(1:3, lengths = 3, op = text), seg_op(text), seg_op(paste("a +", text)),
+    axis_reduce(diag(3), 1, op = text), reduce_by_key(1, 1, op = text), kernel_solve(op, list(x, x), text),
+    gp(dist ~ 1, cars, ~ speed, exponential(), estimate = text), nugget(fixed = text)
+  )
+  of_many <- alist(
+    seg_reduce(1:3, lengths = 3, op = many), compiled("Sum_Reduction(x, 1)", sum_scheme = many),
+    seg_reduce(1:3, lengths = 3, op = as.character(many)), seg_reduce(1:3, lengths = 3, na.rm = many),
+    keops_grad(op, many), lazy_reduce(Vi(x), "Sum", many), Kmin(Vi(x), many, "j"), lazy_op("Elem", Vi(x), many + 0.5),
+    lazy_op("Elem", Vi(x), many), op(stats::setNames(as.list(many), many)), softmax(1:3, many),
+    seg_reduce(1:3, lengths = 3, op = rep(strrep("a", 1e6), 30))
+  )
+  here <- environment()
+  told <- function(code, ...) {
+    took <- system.time(error <- tryCatch(eval(code, list(...), here), error = identity))[["elapsed"]]
+    expect_s3_class(error, "kernops_error")
+    expect_lt(took, 1)
+    expect_lt(nchar(paste(conditionMessage(error), collapse = "\n")), 3000)
+    expect_true(validUTF8(conditionMessage(error)), label = deparse1(code))
+  }
+  for (text in c(strrep("a", 1e6), invalid)) for (code in of_text) told(code, text = text)
+  for (code in of_many) told(code, many = 1:1e5)
+})
