@@ -169,6 +169,10 @@ kernel_describe <- function(kernel) {
     .Call(`_kernops_kernel_describe`, kernel)
 }
 
+kernel_check_matrix <- function(kernel, variable, rows, columns) {
+    invisible(.Call(`_kernops_kernel_check_matrix`, kernel, variable, rows, columns))
+}
+
 kernel_run <- function(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress) {
     .Call(`_kernops_kernel_run`, kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress)
 }

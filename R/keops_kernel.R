@@ -52,6 +52,10 @@
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
 #'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
+#'     A parameter that the formula reads as a matrix, as `MatVecMult(A, x)` does, may be that matrix: `A` of
+#'     `c("A = Pm(6)", "x = Vi(2)")` is 3 x 2, and the result `A %*% x` for each x, whatever `inner_dim` is. A matrix
+#'     of any other shape, and one that is read entry by entry, is refused. In a vector, the entries of a matrix come
+#'     by rows, as in `c(t(A))`; so do those of points and of results that stand for matrices.
 #'     Integers and logicals are taken as doubles. Any of them may be a [gpu_matrix()], which takes the
 #'     computation to the GPU.
 #'   * An input may be an array of 3 dimensions, n x size x B: a computation for each of B batches. Matrices, vectors
@@ -66,6 +70,9 @@
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
 #' @section Errors:
+#' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and have 1,048,576 parts, those of its
+#' derivatives included. What goes beyond is a wrong formula; Ctrl-C ends the compilation of a long one.
+#'
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
 #' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
 #' that fails, or the engine lacks memory on the CPU, the class is `kernops_memory_error`, and data are as they were.
@@ -135,7 +142,11 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
                          if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
-    if (!is.null(var)) result <- share_gradient(result, dim(input[[match(var, names)]]))
+    if (!is.null(var)) {
+      shape <- dim(input[[match(var, names)]])
+      result <- share_gradient(result, shape)
+      if (about$variables$category[match(var, names)] == "Pm") result <- as_matrix_by_rows(result, shape)
+    }
     if (stored || about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
@@ -146,6 +157,13 @@ share_gradient <- function(result, shape) {
   if (length(dim(result)) < 3 || isTRUE(shape[3] > 1)) return(result)
   total <- rowSums(result, dims = 2)
   if (length(shape) == 3) array(total, c(dim(total), 1)) else total
+}
+
+# The gradient of a parameter that was a matrix is one.
+as_matrix_by_rows <- function(result, shape) {
+  if (length(shape) < 2 || any(shape[1:2] < 2)) return(result)
+  batches <- dim(result)[-(1:2)]
+  aperm(array(result, c(shape[2:1], batches)), c(2, 1, seq_along(batches) + 2))
 }
 
 # The result keeps the names of the first of its points that have any.

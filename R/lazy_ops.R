@@ -7,6 +7,9 @@
 #' Entries are counted from 1 by the short names, as everywhere in R. Formula strings count them from 0, as in 'KeOps',
 #' and so does `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
+#' Vectors of entries stand for matrices and tensors by rows: in `matvecmult(x, y)`, x has the first row of a matrix,
+#' then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
+#'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
 #' @param x,y,f,a,b [LazyTensor]s or numbers.
@@ -31,7 +34,7 @@
 #' elem(x, 1) * elem(y, 2)
 #' @export
 lazy_op <- function(name, ...) {
-  check_text(name, "name", one = TRUE)
+  name <- check_text(name, "name", one = TRUE)
   rows <- ops_table()
   row <- rows[match(name, rows$name), ]
   if (is.na(row$name)) {
@@ -55,6 +58,9 @@ takes_complex <- function(name) grepl("^Complex|^Conj$", name) && name != "Compl
 integers_text <- function(x) {
   if (!is.numeric(x) || anyNA(x) || any(x != floor(x)) || any(abs(x) > 1e9)) {
     stop_kernops("input", paste0("Sizes and places must be whole numbers, not ", shown(x), "."), call = NULL)
+  }
+  if (length(x) > 1000) {
+    stop_kernops("input", "A shape or an order has at most 1000 numbers, not {length(x)}.", call = NULL)
   }
   text <- paste(format(x, scientific = FALSE, trim = TRUE), collapse = ", ")
   if (length(x) == 1) text else paste0("[", text, "]")

@@ -30,14 +30,21 @@
 #'   are part of the formula. Points made twice from the same matrix, as in `Vi(x) - Vi(x)`, are one variable; each call
 #'   of `Pm()`, as each without data, makes a new one.
 #'
+#' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row is
+#'   `A %*% x`; likewise in `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after arithmetic entry by
+#'   entry. A reduction stops where the operation reads a matrix of another shape, or none. Entries that stand for a
+#'   matrix, those of a point or of a result, come by rows: the entries of an array `a` are those of
+#'   `as.vector(aperm(a))`.
+#'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
 #'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which
 #'   they appear. Numbers and parameters with data are constants of it. Of complex tensors, its result has real and
 #'   imaginary parts by turns.
 #'
 #' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
-#'   `Pm`, a vector. Complex numbers make a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of
-#'   entries of points without data: give one point of one entry as `matrix(x)`.
+#'   `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers make a
+#'   `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data: give one
+#'   point of one entry as `matrix(x)`.
 #' @param name how the variable is called in formulas: letters and digits. Default: the name of what is given, or one
 #'   made up.
 #' @param size for a parameter without data, the number of its entries.
@@ -96,11 +103,14 @@ Vj <- function(x, name = NULL) points(x, "j", name %||% label_of(substitute(x), 
 #' @export
 Pm <- function(x, size = NULL, name = NULL) {
   name <- check_label(name %||% label_of(substitute(x)))
-  if (is.null(size)) return(variable(as.vector(check_numbers(x)), "p", name, mark = new.env()))
+  if (is.null(size)) return(variable(parameter_data(check_numbers(x)), "p", name, mark = new.env()))
   if (!missing(x)) stop_kernops("input", "Give {.fn Pm} numbers, or the {.arg size} of those to come, not both.")
   check_number(size, "size", least = 1, whole = TRUE, most = most_entries)
   symbol(size, "p", name)
 }
+
+# A matrix stays one, if it is no row or column: operations read matrices.
+parameter_data <- function(x) if (all(dim(x) > 1) && length(dim(x)) == 2) unname(x) else as.vector(x)
 
 # A right-hand side, of which one number is a point. No variable of the matrix is the same, whatever its data.
 right_hand_side <- function(b, arg) {

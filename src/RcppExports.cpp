@@ -530,6 +530,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// kernel_check_matrix
+void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int rows, int columns);
+RcppExport SEXP _kernops_kernel_check_matrix(SEXP kernelSEXP, SEXP variableSEXP, SEXP rowsSEXP, SEXP columnsSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< int >::type variable(variableSEXP);
+    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    kernel_check_matrix(kernel, variable, rows, columns);
+    return R_NilValue;
+END_RCPP
+}
 // kernel_run
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
 RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
@@ -1101,6 +1114,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 3},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
+    {"_kernops_kernel_check_matrix", (DL_FUNC) &_kernops_kernel_check_matrix, 4},
     {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
     {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},

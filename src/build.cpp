@@ -7,6 +7,7 @@
 #include "formula_text.h"
 #include "gradient.h"
 #include "limits.h"
+#include "shapes.h"
 
 namespace kernops {
 namespace {
@@ -89,7 +90,10 @@ class Builder {
     return at(e.position, [&] {
       for (; op < int(table.size()) && table[op].name == e.text; ++op) {
         if (size_of(table[op], graph_, args, ints) <= 0) continue;
-        if (!table[op].composite) return graph_.operation(op, args, ints);
+        if (!table[op].composite) {
+          read_matrices(graph_, table[op], args, ints);
+          return graph_.operation(op, args, ints);
+        }
         const auto known = graph_.composites.find({op, args, ints});
         if (known != graph_.composites.end()) return known->second;
         const Scope scope = arguments_scope(table[op], graph_, args, ints);
@@ -113,7 +117,11 @@ class Builder {
       else
         lists.push_back(integers(e, n));
     }
-    return at(e.position, [&] { return kind.make(graph_, vectors, lists); });
+    return at(e.position, [&] {
+      const Tree made = kind.make(graph_, vectors, lists);
+      read_tensors(graph_, vectors, lists);
+      return made;
+    });
   }
 
   // A list, of which one number in parentheses looks like the number.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int shortest_sum = 8;  // below, a thread keeps the sums of vectors in its registers
 constexpr int most = 4;          // contractions at a time
-constexpr int most_levels = 200; // of steps that make an entry
+constexpr int most_levels = 200;  // of steps that make an entry
 constexpr int most_leaves = 2;   // vectors of each place that one of them reads
 
 // The value for a vector is the sum of the values for its entries.
@@ -19,9 +19,6 @@ bool adds_up(const OpRow& op) {
   static const std::set<std::string> names = {"Sum",    "Scalprod",   "SqNorm2",
                                               "SqDist", "DiagSqNorm", "DiagSqDist"};
   return names.count(op.name) > 0;
-}
-bool entrywise(const OpRow& op) {
-  return (op.group == "arithmetic" || op.group == "elementwise") && !op.vectors.empty();
 }
 
 class Tiler : Tiling {
@@ -106,7 +103,7 @@ class Tiler : Tiling {
     const auto same = [&](const Step& other) { return other.out == slot; };
     if (std::any_of(made.steps.begin(), made.steps.end(), same)) return true;
     const Step& step = *plan.maker(slot);
-    if (levels == 0 || !entrywise(op_row(step.op))) return false;
+    if (levels == 0 || !op_row(step.op).entrywise()) return false;
     for (const int in : step.in)
       if (!collect(in, made, levels - 1)) return false;
     made.steps.push_back(step);

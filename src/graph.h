@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -12,6 +13,7 @@ namespace kernops {
 // What a value depends on: a set of axes. Parameters and constants depend on none.
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
+using Shape = std::pair<int, int>;  // rows and columns
 using Tree = int;  // a node of a Graph: arguments always come before what uses them
 
 struct Node {
@@ -49,6 +51,9 @@ class Graph {
   std::vector<Reduction> reductions;
   // Those that were built before, by row and arguments: some call themselves more than once.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
+
+  // As which matrices operations read a parameter.
+  std::map<Tree, std::set<Shape>> matrices;
 
  private:
   Tree intern(const Node& node);

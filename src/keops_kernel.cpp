@@ -67,6 +67,11 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
+// [[Rcpp::export]]
+void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int rows, int columns) {
+  guard([&] { check_matrix(kernel->program.variables[variable - 1], rows, columns); });
+}
+
 // [[Rcpp::export(rng = false)]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
                 Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,

@@ -16,7 +16,7 @@ namespace {
                               std::to_string(got));
 }
 
-// Points are the rows or the columns of a matrix. A parameter may have any shape.
+// Points are the rows or the columns of a matrix. A parameter may be a vector of any shape.
 Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
   if (v.axes == none) {
     if (nrow * ncol != v.size)
@@ -33,8 +33,24 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
   return input;
 }
 
+bool is_matrix(const Variable& v, Count nrow, Count ncol) { return v.axes == none && nrow > 1 && ncol > 1; }
+
+// R has a matrix by columns.
+Rcpp::NumericVector by_rows(const Input& input, Count nrow, Count ncol) {
+  Rcpp::NumericVector turned(input.values.size());
+  const double* from = input.values.begin();
+  double* to = turned.begin();
+  for (Count batch = 0; batch < input.batches; ++batch, from += nrow * ncol)
+    for (Count row = 0; row < nrow; ++row)
+      for (Count column = 0; column < ncol; ++column) *to++ = from[column * nrow + row];
+  return turned;
+}
+
 Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
   const cuda::Matrix& matrix = gpu_matrix(x);
+  if (is_matrix(v, matrix.rows, matrix.columns))
+    throw InputError("dim", "the parameter `" + v.name +
+                                "` is a matrix on the GPU: give it as an ordinary matrix, or as one row");
   const Home home = matrix.single ? Home::device_float : Home::device_double;
   return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
                    matrix.columns, points_are_columns);
@@ -65,7 +81,13 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
     input.batches = INTEGER(dim)[2];
     input.column.batch = input.batches == 1 ? 0 : nrow * ncol;
   }
-  return as_points(v, input, nrow, ncol, points_are_columns);
+  input = as_points(v, input, nrow, ncol, points_are_columns);
+  if (is_matrix(v, nrow, ncol)) {
+    check_matrix(v, nrow, ncol);
+    input.values = by_rows(input, nrow, ncol);
+    input.column.data = input.values.begin();
+  }
+  return input;
 }
 
 // Arrays of one batch serve all the batches of the others.
@@ -100,6 +122,17 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
 }
 
 }  // namespace
+
+void check_matrix(const Variable& v, Count rows, Count columns) {
+  if (v.matrices == std::set<Shape>{{int(rows), int(columns)}}) return;
+  const auto text = [](Count r, Count c) { return std::to_string(r) + " x " + std::to_string(c) + " matrix"; };
+  std::string read;
+  for (const auto& [r, c] : v.matrices) read += (read.empty() ? " as a " : " and as a ") + text(r, c);
+  throw InputError("dim", "the parameter `" + v.name + "` must not be a " + text(rows, columns) +
+                              ": the formula reads it" + (read.empty() ? " as a vector" : read) +
+                              ". A vector of its " + std::to_string(v.size) +
+                              " entries will do, by rows where it is a matrix: `c(t(A))` has those of A");
+}
 
 Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
            bool points_are_columns) {

@@ -9,6 +9,9 @@ namespace kernops {
 
 const char* category(unsigned axes);  // Vi, Vj or Pm
 
+// Throws where a parameter may not be such a matrix, because the formula reads none of it, or another one.
+void check_matrix(const Variable& v, Count rows, Count columns);
+
 // An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Keeps alive
 // what it converted.
 struct Input {

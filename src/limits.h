@@ -15,8 +15,11 @@ class Granted {
   Granted& operator=(const Granted&) = delete;
 };
 
-void look_up();                             // in each loop over nodes: throws Interrupted when told to stop
-bool stack_is_left(size_t more = 0);        // in each recursion over a formula: for so many bytes more
-void check_stack(int at, size_t more = 0);  // throws a FormulaError at this byte of the text where there is not
+// In each loop over nodes: throws Interrupted when told to stop.
+void look_up();
+// In each recursion over a formula: whether so many bytes more are left. The other one throws a FormulaError at this byte
+// of the text where they are not.
+bool stack_is_left(size_t more = 0);
+void check_stack(int at, size_t more = 0);
 
 }  // namespace kernops

@@ -18,6 +18,7 @@ struct OpRow {
                   int q) = nullptr;
   std::vector<Expr> gradients;
   Expr body;
+  bool entrywise() const { return (group == "arithmetic" || group == "elementwise") && !vectors.empty(); }
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();

@@ -7,6 +7,7 @@
 #include "gradient.h"
 #include "limits.h"
 #include "op_table.h"
+#include "shapes.h"
 
 namespace kernops {
 namespace {
@@ -92,6 +93,9 @@ class Compiler {
                : inner.axes() == axis_j ? " for each j"
                                         : ""),
           e.args[2].position);
+    // what comes in has the shape of the result, a gradient that of its variable
+    if (e.args[0].text == "Grad")
+      for (const Shape shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
   }
@@ -121,6 +125,8 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
   program.variables = declare(declarations, expr);
   const Reduction result = Compiler(program).reduction(expr);
   check_used(program.variables, expr);
+  for (Variable& v : program.variables)
+    v.matrices = program.graph.matrices[program.graph.variable(v.position, v.size, v.axes)];
   program.result = program.graph[program.graph.reduced(result)].id;
   return program;
 }

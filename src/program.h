@@ -8,6 +8,7 @@ struct Variable {
   std::string name;
   int position, size;
   Axes axes;
+  std::set<Shape> matrices = {};  // as which the formula reads a parameter
 };
 
 struct Program {

@@ -55,6 +55,59 @@ test_that("an operator changes nothing that it is given", {
   expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
 })
 
+test_that("a matrix given for a parameter is that matrix, whichever operation reads it", {
+  withr::local_seed(12)
+  A <- uniform(3, 2)
+  B <- uniform(2, 4)
+  X <- uniform(5, 2)
+  U <- uniform(5, 3)
+  sum_j <- \(formula, args, ...) keops_kernel(sprintf("Sum_Reduction(%s, 1)", formula), args)(list(...))
+  expect_close(sum_j("MatVecMult(A, x)", c("A = Pm(6)", "x = Vi(2)"), A, X), X %*% t(A))
+  expect_close(sum_j("MatVecMult(2 * A - Exp(A), x)", c("A = Pm(6)", "x = Vi(2)"), A, X), X %*% t(2 * A - exp(A)))
+  expect_close(sum_j("VecMatMult(u, A)", c("A = Pm(6)", "u = Vi(3)"), A, U), U %*% A)
+  expect_close(sum_j("MatVecMult(Transpose(A, 3, 2), u)", c("A = Pm(6)", "u = Vi(3)"), A, U), U %*% A)
+  expect_close(sum_j("MatMult(A, B, 2)", c("A = Pm(6)", "B = Pm(8)"), A, B), t(as.vector(t(A %*% B))))
+  expect_close(sum_j("TensorDot(A, B, [3, 2], [2, 4], [1], [0])", c("A = Pm(6)", "B = Pm(8)"), A, B),
+               t(as.vector(t(A %*% B))))
+  expect_close(sum_j("Kron(A, B, [3, 2], [2, 4])", c("A = Pm(6)", "B = Pm(8)"), A, B), t(as.vector(t(A %x% B))))
+  S <- crossprod(uniform(2, 2))
+  expect_close(sum_j("WeightedSqNorm(S, x)", c("S = Pm(4)", "x = Vi(2)"), S, X), cbind(rowSums(X %*% S * X)))
+  # neither points in columns nor batches change what a matrix is; its entries in a vector are by rows
+  op <- keops_kernel("Sum_Reduction(MatVecMult(A, x), 1)", c("A = Pm(6)", "x = Vi(2)"))
+  expect_close(op(list(A, t(X)), inner_dim = "row"), A %*% t(X))
+  expect_identical(op(list(c(t(A)), X)), op(list(A, X)))
+  expect_identical(op(list(t(c(t(A))), X)), op(list(as.data.frame(A), X)))
+  both <- op(list(array(c(A, -2 * A), c(3, 2, 2)), X))
+  expect_close(both[, , 1], X %*% t(A))
+  expect_close(both[, , 2], -2 * X %*% t(A))
+})
+
+test_that("the gradient by a matrix is a matrix, at any order", {
+  withr::local_seed(13)
+  A <- uniform(3, 2)
+  X <- uniform(5, 2)
+  Y <- uniform(4, 3)
+  op <- keops_kernel("Sum_Reduction(Sin(MatVecMult(A, x) | y), 1)", c("A = Pm(6)", "x = Vi(2)", "y = Vj(3)"))
+  eta <- uniform(5)
+  value <- \(A) sum(c(eta) * sin(X %*% t(A) %*% t(Y)))
+  grad <- keops_grad(op, "A")
+  expected <- central_difference(value, A)
+  expect_close(grad(list(A, X, Y, eta)), expected, tolerance = 1e-6)
+  expect_close(grad(list(c(t(A)), X, Y, eta)), t(c(t(expected))), tolerance = 1e-6)
+  expect_close(grad(list(A, t(X), t(Y), t(eta)), inner_dim = "row"), expected, tolerance = 1e-6)
+  along <- uniform(3, 2)
+  second <- keops_grad(grad, "A")(list(A, X, Y, eta, along))
+  expect_close(second, central_difference(\(A) sum(along * grad(list(A, X, Y, eta))), A), tolerance = 1e-6)
+  by_x <- keops_grad(grad, "x")(list(A, X, Y, eta, along))
+  expect_close(by_x, central_difference(\(X) sum(along * grad(list(A, X, Y, eta))), X), tolerance = 1e-6)
+  some <- array(c(A, 2 * A), c(3, 2, 2))
+  each <- grad(list(some, X, Y, eta))
+  expect_close(each[, , 1], expected, tolerance = 1e-6)
+  expect_close(each[, , 2], grad(list(2 * A, X, Y, eta)))
+  shared <- grad(list(A, array(c(X, X), c(5, 2, 2)), Y, eta))
+  expect_close(shared, 2 * expected, tolerance = 1e-6)
+})
+
 weighted <- keops_kernel("Sum_Reduction(s * (x|y) * b, 1)", c("s = Pm(1)", xy, "b = Vj(1)"))
 good <- list(s = 2, x = matrix(1, 4, 3), y = matrix(1, 5, 3), b = matrix(1, 5, 1))
 with_x <- \(x) weighted(replace(good, "x", list(x)))
@@ -83,6 +136,10 @@ test_mistakes("kernops_input_error", alist(
   `distances` = with_x(dist(matrix(1:8, 4))),
   `sparse matrix` = with_x(Matrix::Matrix(diag(3), sparse = TRUE))
 ))
+reads_matrix <- function(formula, A) {
+  op <- keops_kernel(sprintf("Sum_Reduction(Sum(%s), 1)", formula), c("A = Pm(6)", "x = Vi(2)"))
+  op(list(A = A, x = matrix(1, 4, 2)))
+}
 test_mistakes("kernops_dim_error", alist(
   `four dimensions` = with_x(array(1, c(4, 3, 2, 1))),
   `too few columns` = with_x(matrix(1, 4, 2)),
@@ -91,5 +148,10 @@ test_mistakes("kernops_dim_error", alist(
   `vector for three columns` = with_x(1:4),
   `unequal numbers of points` = weighted(replace(good, "b", list(1:6))),
   `parameter too long` = weighted(replace(good, "s", list(1:2))),
-  `parameter too short` = weighted(replace(good, "s", list(numeric())))
+  `parameter too short` = weighted(replace(good, "s", list(numeric()))),
+  `a matrix of another shape` = reads_matrix("MatVecMult(A, x)", matrix(1, 2, 3)),
+  `a matrix that is read as a vector` = reads_matrix("A * Concat(x, Concat(x, x))", matrix(1, 2, 3)),
+  `a matrix of one tensor product` = reads_matrix("TensorProd(A, x)", matrix(1, 3, 2)),
+  `a matrix read in two shapes` =
+    reads_matrix("Sum(MatVecMult(A, x)) + Sum(MatVecMult(A, Concat(x, Elem(x, 0))))", matrix(1, 3, 2))
 ))

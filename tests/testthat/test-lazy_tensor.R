@@ -355,6 +355,32 @@ test_that("a right-hand side is no variable of the matrix, though it has the dat
   expect_equal(weighted %*% b, dense %*% b^2, tolerance = 1e-12)
 })
 
+test_that("a matrix parameter is that matrix", {
+  withr::local_seed(14)
+  A <- matrix(rnorm(6), 3)
+  U <- matrix(rnorm(15), 5)
+  S <- crossprod(matrix(rnorm(4), 2))
+  Z <- matrix(rnorm(10), 5)
+  expect_equal(sum(matvecmult(Pm(A), Vi(Z)), "j"), Z %*% t(A))
+  expect_equal(sum(matvecmult(2 * Pm(A), Vi(Z)), "j"), 2 * Z %*% t(A))
+  expect_equal(sum(vecmatmult(Vi(U), Pm(A)), "j"), U %*% A)
+  expect_equal(sum(tensordot(Pm(A), Vi(Z), c(3, 2), 2, 2, 1), "j"), Z %*% t(A))
+  expect_equal(sum(weightedsqnorm(Vi(Z), Pm(S)), "j"), cbind(rowSums(Z %*% S * Z)))
+  K <- exp(-sqdist(matvecmult(Pm(A), Vi(Z)), Vj(U)))
+  expect_equal(as.matrix(K), exp(-outer(1:5, 1:5, Vectorize(\(i, j) sum((A %*% Z[i, ] - U[j, ])^2)))))
+  expect_equal(K[2:3, 1], as.matrix(K)[2:3, 1])
+  expect_equal(sum(matvecmult(Pm(A), Vi(2)), "j")(list(Z)), Z %*% t(A))
+  a <- Pm(A)
+  gradient <- sum(grad(sum(matvecmult(a, Vi(Z))), 1, a), "j")
+  expect_equal(gradient, t(apply(Z, 1, \(z) rep(z, 3))))
+  for (row in list(A[1, ], t(A[1, ]), cbind(A[1, ]))) expect_equal(sum(matvecmult(Pm(row), Vi(Z)), "j"), Z %*% A[1, ])
+  for (unfit in alist(matvecmult(Pm(t(A)), Vi(Z)), Pm(A) * concat(Vi(Z), concat(Vi(Z), Vi(Z))),
+                      tensorprod(Pm(A), Vi(Z)), matvecmult(Pm(t(A)), Vi(2)), matvecmult(concat(Pm(A), Pm(A)), Vi(Z)))) {
+    expect_error(sum(eval(unfit), "j"), "the parameter", class = "kernops_dim_error", label = deparse1(unfit))
+  }
+  expect_error(Pm(array(1, c(2, 3, 4))), class = "kernops_dim_error")
+})
+
 test_that("each call of Pm() makes a parameter, and numbers are none", {
   number <- 3
   a <- Pm(number)

@@ -113,7 +113,8 @@ test_that("a formula deeper than the stack is refused, however small the stack i
     ended <- sapply(c(100, 500, 960, 1990, 1e5), \(n) {
       left <- c("(", "[", "-", "Sin(", "Matern(1.5, ", "Grad(Sin(", "")
       right <- c(")", "]", "", ")", ")", "), x, x)", " + x", " * y", "^y", " | y", " * y + x", " < y")
-      formulas <- c(mapply(one, strrep(left[1:6], n), strrep(right[1:6], n)), sapply(strrep(right[7:12], n), one, left = ""),
+      formulas <- c(mapply(one, strrep(left[1:6], n), strrep(right[1:6], n)),
+                    sapply(strrep(right[7:12], n), one, left = ""),
                     Grad = paste0("Grad(", one("", strrep(" + x", n), "Sin(x * y)"), ", x, x)"),
                     misfit = one(strrep("Sin(", n), strrep(")", n), "Concat(x, y), Concat(x, Concat(x, x))"))
       if (n < 960) formulas <- formulas[-6] # so many derivatives take seconds until they are refused
@@ -178,7 +179,8 @@ test_that("Ctrl-C ends the compilation of a formula", {
     start <- proc.time()[["elapsed"]]
     ended <- tryCatch({
       repeat {
-        op <- kernops::keops_kernel("LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)", c("x = Vi(2)", "y = Vj(2)"))
+        formula <- "LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)"
+        op <- kernops::keops_kernel(formula, c("x = Vi(2)", "y = Vj(2)"))
         for (order in 1:11) op <- kernops::keops_grad(op, "x")
       }
     }, interrupt = \(e) "interrupted")
