@@ -17,7 +17,7 @@
 #'
 #' @return An operator as of [keops_kernel()]. Its result has the shape of `var`: n x size for a variable indexed by i
 #'   or j, 1 x size for a parameter, or the shape of the matrix that was given for it. The name of the new argument is
-#'   `eta`, or `eta2`, `eta3`, ... where that is taken.
+#'   `eta`, or `eta2`, `eta3`, ... where that is taken. With `output = "gpu"` a matrix is one row, by rows.
 #'
 #' @section Errors: class `kernops_input_error` where `var` is not a variable of `op`.
 #'
