@@ -245,12 +245,12 @@ seg_gradient_gpu <- function(segments, x, eta, columns, op, in_place, tile) {
     .Call(`_kernops_seg_gradient_gpu`, segments, x, eta, columns, op, in_place, tile)
 }
 
-seg_from_groups <- function(groups, count) {
-    .Call(`_kernops_seg_from_groups`, groups, count)
+seg_from_groups <- function(g, count) {
+    .Call(`_kernops_seg_from_groups`, g, count)
 }
 
-seg_number_groups <- function(g) {
-    .Call(`_kernops_seg_number_groups`, g)
+seg_number_groups <- function(groups) {
+    .Call(`_kernops_seg_number_groups`, groups)
 }
 
 seg_compile <- function(formula) {

@@ -41,6 +41,13 @@ stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
 }
 
+# `bytes` are those of an object of R that there is no memory for.
+stop_memory <- function(bytes = NULL) {
+  size <- if (!is.null(bytes)) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+  stop_input("memory", paste0("there is not enough memory for this computation",
+                              if (!is.null(size)) paste0(": R could not allocate ", size)))
+}
+
 # The default of an argument that lists its choices stands for the first.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])

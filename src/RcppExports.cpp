@@ -766,25 +766,25 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_from_groups
-Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count);
-RcppExport SEXP _kernops_seg_from_groups(SEXP groupsSEXP, SEXP countSEXP) {
+Rcpp::List seg_from_groups(SEXP g, double count);
+RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type groups(groupsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type g(gSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_groups(groups, count));
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(g, count));
     return rcpp_result_gen;
 END_RCPP
 }
 // seg_number_groups
-SEXP seg_number_groups(Rcpp::IntegerVector g);
-RcppExport SEXP _kernops_seg_number_groups(SEXP gSEXP) {
+SEXP seg_number_groups(SEXP groups);
+RcppExport SEXP _kernops_seg_number_groups(SEXP groupsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type g(gSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_number_groups(g));
+    Rcpp::traits::input_parameter< SEXP >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_number_groups(groups));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -914,15 +914,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // spmv_run
-Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, Rcpp::NumericVector entries, Rcpp::IntegerVector column, Rcpp::NumericVector v, double columns, int threads, std::string isa);
+Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, SEXP entries, Rcpp::IntegerVector column, SEXP v, double columns, int threads, std::string isa);
 RcppExport SEXP _kernops_spmv_run(SEXP rowsSEXP, SEXP entriesSEXP, SEXP columnSEXP, SEXP vSEXP, SEXP columnsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type entries(entriesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type column(columnSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type v(vSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);
     Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);

@@ -34,6 +34,7 @@ Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, b
                              int threads, std::string isa) {
   return guard([&] {
     SliceJob job = slice_job(runs);
+    in_memory(x);
     if (TYPEOF(x) == REALSXP)
       job.doubles = REAL(x);
     else
@@ -43,7 +44,7 @@ Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, b
     settings.threads = threads, settings.isa = isa, settings.keep_going = watch(R_NilValue);
     const bool softmax = op == "softmax";
     const Count outputs = softmax ? job.slice : statistics().at(job.op).outputs;
-    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(job.results * outputs));
+    Rcpp::NumericVector out = new_numbers(double(job.results) * double(outputs));
     job.out = out.begin();
     softmax ? cpu::axis_softmax(job, settings) : cpu::axis_reduce(job, settings);
     return out;
@@ -87,7 +88,7 @@ SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, 
     std::unique_ptr<OnGpu> values;
     const cuda::Matrix* matrix = is_gpu_matrix(x) ? &gpu_matrix(x) : nullptr;
     if (!matrix)
-      values = std::make_unique<OnGpu>(x, job);
+      in_memory(x), values = std::make_unique<OnGpu>(x, job);
     else if (matrix->single)
       job.floats = static_cast<const float*>(matrix->memory.address());
     else
@@ -102,8 +103,8 @@ SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, 
     if (single) job.out_floats = static_cast<float*>(out->memory.address());
     softmax ? cuda::axis_softmax(job) : cuda::axis_reduce(job);
     if (stay) return wrap_gpu_matrix(std::move(out));
-    if (single) return gpu_download(wrap_gpu_matrix(std::move(out)));
-    Rcpp::NumericVector result = Rcpp::no_init(R_xlen_t(length));
+    if (single) return gpu_download(Rcpp::Shield<SEXP>(wrap_gpu_matrix(std::move(out))));
+    Rcpp::NumericVector result = new_numbers(double(length));
     cuda::copy_out(result.begin(), out->memory.pointer(), out->bytes());
     return result;
   });

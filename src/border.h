@@ -1,10 +1,8 @@
 // Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
 #pragma once
-#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the time to compile
-
+#include "allocate.h"
 #include "backend.h"
 #include "cuda_driver.h"
-#include "large_pages.h"
 #include "parse.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
@@ -27,17 +25,14 @@ template <class F> auto guard(F body) -> decltype(body()) {
     stop("stop_input")(error.kind, error.what());
   } catch (const std::invalid_argument& error) {
     stop("stop_input")("input", error.what());
+  } catch (const NoMemory& error) {
+    stop("stop_memory")(error.bytes);
   } catch (const std::bad_alloc&) {
-    stop("stop_input")("memory", "there is not enough memory for this computation");
+    stop("stop_memory")();
+  } catch (const std::length_error&) {  // more than any container holds
+    stop("stop_memory")();
   } catch (const kernops::Interrupted&) {
     throw Rcpp::internal::InterruptedException();
   }
   return body();  // not reached: the functions above stop
-}
-
-// Numbers for R, to be written.
-inline Rcpp::NumericVector fresh_numbers(R_xlen_t length) {
-  Rcpp::NumericVector numbers(Rcpp::no_init(length));
-  kernops::in_large_pages(numbers.begin(), size_t(length) * sizeof(double));
-  return numbers;
 }

@@ -121,7 +121,9 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {
     const auto code = only_shipped ? cuda::precompiled(text, architecture) : cuda::binary(text, architecture);
-    return Rcpp::RawVector(code.begin(), code.end());
+    Rcpp::RawVector bytes(new_vector(RAWSXP, double(code.size())));
+    std::copy(code.begin(), code.end(), bytes.begin());
+    return bytes;
   });
 }
 

@@ -44,7 +44,7 @@ Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, i
 // [[Rcpp::export]]
 Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::string isa, int threads) {
   return guard([&] {
-    Rcpp::NumericVector diagonal(factor.nrow());
+    Rcpp::NumericVector diagonal = zeros(factor.nrow());
     dense::inverse_diagonal(context(isa, threads), matrix(factor), diagonal.begin());
     return diagonal;
   });
@@ -54,7 +54,7 @@ Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::stri
 Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b,
                                 std::string isa, int threads) {
   return guard([&] {
-    Rcpp::NumericMatrix x = Rcpp::clone(b);
+    Rcpp::NumericMatrix x(allocate(8.0 * double(b.size()), [&] { return Rf_duplicate(b); }));
     dense::solve(context(isa, threads), matrix(factor), transposed, matrix(x));
     return x;
   });
@@ -62,9 +62,11 @@ Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcp
 
 // [[Rcpp::export]]
 Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x) {
-  Rcpp::NumericVector diagonal(std::min(x.nrow(), x.ncol()));
-  for (int i = 0; i < diagonal.size(); ++i) diagonal[i] = x(i, i);
-  return diagonal;
+  return guard([&] {
+    Rcpp::NumericVector diagonal = new_numbers(std::min(x.nrow(), x.ncol()));
+    for (int i = 0; i < diagonal.size(); ++i) diagonal[i] = x(i, i);
+    return diagonal;
+  });
 }
 
 // [[Rcpp::export]]
@@ -80,7 +82,7 @@ Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::
     const int rows = transposed ? a.ncol() : a.nrow(), terms = transposed ? a.nrow() : a.ncol();
     if (transposed ? b.nrow() != terms : b.nrow() > terms)
       throw InputError("dim", "the matrices of a product must fit");
-    Rcpp::NumericMatrix c(rows, b.ncol());
+    Rcpp::NumericMatrix c = zeros(rows, b.ncol());
     const dense::Matrix left = matrix(a).block(0, 0, a.nrow(), transposed ? a.ncol() : b.nrow());
     if (c.size() > 0) dense::product(context(isa, threads), left, transposed, matrix(b), matrix(c));
     return c;
@@ -90,31 +92,35 @@ Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::
 // L z, with the lower triangle of x as L.
 // [[Rcpp::export]]
 Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z) {
-  const int n = x.nrow();
-  Rcpp::NumericMatrix product(n, z.ncol());
-  for (int c = 0; c < z.ncol(); ++c)
-    for (int j = 0; j < n; ++j)
-      for (int i = j; i < n; ++i) product(i, c) += x(i, j) * z(j, c);
-  return product;
+  return guard([&] {
+    const int n = x.nrow();
+    Rcpp::NumericMatrix product = zeros(n, z.ncol());
+    for (int c = 0; c < z.ncol(); ++c)
+      for (int j = 0; j < n; ++j)
+        for (int i = j; i < n; ++i) product(i, c) += x(i, j) * z(j, c);
+    return product;
+  });
 }
 
 // A b for a symmetric A whose lower triangle is that of x.
 // [[Rcpp::export]]
 Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b) {
-  const int n = x.nrow();
-  Rcpp::NumericMatrix product(n, b.ncol());
-  for (int c = 0; c < b.ncol(); ++c) {
-    const double* in = b.column(c).begin();
-    double* out = product.column(c).begin();
-    for (int j = 0; j < n; ++j) {
-      const double* column = x.column(j).begin();
-      double sum = column[j] * in[j];
-      for (int i = j + 1; i < n; ++i) {
-        out[i] += column[i] * in[j];
-        sum += column[i] * in[i];
+  return guard([&] {
+    const int n = x.nrow();
+    Rcpp::NumericMatrix product = zeros(n, b.ncol());
+    for (int c = 0; c < b.ncol(); ++c) {
+      const double* in = b.column(c).begin();
+      double* out = product.column(c).begin();
+      for (int j = 0; j < n; ++j) {
+        const double* column = x.column(j).begin();
+        double sum = column[j] * in[j];
+        for (int i = j + 1; i < n; ++i) {
+          out[i] += column[i] * in[j];
+          sum += column[i] * in[i];
+        }
+        out[j] += sum;
       }
-      out[j] += sum;
     }
-  }
-  return product;
+    return product;
+  });
 }

@@ -165,10 +165,10 @@ Rcpp::List gpu_factor_columns(SEXP factor) {
     TriangleJob job{};
     job.at = l.doubles(), job.out = static_cast<double*>(sums.address()), job.n = l.rows;
     run("kernops_column_squares", std::min<Count>(l.rows, 65535), 1, job);
-    Rcpp::NumericVector diagonal(l.rows), squares(l.rows);
+    Rcpp::NumericVector diagonal = new_numbers(double(l.rows)), squares = new_numbers(double(l.rows));
     cuda::copy_out(diagonal.begin(), sums.pointer(), bytes);
     cuda::copy_out(squares.begin(), sums.pointer() + bytes, bytes);
-    return Rcpp::List::create(Rcpp::_["diagonal"] = diagonal, Rcpp::_["squares"] = squares);
+    return named_list({{"diagonal", diagonal}, {"squares", squares}});
   });
 }
 
@@ -215,7 +215,7 @@ Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
     }
     std::vector<double> found(size_t(rounds * per_block));
     cuda::copy_out(found.data(), sums.pointer(), found.size() * sizeof(double));
-    Rcpp::NumericVector total(size);
+    Rcpp::NumericVector total = zeros(double(size));
     for (size_t k = 0; k < found.size(); ++k) total[R_xlen_t(k) % size] += found[k];
     return total;
   });

@@ -54,8 +54,8 @@ Matrix& gpu_matrix(SEXP x) {
 }
 
 SEXP wrap_gpu_matrix(std::unique_ptr<Matrix> matrix) {
-  Rcpp::XPtr<Matrix> pointer(matrix.release());
-  pointer.attr("class") = "gpu_matrix";
+  const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(matrix)));
+  allocate(0, [&] { return Rf_setAttrib(pointer, R_ClassSymbol, Rf_mkString("gpu_matrix")); });
   return pointer;
 }
 
@@ -93,7 +93,7 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
 Rcpp::NumericMatrix gpu_download(SEXP x) {
   return guard([&] {
     const Matrix& matrix = gpu_matrix(x);
-    Rcpp::NumericMatrix out(int(matrix.rows), int(matrix.columns));
+    Rcpp::NumericMatrix out = zeros(int(matrix.rows), int(matrix.columns));
     const cuda::DevicePointer from = matrix.memory.pointer();
     if (!matrix.single) cuda::copy_out(out.begin(), from, matrix.bytes());
     if (matrix.single)

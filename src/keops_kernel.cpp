@@ -20,7 +20,20 @@ SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& re
         if (position == 0) position = NA_REAL;
       }
   const bool integers = first == 0 && call.data.length(result.over == axis_i ? axis_i : axis_j) < INT_MAX;
-  return integers ? SEXP(Rcpp::as<Rcpp::IntegerVector>(out)) : SEXP(out);
+  return integers ? in_memory(out, INTSXP) : SEXP(out);
+}
+
+void set_dim(const Rcpp::NumericVector& out, const Call& call) {
+  if (std::max({call.nrow, call.ncol, call.batches}) > INT_MAX)
+    throw InputError("dim", "a matrix of R has at most " + std::to_string(INT_MAX) + " rows and columns");
+  allocate(0, [&] {
+    const SEXP dim = PROTECT(Rf_allocVector(INTSXP, call.batched ? 3 : 2));
+    INTEGER(dim)[0] = int(call.nrow), INTEGER(dim)[1] = int(call.ncol);
+    if (call.batched) INTEGER(dim)[2] = int(call.batches);
+    Rf_setAttrib(out, R_DimSymbol, dim);
+    UNPROTECT(1);
+    return R_NilValue;
+  });
 }
 
 }  // namespace
@@ -30,7 +43,7 @@ SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool sto
   return guard([&]() -> SEXP {
     const Granted granted = granted_by_r();
     try {
-      return Rcpp::XPtr<Kernel>(new Kernel(make_kernel(formula, args, stored)));
+      return external_pointer(std::make_unique<Kernel>(make_kernel(formula, args, stored)));
     } catch (FormulaError& error) {
       if (error.text.empty()) error.text = formula;
       throw;
@@ -92,10 +105,8 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
       cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
-    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(call.nrow * call.ncol * call.batches));
-    Rcpp::IntegerVector dim(call.dim.begin(), call.dim.end());
-    if (call.batched) dim.push_back(int(call.batches));
-    out.attr("dim") = dim;
+    Rcpp::NumericVector out = new_numbers(double(call.nrow) * double(call.ncol) * double(call.batches));
+    set_dim(out, call);
     execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
     // a sum over both axes ends on the host
     if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());

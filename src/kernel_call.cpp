@@ -70,7 +70,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
                                 "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
                                 "not of " +
                                 std::to_string(dims));
-  Input input{Rcpp::as<Rcpp::NumericVector>(x), {}, 1};
+  Input input{in_memory(x, REALSXP), {}, 1};
   input.column.data = input.values.begin();
   const Count length = Rf_xlength(x);
   const bool vector = dims < 2;  // or an array of one dimension, as table() makes it

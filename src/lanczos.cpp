@@ -68,9 +68,8 @@ struct Tridiagonal {
 Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below) {
   return guard([&] {
     const Tridiagonal solved(diagonal, below);
-    Rcpp::NumericVector nodes(solved.diagonal.begin(), solved.diagonal.end());
-    Rcpp::NumericVector weights(solved.first.begin(), solved.first.end());
+    Rcpp::NumericVector nodes = numbers_of(solved.diagonal), weights = numbers_of(solved.first);
     for (double& weight : weights) weight *= weight;
-    return Rcpp::List::create(Rcpp::_["nodes"] = nodes, Rcpp::_["weights"] = weights);
+    return named_list({{"nodes", nodes}, {"weights", weights}});
   });
 }

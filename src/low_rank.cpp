@@ -72,11 +72,11 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     }
     std::vector<Pivot> found(size_t(rank + 1));
     cuda::copy_out(found.data(), pivots.pointer(), found.size() * sizeof(Pivot));
-    Rcpp::NumericVector totals(rank + 1), rows(rank);
+    Rcpp::NumericVector totals = new_numbers(rank + 1), rows = new_numbers(rank);
     for (int k = 0; k <= rank; ++k) totals[k] = found[size_t(k)].total;
     for (int k = 0; k < rank; ++k) rows[k] = double(found[size_t(k)].row + 1);
-    return Rcpp::List::create(Rcpp::_["columns"] = wrap_gpu_matrix(std::move(columns)),
-                              Rcpp::_["left"] = totals, Rcpp::_["pivots"] = rows);
+    const Rcpp::Shield<SEXP> made(wrap_gpu_matrix(std::move(columns)));
+    return named_list({{"columns", made}, {"left", totals}, {"pivots", rows}});
   });
 }
 
@@ -112,7 +112,7 @@ Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes) {
     }
     cuda::copy_in(inner.pointer(), unit.data(), bytes);  // b is the inverse of R
     cuda::solve({b, k, k, true}, false, l.at, k);
-    Rcpp::NumericMatrix R(q.columns, q.columns);
+    Rcpp::NumericMatrix R = zeros(int(k), int(k));
     cuda::copy_out(R.begin(), inner.pointer(), bytes);
     return R;
   });

@@ -40,14 +40,16 @@ struct Ends {
   }
 };
 
+SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_memory(arrays[name], INTSXP); }
+
 // A row for each cluster: its own range, and those of the other axis that it meets, up to its slice.
 class Half {
  public:
   Half(const Rcpp::List& arrays, const std::string& rows, const std::string& lanes, Count m, Count n)
-      : clusters_{"ranges_" + rows, arrays["ranges_" + rows], m, rows.c_str()},
+      : clusters_{"ranges_" + rows, integers(arrays, "ranges_" + rows), m, rows.c_str()},
         slices_name_("slices_" + rows),
-        slices_(Rcpp::as<Rcpp::IntegerVector>(arrays[slices_name_])),
-        kept_{"redranges_" + lanes, arrays["redranges_" + lanes], n, lanes.c_str()} {
+        slices_(integers(arrays, slices_name_)),
+        kept_{"redranges_" + lanes, integers(arrays, "redranges_" + lanes), n, lanes.c_str()} {
     clusters_.check(0, clusters_.count());
     check_slices();
     for (Count c = 0; c < clusters_.count(); ++c) kept_.check(slice(c), slice(c + 1));

@@ -10,6 +10,7 @@ using namespace kernops;
 // [[Rcpp::export]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
   return guard([&] {
+    in_memory(keys);
     std::vector<double> starts;
     const R_xlen_t n = Rf_xlength(keys);
     const auto find = [&](const auto* key, const auto& same) {
@@ -28,7 +29,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
       case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
       default: find(INTEGER(keys), equal);
     }
-    return Rcpp::NumericVector(starts.begin(), starts.end());
+    return numbers_of(starts);
   });
 }
 
@@ -48,8 +49,10 @@ struct RunsOfMatrix : cuda::KeyRuns {
 Rcpp::List seg_from_keys(SEXP keys) {
   return guard([&] {
     auto runs = std::make_unique<RunsOfMatrix>(keys, gpu_matrix(keys));
-    const auto about = Rcpp::List::create(Rcpp::_["values"] = double(runs->values));
-    return Rcpp::List::create(Rcpp::_["pointer"] = Rcpp::XPtr<Segments>(runs.release()), Rcpp::_["about"] = about);
+    const Rcpp::NumericVector values = numbers_of(std::vector<double>{double(runs->values)});
+    const Rcpp::List about = named_list({{"values", values}});
+    const Rcpp::Shield<SEXP> pointer(external_pointer<Segments>(std::move(runs)));
+    return named_list({{"pointer", pointer}, {"about", about}});
   });
 }
 
@@ -78,8 +81,8 @@ Rcpp::List seg_describe_runs(SEXP segments) {
     auto firsts = std::make_unique<cuda::Matrix>(runs.count, 1, runs.single, runs.device),
          lengths = std::make_unique<cuda::Matrix>(runs.count, 1, false, runs.device);
     runs.describe(firsts->memory.address(), lengths->doubles());
-    return Rcpp::List::create(Rcpp::_["keys"] = wrap_gpu_matrix(std::move(firsts)),
-                              Rcpp::_["lengths"] = wrap_gpu_matrix(std::move(lengths)));
+    const Rcpp::Shield<SEXP> keys(wrap_gpu_matrix(std::move(firsts))), counts(wrap_gpu_matrix(std::move(lengths)));
+    return named_list({{"keys", keys}, {"lengths", counts}});
   });
 }
 
@@ -88,6 +91,6 @@ Rcpp::List seg_describe_runs(SEXP segments) {
 Rcpp::NumericVector seg_offsets(SEXP segments) {
   return guard([&] {
     const std::vector<Count>& offsets = found(segments).offsets();
-    return Rcpp::NumericVector(offsets.begin(), offsets.end());
+    return numbers_of(offsets);
   });
 }

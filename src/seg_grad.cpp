@@ -9,16 +9,18 @@ using namespace kernops;
 // divided by a value. Segments stand one after another.
 // [[Rcpp::export]]
 Rcpp::NumericVector seg_other_products(Rcpp::NumericVector x, Rcpp::NumericVector lengths) {
-  Rcpp::NumericVector others = Rcpp::no_init(x.size());
-  R_xlen_t first = 0;
-  for (const double length : lengths) {
-    const R_xlen_t end = first + R_xlen_t(length);
-    double before = 1, after = 1;
-    for (R_xlen_t n = first; n < end; before *= x[n++]) others[n] = before;
-    for (R_xlen_t n = end; n-- > first; after *= x[n]) others[n] *= after;
-    first = end;
-  }
-  return others;
+  return guard([&] {
+    Rcpp::NumericVector others = new_numbers(double(x.size()));
+    R_xlen_t first = 0;
+    for (const double length : lengths) {
+      const R_xlen_t end = first + R_xlen_t(length);
+      double before = 1, after = 1;
+      for (R_xlen_t n = first; n < end; before *= x[n++]) others[n] = before;
+      for (R_xlen_t n = end; n-- > first; after *= x[n]) others[n] *= after;
+      first = end;
+    }
+    return others;
+  });
 }
 
 // `eta` has a number for each value (softmax) or segment, and each column. The gradient of each value, in the order of

@@ -20,8 +20,9 @@ struct Grouped : Segments {
 
 // Numbers of groups from 1; NA is in none.
 // [[Rcpp::export]]
-Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count) {
+Rcpp::List seg_from_groups(SEXP g, double count) {
   return guard([&] {
+    const Rcpp::IntegerVector groups(in_memory(g, INTSXP));
     auto grouped = std::make_unique<Grouped>();
     const Count n = groups.size();
     std::vector<int>& numbers = grouped->numbers;
@@ -60,23 +61,26 @@ Rcpp::List seg_from_groups(Rcpp::IntegerVector groups, double count) {
 
 // The groups of whole numbers that lie close together, in ascending order; NULL where they do not.
 // [[Rcpp::export]]
-SEXP seg_number_groups(Rcpp::IntegerVector g) {
-  const R_xlen_t n = g.size();
-  int low = INT_MAX, high = INT_MIN;
-  for (const int key : g)
-    if (key != NA_INTEGER) low = std::min(low, key), high = std::max(high, key);
-  if (low > high || double(high) - low > 2.0 * double(n) + 1000) return R_NilValue;
-  std::vector<int> number(size_t(Count(high) - low + 1), 0);
-  for (const int key : g)
-    if (key != NA_INTEGER) number[Count(key) - low] = 1;
-  Rcpp::IntegerVector levels(std::accumulate(number.begin(), number.end(), R_xlen_t(0)));
-  int count = 0;
-  for (size_t k = 0; k < number.size(); ++k)
-    if (number[k]) {
-      levels[count] = low + int(k);
-      number[k] = ++count;
-    }
-  Rcpp::IntegerVector codes(n);
-  for (R_xlen_t k = 0; k < n; ++k) codes[k] = g[k] == NA_INTEGER ? NA_INTEGER : number[Count(g[k]) - low];
-  return Rcpp::List::create(Rcpp::_["codes"] = codes, Rcpp::_["levels"] = levels);
+SEXP seg_number_groups(SEXP groups) {
+  return guard([&]() -> SEXP {
+    const Rcpp::IntegerVector g(in_memory(groups, INTSXP));
+    const R_xlen_t n = g.size();
+    int low = INT_MAX, high = INT_MIN;
+    for (const int key : g)
+      if (key != NA_INTEGER) low = std::min(low, key), high = std::max(high, key);
+    if (low > high || double(high) - low > 2.0 * double(n) + 1000) return R_NilValue;
+    std::vector<int> number(size_t(Count(high) - low + 1), 0);
+    for (const int key : g)
+      if (key != NA_INTEGER) number[Count(key) - low] = 1;
+    Rcpp::IntegerVector levels = new_integers(std::accumulate(number.begin(), number.end(), 0.0));
+    int count = 0;
+    for (size_t k = 0; k < number.size(); ++k)
+      if (number[k]) {
+        levels[count] = low + int(k);
+        number[k] = ++count;
+      }
+    Rcpp::IntegerVector codes = new_integers(double(n));
+    for (R_xlen_t k = 0; k < n; ++k) codes[k] = g[k] == NA_INTEGER ? NA_INTEGER : number[Count(g[k]) - low];
+    return named_list({{"codes", codes}, {"levels", levels}});
+  });
 }

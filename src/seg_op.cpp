@@ -10,7 +10,7 @@ SEXP seg_compile(std::string formula) {
   return guard([&]() -> SEXP {
     const Granted granted = granted_by_r();
     try {
-      return Rcpp::XPtr<SegmentFormula>(new SegmentFormula(segment_formula(formula)));
+      return external_pointer(std::make_unique<SegmentFormula>(segment_formula(formula)));
     } catch (FormulaError& error) {
       if (error.text.empty()) error.text = formula;
       throw;

@@ -11,13 +11,15 @@ Rcpp::List described(std::unique_ptr<Segments> segments) {
   Count least = segments->empties.empty() && segments->count > 0 ? segments->longest : 0;
   for (Count s = 0; s < segments->segments(); ++s)
     if (segments->empties.empty()) least = std::min(least, segments->offsets()[s + 1] - segments->offsets()[s]);
-  const auto about = Rcpp::List::create(
-      Rcpp::_["values"] = double(segments->values), Rcpp::_["segments"] = double(segments->count),
-      Rcpp::_["empty"] = double(segments->empties.size()), Rcpp::_["shortest"] = double(least),
-      Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
-      Rcpp::_["covered"] = double(segments->covered));
-  return Rcpp::List::create(Rcpp::_["pointer"] = Rcpp::XPtr<Segments>(segments.release()),
-                            Rcpp::_["about"] = about);
+  const Rcpp::List about = allocate(0, [&]() -> SEXP {
+    return Rcpp::List::create(
+        Rcpp::_["values"] = double(segments->values), Rcpp::_["segments"] = double(segments->count),
+        Rcpp::_["empty"] = double(segments->empties.size()), Rcpp::_["shortest"] = double(least),
+        Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
+        Rcpp::_["covered"] = double(segments->covered));
+  });
+  const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(segments)));
+  return named_list({{"pointer", pointer}, {"about", about}});
 }
 
 }  // namespace kernops
@@ -105,27 +107,32 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
 // For each value the number of its segment from 1, NA for none; of segments without sources and groups.
 // [[Rcpp::export]]
 Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
-  Rcpp::IntegerVector owners(R_xlen_t(segments->values), NA_INTEGER);
-  const std::vector<Count>& offsets = segments->offsets();
-  for (Count s = 0; s < segments->segments(); ++s)
-    std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1],
-              int(segments->row(s)) + 1);
-  return owners;
+  return guard([&] {
+    Rcpp::IntegerVector owners = new_integers(double(segments->values));
+    std::fill(owners.begin(), owners.end(), NA_INTEGER);
+    const std::vector<Count>& offsets = segments->offsets();
+    for (Count s = 0; s < segments->segments(); ++s)
+      std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1],
+                int(segments->row(s)) + 1);
+    return owners;
+  });
 }
 
 // The rows of x, from 1, in the order of the segments, and how many each segment has.
 // [[Rcpp::export]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
-  const Segments& from = *segments;
-  const std::vector<Count>& offsets = from.offsets();
-  Rcpp::NumericVector row(R_xlen_t(from.covered)), lengths(R_xlen_t(from.count));
-  for (Count s = 0; s < from.segments(); ++s) {
-    const Count first = offsets[s], length = offsets[s + 1] - first;
-    lengths[from.row(s)] = double(length);
-    for (Count k = 0; k < length; ++k)
-      row[first - from.first + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
-                                          : from.sources.empty() ? first + k
-                                                                 : from.sources[s] + k);
-  }
-  return Rcpp::List::create(Rcpp::_["row"] = row, Rcpp::_["lengths"] = lengths);
+  return guard([&] {
+    const Segments& from = *segments;
+    const std::vector<Count>& offsets = from.offsets();
+    Rcpp::NumericVector row = zeros(double(from.covered)), lengths = zeros(double(from.count));
+    for (Count s = 0; s < from.segments(); ++s) {
+      const Count first = offsets[s], length = offsets[s + 1] - first;
+      lengths[from.row(s)] = double(length);
+      for (Count k = 0; k < length; ++k)
+        row[first - from.first + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
+                                            : from.sources.empty() ? first + k
+                                                                   : from.sources[s] + k);
+    }
+    return named_list({{"row", row}, {"lengths", lengths}});
+  });
 }

@@ -31,7 +31,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     request.tile = Count(tile);
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;
-    Rcpp::NumericVector out = fresh_numbers(R_xlen_t(rows) * R_xlen_t(columns) * outputs);
+    Rcpp::NumericVector out = new_numbers(double(rows) * columns * outputs);
     const bool covered = segments->covered == segments->values;
     if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
     request.out = {out.begin(), rows, 1};
@@ -44,11 +44,13 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
 // Results as integers, NA for NaN; NULL where one of them is no integer of R.
 // [[Rcpp::export]]
 SEXP seg_as_integers(Rcpp::NumericVector results) {
-  Rcpp::IntegerVector whole = Rcpp::no_init(results.size());
-  for (R_xlen_t n = 0; n < results.size(); ++n) {
-    const double value = results[n];
-    if (std::abs(value) > INT_MAX || std::floor(value) < value) return R_NilValue;
-    whole[n] = ISNAN(value) ? NA_INTEGER : int(value);
-  }
-  return whole;
+  return guard([&]() -> SEXP {
+    Rcpp::IntegerVector whole = new_integers(double(results.size()));
+    for (R_xlen_t n = 0; n < results.size(); ++n) {
+      const double value = results[n];
+      if (std::abs(value) > INT_MAX || std::floor(value) < value) return R_NilValue;
+      whole[n] = ISNAN(value) ? NA_INTEGER : int(value);
+    }
+    return whole;
+  });
 }

@@ -24,7 +24,7 @@ std::unique_ptr<Matrix> like(const Matrix* model, Count rows, Count columns) {
 
 SEXP hand_over(std::unique_ptr<Matrix> matrix, bool stay) {
   if (stay) return wrap_gpu_matrix(std::move(matrix));
-  Rcpp::NumericVector host(Rcpp::no_init(R_xlen_t(matrix->length())));
+  Rcpp::NumericVector host = new_numbers(double(matrix->length()));
   if (!matrix->single) cuda::copy_out(host.begin(), matrix->memory.pointer(), matrix->bytes());
   if (matrix->single) {
     std::vector<float> floats(size_t(matrix->length()));
@@ -60,7 +60,7 @@ SEXP softmax(SegmentWork& work, SEXP x, bool stay) {
     cuda::seg_softmax(work);
     return hand_over(std::move(out), stay);
   }
-  Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(rows * work.columns)));
+  Rcpp::NumericVector out = new_numbers(double(rows) * double(work.columns));
   work.out = {out.begin(), rows, 1};
   cuda::seg_softmax(work);
   return out;
@@ -110,7 +110,7 @@ SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns,
       cuda::settle(work);
       return hand_over(std::move(out), stay);
     }
-    Rcpp::NumericVector out(Rcpp::no_init(R_xlen_t(segments->count * work.columns * outputs)));
+    Rcpp::NumericVector out = new_numbers(double(segments->count) * double(work.columns) * outputs);
     work.out = {out.begin(), segments->count, 1};
     reduce(work);
     mark_missing(work);

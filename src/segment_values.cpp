@@ -15,9 +15,9 @@ SegmentValues read_values(SEXP x, Count rows, Count columns) {
     values.type = matrix.single ? SegmentValues::floats : SegmentValues::doubles;
     values.on_device = true, values.data = matrix.memory.address();
   } else if (TYPEOF(x) == REALSXP) {
-    values.data = REAL(x);
+    values.data = REAL(in_memory(x));
   } else {
-    values.type = SegmentValues::integers, values.data = INTEGER(x);
+    values.type = SegmentValues::integers, values.data = INTEGER(in_memory(x));
   }
   return values;
 }

@@ -37,7 +37,7 @@ void bring(SparseEntries& entries, SEXP values, const Rcpp::IntegerVector& order
   if (entries.values && entries.single == single && SEXP(entries.from) == values) return;
   entries.values =
       std::make_unique<cuda::Buffer>(size_t(entries.count) * (single ? sizeof(float) : sizeof(double)));
-  const Rcpp::NumericVector numbers(values);  // the same, if they are doubles
+  const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same, if they are doubles
   if (single)
     cuda::fill(*entries.values, in_rows<float>(numbers, order).data(), size_t(entries.count));
   else
@@ -50,7 +50,7 @@ void bring(SparseEntries& entries, SEXP values, const Rcpp::IntegerVector& order
 // Columns from 0, row by row.
 // [[Rcpp::export]]
 SEXP spmv_upload(Rcpp::IntegerVector columns, int device) {
-  return guard([&]() -> SEXP { return Rcpp::XPtr<SparseEntries>(new SparseEntries(columns, device)); });
+  return guard([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(columns, device)); });
 }
 
 // `values` may be NULL; entry number n of a row is number order[n] of them, from 1, or n if `order` is empty.

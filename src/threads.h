@@ -2,7 +2,6 @@
 #pragma once
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +23,7 @@ template <class Work> void on_threads(std::ptrdiff_t count, Work work) {
   std::vector<std::thread> others;
   try {
     for (std::ptrdiff_t n = 1; n < count; ++n) others.emplace_back(guarded, false);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
   }
   guarded(true);
   for (std::thread& other : others) other.join();

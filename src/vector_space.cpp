@@ -77,7 +77,7 @@ SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
 Rcpp::NumericVector gpu_dots(SEXP x, SEXP y) {
   return guard([&] {
     VectorJob job = job_for(gpu_matrix(x), gpu_matrix(y));
-    Rcpp::NumericVector sums(job.columns);
+    Rcpp::NumericVector sums = new_numbers(job.columns);
     job.parts = int(blocks_for(ceil_div(job.rows, 8 * threads), most_parts));
     const cuda::Buffer memory(size_t(job.columns) * (job.parts + 1) * sizeof(double));
     job.sums = static_cast<double*>(memory.address()), job.partials = job.sums + job.columns;
@@ -144,7 +144,7 @@ Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y) {
     const Matrix &left = gpu_matrix(x), &right = gpu_matrix(y);
     check_block(left, right.rows, left.columns);
     check_block(right, left.rows, right.columns);
-    Rcpp::NumericMatrix products(int(left.columns), int(right.columns));
+    Rcpp::NumericMatrix products = zeros(int(left.columns), int(right.columns));
     if (products.size() == 0) return products;
     if (worth_blas(left.columns, right.columns)) {
       const cuda::Buffer there(size_t(products.size()) * sizeof(double));

@@ -23,6 +23,7 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
     throw InputError("input", "`" + argument + "` must be whole numbers, not " +
                                   (Rf_isFactor(x) ? "a factor" : Rf_type2char(TYPEOF(x))) + ".");
   const bool integer64 = TYPEOF(x) == REALSXP && Rf_inherits(x, "integer64");
+  in_memory(x);
   std::vector<Count> numbers(Rf_xlength(x));
   for (size_t n = 0; n < numbers.size(); ++n) {
     if (integer64) {

@@ -26,8 +26,63 @@ test_that("of an argument that lists its choices, only the whole list stands for
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
 })
 
+# What `code` gives in another R that has 2 GB.
+in_little_memory <- function(code) {
+  skip_if_not_in_library()
+  skip_on_os(c("windows", "mac")) # where `ulimit -v` does nothing
+  files <- file.path(withr::local_tempdir(), c("script", "result"))
+  script <- bquote({
+    .libPaths(.(.libPaths()))
+    library(kernops)
+    saveRDS(.(code), .(files[2]))
+  })
+  writeLines(deparse(script), files[1])
+  rscript <- shQuote(file.path(R.home("bin"), "Rscript"))
+  system(paste("ulimit -v 2000000; R_TESTS=", rscript, "--vanilla", files[1], "> /dev/null 2>&1"))
+  readRDS(files[2])
+}
+
 test_that("lack of memory of the engine has a class of its own", {
   expect_error(seg_from_groups(1L, 1e15), "not enough memory", class = "kernops_memory_error")
+  expect_error(seg_from_groups(1L, 1e19), "not enough memory", class = "kernops_memory_error")
+})
+
+test_that("a call that R has no memory for raises a kernops_memory_error and keeps nothing", {
+  found <- in_little_memory(quote({
+    ns <- asNamespace("kernops")
+    many <- 5e8
+    rows <- matrix(seq_len(3e6) + 0L)
+    wide <- keops_kernel("Sum_Reduction(SumT(x, 1000000) * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+    narrow <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+    most <- keops_kernel("ArgKMin_Reduction(x * y, 60, 1)", c("x = Vi(1)", "y = Vj(1)"))
+    plan <- function(n = many) ns$seg_from_lengths(n, NULL, -1)$pointer
+    column <- matrix(0, 20000, 1)
+    calls <- list(
+      result = function() wide(list(x = rows, y = matrix(1))),
+      input = function() narrow(list(x = rows, y = seq_len(many))),
+      positions = function() most(list(x = rows, y = matrix(1))),
+      values = function() seg_reduce(seq_len(many), lengths = many),
+      softmax = function() ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, 0L, NULL, TRUE, NULL, FALSE, NULL, 1L, "", NULL, 0),
+      owners = function() ns$seg_owners(plan()),
+      rows = function() ns$seg_values(plan()),
+      number = function() ns$seg_number_groups(seq_len(many)),
+      groups = function() ns$seg_from_groups(seq_len(many), 1),
+      product = function() ns$dense_product(column, FALSE, t(column), "", 1L),
+      lower = function() ns$dense_lower_product(column, t(column)),
+      weights = function() ns$dense_weights(column, column, column, 1L, 1L, 20000L),
+      sparse = function() ns$spmv_run(plan(), as.numeric(seq_len(many)), 1L, 1, 1, 1L, "")
+    )
+    megabytes <- function() gc()[2, 2]
+    lapply(calls, function(call) {
+      before <- megabytes()
+      error <- lapply(1:2, function(n) tryCatch(call(), error = class))
+      list(class = unique(lapply(error, `[[`, 1)), kept = megabytes() - before)
+    })
+  }))
+  for (name in names(found)) {
+    expect_identical(found[[name]]$class, list("kernops_memory_error"), label = name)
+    expect_lt(found[[name]]$kept, 5, label = name)
+  }
 })
 
 test_that("what is very long, or no text, is told within a second, with class, in short", {

@@ -1,0 +1,103 @@
+// Objects of R that are made while C++ objects are alive. Where memory is short, R jumps over the destructors of those:
+// what they keep, such as the inputs of a call, would stay for the session. Here they are destructed.
+#pragma once
+#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the time to compile
+#include <algorithm>
+#include <memory>
+
+#include "large_pages.h"
+
+// R has no memory for an object of so many bytes.
+struct NoMemory : std::bad_alloc {
+  explicit NoMemory(double bytes) : bytes(bytes) {}
+  double bytes;
+};
+
+// What `body` makes by functions of R, of so many bytes. `body` must not own anything, as R may jump out of it. To catch
+// R's error takes 14 microseconds, so one about a few bytes, after which R can hardly go on, stays R's own.
+template <class Body> SEXP allocate(double bytes, Body body) {
+  if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
+  bool failed = false;
+  const auto call = [](void* data) -> SEXP { return (*static_cast<Body*>(data))(); };
+  const auto fail = [](SEXP, void* data) -> SEXP {
+    *static_cast<bool*>(data) = true;
+    return R_NilValue;
+  };
+  const SEXP object = Rcpp::unwindProtect([&]() -> SEXP { return R_tryCatchError(call, &body, fail, &failed); });
+  if (failed) throw NoMemory(bytes);
+  return object;
+}
+
+inline double bytes_of(SEXPTYPE type, double length) {
+  return length * (type == REALSXP ? sizeof(double) : type == RAWSXP ? 1 : sizeof(int));
+}
+
+// Numbers for R, to be written.
+inline SEXP new_vector(SEXPTYPE type, double length) {
+  const double bytes = bytes_of(type, length);
+  if (!(length <= double(R_XLEN_T_MAX))) throw NoMemory(bytes);
+  return allocate(bytes, [&] { return Rf_allocVector(type, R_xlen_t(length)); });
+}
+
+inline Rcpp::IntegerVector new_integers(double length) { return new_vector(INTSXP, length); }
+
+inline Rcpp::NumericVector new_numbers(double length) {
+  Rcpp::NumericVector numbers = new_vector(REALSXP, length);
+  kernops::in_large_pages(numbers.begin(), size_t(length) * sizeof(double));
+  return numbers;
+}
+
+inline Rcpp::NumericVector zeros(double length) {
+  Rcpp::NumericVector numbers = new_numbers(length);
+  std::fill(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
+}
+
+inline Rcpp::NumericMatrix zeros(int rows, int columns) {
+  Rcpp::NumericMatrix numbers(
+      allocate(double(rows) * columns * sizeof(double), [&] { return Rf_allocMatrix(REALSXP, rows, columns); }));
+  std::fill(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
+}
+
+template <class Values> Rcpp::NumericVector numbers_of(const Values& values) {
+  Rcpp::NumericVector numbers = new_numbers(double(values.size()));
+  std::copy(values.begin(), values.end(), numbers.begin());
+  return numbers;
+}
+
+// x itself, or converted to this type (real or integer). Its values are in memory then, which those of 1:n are not yet.
+inline SEXP in_memory(SEXP x, SEXPTYPE type) {
+  if (TYPEOF(x) == type && !ALTREP(x)) return x;
+  return allocate(bytes_of(type, double(Rf_xlength(x))), [&] {
+    const SEXP values = PROTECT(Rf_coerceVector(x, type));
+    if (type == REALSXP) REAL(values);
+    if (type == INTSXP || type == LGLSXP) INTEGER(values);
+    if (type == STRSXP) STRING_PTR_RO(values);
+    UNPROTECT(1);
+    return values;
+  });
+}
+inline SEXP in_memory(SEXP x) { return in_memory(x, TYPEOF(x)); }
+
+inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>> entries) {
+  return allocate(0, [&] {
+    const SEXP list = PROTECT(Rf_allocVector(VECSXP, R_xlen_t(entries.size())));
+    const SEXP names = PROTECT(Rf_allocVector(STRSXP, R_xlen_t(entries.size())));
+    R_xlen_t n = 0;
+    for (const auto& [name, value] : entries) {
+      SET_STRING_ELT(names, n, Rf_mkChar(name));
+      SET_VECTOR_ELT(list, n++, value);
+    }
+    Rf_setAttrib(list, R_NamesSymbol, names);
+    UNPROTECT(2);
+    return list;
+  });
+}
+
+// R owns the object from here on.
+template <class T> SEXP external_pointer(std::unique_ptr<T> object) {
+  const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get()); });
+  object.release();
+  return pointer;
+}
