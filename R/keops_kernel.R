@@ -69,13 +69,28 @@
 #'     names: positions are then doubles, and 0 where there is nothing.
 #'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
 #'
+#' @section Reproducibility:
+#' On one machine, a CPU gives the same bits on every call, with any number of threads, and so do the same GPUs.
+#'
+#' Machines with other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline) round differently, as do
+#' GPUs and other mathematical libraries of the system. Between the instruction sets of one machine,
+#'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
+#'     the last place of `precision`;
+#'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), takes its terms in another order: it differs
+#'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
+#'
+#' So a sum whose terms cancel may differ in any digit, and more so what a formula then makes of it: subtract a common
+#' value from the points, or use `precision = "float64"`. Positions (`ArgMin`, `ArgKMin`) may differ where values are
+#' equal up to this rounding.
+#'
 #' @section Errors:
 #' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and have 1,048,576 parts, those of its
 #' derivatives included. What goes beyond is a wrong formula; Ctrl-C ends the compilation of a long one.
 #'
 #' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
 #' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
-#' that fails, or the engine lacks memory on the CPU, the class is `kernops_memory_error`, and data are as they were.
+#' that fails, or R or the engine lacks memory on the CPU, the class is `kernops_memory_error`, data are as they were,
+#' and nothing of the call stays in memory.
 #' All of them have class `kernops_error`.
 #'
 #' @references

@@ -16,7 +16,8 @@
 #'   \item{`kernops.precision`}{`"float64"` (default) or `"float32"`: the precision of new operators.}
 #'   \item{`kernops.backend`}{`"auto"` (default), `"cpu"` or `"cuda"`: where new operators run.}
 #'   \item{`kernops.device`}{which GPUs new operators use, as numbers from 0 (default: 0).}
-#'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).}
+#'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).
+#'     Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
 #'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
 #'     [kernops_cache_info()].}
 #' }

@@ -62,7 +62,9 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       input = function() narrow(list(x = rows, y = seq_len(many))),
       positions = function() most(list(x = rows, y = matrix(1))),
       values = function() seg_reduce(seq_len(many), lengths = many),
-      softmax = function() ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, 0L, NULL, TRUE, NULL, FALSE, NULL, 1L, "", NULL, 0),
+      softmax = function() {
+        ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, 0L, NULL, TRUE, NULL, FALSE, NULL, 1L, "", NULL, 0)
+      },
       owners = function() ns$seg_owners(plan()),
       rows = function() ns$seg_values(plan()),
       number = function() ns$seg_number_groups(seq_len(many)),

@@ -56,3 +56,52 @@ for (isa in c("baseline", "avx2", "avx512")) {
     }
   })
 }
+
+test_that("instruction sets agree in sums, relative to the sum of the absolute values of the terms", {
+  withr::local_seed(4)
+  xy <- c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(1)")
+  bound <- c(float64 = 1e-12, float32 = 1e-5)
+  # reductions, and what an error of them is relative to
+  pairs <- list(
+    c("Sum_Reduction(Exp(-SqDist(x, y) / 100) * b, 1)", "Sum_Reduction(Exp(-SqDist(x, y) / 100) * Abs(b), 1)"),
+    c("Sum_Reduction((x | y) * b, 1)", "Sum_Reduction((Abs(x) | Abs(y)) * Abs(b), 1)"),
+    c("Mean_Reduction(Norm2(x - y) * b, 1)", "Mean_Reduction(Norm2(x - y) * Abs(b), 1)"),
+    c("Var_Reduction((x | y) * b, 1)", "Mean_Reduction(Square((Abs(x) | Abs(y)) * b), 1)"),
+    c("SumSoftMaxWeight_Reduction(Sin(Sum(x - y)), 1, b)", "SumSoftMaxWeight_Reduction(Sin(Sum(x - y)), 1, Abs(b))"),
+    c("LogSumExp_Reduction(x | y, 1)", "Max_Reduction(1 + (Abs(x) | Abs(y)), 1)")
+  )
+  for (size in list(c(5, 1), c(60, 3), c(20001, 3), c(1000, 100))) {
+    x <- uniform(20, size[2])
+    y <- uniform(size[1], size[2])
+    b <- uniform(size[1]) + 0.01
+    b <- b - mean(b) * (size[1] > 5) # sums cancel
+    for (precision in names(bound)) for (pair in pairs) {
+      run <- function(formula, isa) {
+        withr::local_options(kernops.isa = isa)
+        needed <- c(TRUE, TRUE, grepl("\\bb\\b", formula))
+        args <- gsub("%d", size[2], xy, fixed = TRUE)[needed]
+        op <- keops_kernel(formula, args, precision = precision, backend = "cpu")
+        op(list(x = x, y = y, b = b)[needed])
+      }
+      expected <- run(pair[[1]], "baseline")
+      scale <- run(pair[[2]], "baseline")
+      for (isa in kernops:::cpu_isas())
+        expect_lt(max(abs(run(pair[[1]], isa) - expected) / scale), bound[[precision]],
+                  label = paste(pair[[1]], precision, isa, toString(size)))
+    }
+  }
+})
+
+test_that("instruction sets agree in sums of segments and axes, relative to the sum of the absolute values", {
+  withr::local_seed(5)
+  x <- rnorm(1e5) * 2^runif(1e5, -8, 8)
+  for (length in c(1, 7, 100, 5000, 1e5)) {
+    n <- 1e5 %/% length
+    wanted <- matrix(x[seq_len(n * length)], length)
+    sums <- \(isa) withr::with_options(list(kernops.isa = isa), cbind(
+      seg_reduce(as.vector(wanted), lengths = rep(length, n)), axis_reduce(wanted, 1), axis_reduce(t(wanted), 2)
+    ))
+    expected <- sums("baseline")
+    for (isa in kernops:::cpu_isas()) expect_lt(max(abs(sums(isa) - expected) / colSums(abs(wanted))), 1e-12)
+  }
+})

@@ -90,3 +90,33 @@ for (precision in c("float64", "float32")) {
     }
   })
 }
+
+# Arguments of all signs and sizes; of orders of Bessel functions, those that take no loop of millions.
+test_that("instruction sets agree within 2 units of the last place in every operation on numbers", {
+  withr::local_seed(3)
+  ops <- subset(keops_ops(), group %in% c("arithmetic", "elementwise", "special functions"))
+  ops <- ops[grepl("[abc]", ops$arguments), ]
+  spreads <- list(wide = \(n) rnorm(n) * 2^runif(n, -40, 40), narrow = \(n) runif(n, -1, 1),
+                  middle = \(n) runif(n, -30, 30), large = \(n) runif(n, -750, 750),
+                  near_1 = \(n) 1 + rnorm(n) * 2^runif(n, -30, 0))
+  positive <- list(positive = \(n) rexp(n) * 5)
+  for (row in seq_len(nrow(ops))) {
+    arguments <- strsplit(ops$arguments[[row]], ", ")[[1]]
+    variables <- setdiff(arguments, c("p", "q"))
+    of_order <- grepl("BesselK|Matern", ops$name[[row]])
+    for (p in if ("p" %in% arguments) c(0, 1, 3, 5) else 0) for (precision in c("float64", "float32")) {
+      order <- sub("q", p + 1, sub("p", p, arguments))
+      formula <- sprintf("%s(%s)", ops$name[[row]], toString(order))
+      op <- keops_kernel(sprintf("Max_Reduction(%s * y, 1)", formula), c(sprintf("%s = Vi(1)", variables), "y = Vj(1)"),
+                         precision = precision, backend = "cpu")
+      for (spread in if (of_order) positive else spreads) {
+        x <- lapply(stats::setNames(nm = variables), \(name) spread(if (of_order) 200 else 1000))
+        if (precision == "float32") x <- lapply(x, to_single)
+        value <- \(isa) withr::with_options(list(kernops.isa = isa), as.vector(op(c(x, list(y = 1)))))
+        expected <- value("baseline")
+        for (isa in setdiff(isas(), "baseline"))
+          do.call(expect_ulps, c(list(value(isa), expected, precision, paste(formula, isa)), unname(x)))
+      }
+    }
+  }
+})

@@ -41,16 +41,8 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
   if (!(x * x > T(8 * n + 12))) return spherical_bessel_series(x, n);
   return abs(x) < T(n + 2) ? spherical_bessel_downward(x, n) : spherical_bessel_upward(x, n);
 }
-struct SphericalBessel {
-  int n;
-  template <class T> KERNOPS_FN T operator()(T x) const { return spherical_bessel_scalar(x, n); }
-};
-template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
-  if (n == 0) return select(a == V(0), V(1), sin(a) / a);
-  return lanewise(SphericalBessel{n}, a);
-}
 
-// J_n(x), in double whatever the precision, as all that follows.
+// J_n(x), in double whatever the precision, as the others.
 struct BesselJ {
   int n;
   template <class T> KERNOPS_FN T operator()(T x) const {
@@ -123,7 +115,6 @@ struct Polygamma {
   }
   KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
 };
-template <class V> KERNOPS_FN V polygamma(V x, int n) { return lanewise(Polygamma{n}, x); }
 
 // The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v with v in x^v held: the integral over t
 // of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step. No
@@ -184,8 +175,36 @@ struct BesselK {
     return v > 0 ? tgamma(v) * exp((v - 1) * 0.69314718055994530942) : 0;
   }
 };
-template <class V> KERNOPS_FN V bessel_k(V v, V x, int derivative, bool scaled) {
-  return lanewise(BesselK{derivative, scaled}, v, x);
+
+}  // namespace KERNOPS_ISA
+
+// The CPU has these compiled once, by src/special.cpp: next to a zero, or in the exponent of a large value, what one
+// instruction set fuses and another does not would be many units of the last place.
+namespace special {
+#ifdef __CUDACC__
+#define KERNOPS_SPECIAL(function, value) KERNOPS_FN double function { return value; }
+#elif !defined(KERNOPS_SPECIAL)
+#define KERNOPS_SPECIAL(function, value) double function;
+#endif
+KERNOPS_SPECIAL(spherical_bessel(double x, int n), spherical_bessel_scalar(x, n))
+KERNOPS_SPECIAL(polygamma(double x, int n), Polygamma{n}(x))
+KERNOPS_SPECIAL(bessel_k(double v, double x, int derivative, bool scaled), (BesselK{derivative, scaled}(v, x)))
+#undef KERNOPS_SPECIAL
+}  // namespace special
+
+inline namespace KERNOPS_ISA {
+
+template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
+  if (n == 0) return select(a == V(0), V(1), sin(a) / a);
+  return lanewise([n](auto x) { return decltype(x)(special::spherical_bessel(double(x), n)); }, a);
+}
+template <class V> KERNOPS_FN V polygamma(V a, int n) {
+  return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
+}
+template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled) {
+  return lanewise([=](auto v, auto x) {
+    return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled));
+  }, a, b);
 }
 
 }  // namespace KERNOPS_ISA
