@@ -84,7 +84,8 @@ nearest_semivariance <- function(model, u, some = 200) {
 # Observations that occur twice, response and all, say that there is no nugget, whatever the others say.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
-  key <- as.vector(data$u %*% sqrt(seq_len(ncol(data$u)) + 1))
+  # a number for each place; a product of matrices would round by the place of a row
+  key <- Reduce(`+`, lapply(seq_len(ncol(data$u)), function(k) data$u[, k] * sqrt(k + 1)))
   if (!anyDuplicated(key)) return(invisible())
   places <- split(seq_along(key), match(key, unique(key)))
   places <- places[lengths(places) > 1]

@@ -26,10 +26,11 @@ SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& re
 void set_dim(const Rcpp::NumericVector& out, const Call& call) {
   if (std::max({call.nrow, call.ncol, call.batches}) > INT_MAX)
     throw InputError("dim", "a matrix of R has at most " + std::to_string(INT_MAX) + " rows and columns");
+  std::vector<Count> sizes = call.dim;
+  if (call.batched) sizes.push_back(call.batches);
   allocate(0, [&] {
-    const SEXP dim = PROTECT(Rf_allocVector(INTSXP, call.batched ? 3 : 2));
-    INTEGER(dim)[0] = int(call.nrow), INTEGER(dim)[1] = int(call.ncol);
-    if (call.batched) INTEGER(dim)[2] = int(call.batches);
+    const SEXP dim = PROTECT(Rf_allocVector(INTSXP, R_xlen_t(sizes.size())));
+    std::copy(sizes.begin(), sizes.end(), INTEGER(dim));
     Rf_setAttrib(out, R_DimSymbol, dim);
     UNPROTECT(1);
     return R_NilValue;
