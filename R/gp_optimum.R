@@ -3,9 +3,7 @@
 # The best end of searches from the most promising `starts`, and its `rivals`: other optima of a log-likelihood within
 # two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
 best_optimum <- function(starts, target) {
-  rough <- target
-  rough$how$control$tol <- max(target$how$control$tol, 1e-3)
-  descend <- function(from) searches(from, search_from, rough)
+  descend <- function(from) descents(from, target)
   ends <- descend(promising(starts, target))
   if (all(values_of(ends) == Inf)) return(ends[[1]])
   best <- finish(lowest(ends), target)
@@ -24,16 +22,33 @@ best_optimum <- function(starts, target) {
   best
 }
 
-# As many starts of lowest value as control says, none of which is near a lower one.
+# Rough searches from all rows. From many, each first goes a few steps, which tell where it leads far better than the
+# value at its start; the best go on.
+descents <- function(from, target) {
+  control <- target$how$control
+  rough <- function(from, maxit) {
+    target$how$control$tol <- max(control$tol, 1e-3)
+    target$how$control$maxit <- min(control$maxit, maxit)
+    searches(from, search_from, target)
+  }
+  if (nrow(from) <= 2 * control$starts) return(rough(from, Inf))
+  first <- rough(from, 8)
+  first <- first[order(values_of(first))[seq_len(control$starts)]]
+  rough(do.call(rbind, lapply(first, function(end) end$theta)), Inf)
+}
+
+# The starts of lowest value, none of which is near a lower one: as many as control says, or four times as many where
+# there are many parameters, whose starts say little of where they lead.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
+  most <- target$how$control$starts * if (sum(!target$model$parameters$fixed) > 4) 4 else 1
   values <- apply(starts, 1, target$value)
   at <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
   kept <- integer()
   for (row in order(values)[seq_len(max(1, sum(is.finite(values))))]) {
     near <- vapply(kept, function(other) max(abs(at[row, ] - at[other, ])) < 0.5, NA)
     if (!any(near)) kept <- c(kept, row)
-    if (length(kept) == target$how$control$starts) break
+    if (length(kept) == most) break
   }
   starts[kept, , drop = FALSE]
 }

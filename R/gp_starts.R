@@ -7,7 +7,7 @@ starting_values <- function(model, u, y) {
   total <- max(mean(y^2), .Machine$double.eps)
   periods <- if (any(open & parameters$kind == "period")) likely_periods(model, u, y)
   if (!any(open)) return(matrix(parameters$value, 1))
-  axes <- any(open & parameters$kind == "range") + sum(open & parameters$coordinate > 1) +
+  axes <- length(unique(parameters$leaf[open & parameters$kind == "range"])) + sum(open & parameters$coordinate > 1) +
     sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape"))
   count <- max(8 * axes, 8, 2 * length(periods))
   unit <- even_points(count, sum(open) + 1)
@@ -31,6 +31,11 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   value <- parameters$value
   at <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
+  # which of two parts of one kind is the longer one does not matter, unless one of them is in a product
+  alike <- function(row) {
+    sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
+      !"*" %in% all_kinds(model$covariance)
+  }
   for (k in which(open)) {
     row <- parameters[k, ]
     # equal parts of a sum would stay equal; the range of a periodic one is no length, but tells the form of the wave
@@ -42,13 +47,16 @@ start_at <- function(model, u, total, open, unit, periods, n) {
       variance = if (row$label == "nugget") total * between(at[[k]], 0.01, 0.9) else
         0.9 / (1 + repeated) * typical_variance(model, row, u, total),
       range = leaf_extent(model, row, u) * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
-        (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else 1),
+        (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else
+          if (repeated && !alike(row)) between(at[[k]], 1, 20) else 1),
       wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
       shape = between(at[[k]], 0.3, 3), angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8)
     )
   }
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
+
+all_kinds <- function(x) if (x$kind == "leaf") x$kind else c(x$kind, unlist(lapply(x$parts, all_kinds)))
 
 # The shortest range to start from: the spacing of points that fill what they span evenly.
 shortest_share <- function(model, row, u) {
