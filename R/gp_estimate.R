@@ -23,6 +23,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
     best_from(start_candidates(starts, target, some), target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
+  turned <- with(problem$model$parameters, kind == "angle" & !fixed)
+  best$theta[turned] <- best$theta[turned] %% 180
   best$at_bound <- at_bound(problem$model, best$theta)
   warn_about_search(best, how$control)
   best

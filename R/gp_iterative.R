@@ -65,7 +65,8 @@ search_state <- function(here, theta, probes, parts, profile) {
   space <- here$system$space
   known <- cbind(parts$trend$rest, parts$basis)
   p <- ncol(parts$trend$q)
-  fit <- solve_or_fail(here, beside(space, known, probes$block), max(how$control$cg_tol, how$control$search_tol), check = 0)
+  tol <- max(how$control$cg_tol, how$control$search_tol)
+  fit <- solve_or_fail(here, beside(space, known, probes$block), tol, check = 0)
   if (is.null(fit)) return(list(value = Inf, bad = 1L))
   solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])
   random <- ncol(known) + seq_len(ncol(probes$signs))

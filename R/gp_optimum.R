@@ -3,18 +3,18 @@
 # The best end of searches from the most promising `starts`, and its `rivals`: other optima of a log-likelihood within
 # two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
 best_optimum <- function(starts, target) {
-  descend <- function(from) descents(from, target)
-  ends <- descend(promising(starts, target))
+  ends <- descents(promising(starts, target), target)
   if (all(values_of(ends) == Inf)) return(ends[[1]])
   best <- finish(lowest(ends), target)
   around <- look_around(best, target)
-  if (nrow(around)) ends <- c(ends, descend(around))
+  if (nrow(around)) ends <- c(ends, descents(around, target, many = nrow(around)))
   rivals <- list()
   for (end in ends[order(values_of(ends))]) {
     if (length(rivals) == 3 || end$value > best$value + 6) break
-    if (!all(vapply(c(list(best), rivals), apart, NA, end, target))) next
+    elsewhere <- function(end) all(vapply(c(list(best), rivals), apart, NA, end, target))
+    if (end$value >= best$value && !elsewhere(end)) next
     end <- finish(end, target)
-    rivals <- c(rivals, list(if (end$value < best$value) best else end))
+    if (elsewhere(end)) rivals <- c(rivals, list(if (end$value < best$value) best else end))
     if (end$value < best$value) best <- end
   }
   best$starts <- length(ends)
@@ -23,17 +23,17 @@ best_optimum <- function(starts, target) {
 }
 
 # Rough searches from all rows. From many, each first goes a few steps, which tell where it leads far better than the
-# value at its start; the best go on.
-descents <- function(from, target) {
+# value at its start; those go on that were best before, or are now.
+descents <- function(from, target, many = 2 * target$how$control$starts) {
   control <- target$how$control
   rough <- function(from, maxit) {
     target$how$control$tol <- max(control$tol, 1e-3)
     target$how$control$maxit <- min(control$maxit, maxit)
     searches(from, search_from, target)
   }
-  if (nrow(from) <= 2 * control$starts) return(rough(from, Inf))
+  if (nrow(from) <= many) return(rough(from, Inf))
   first <- rough(from, 8)
-  first <- first[order(values_of(first))[seq_len(control$starts)]]
+  first <- first[union(seq_len(control$starts), order(values_of(first))[seq_len(control$starts)])]
   rough(do.call(rbind, lapply(first, function(end) end$theta)), Inf)
 }
 
@@ -76,6 +76,9 @@ apart <- function(a, b, target) {
   parameters <- target$model$parameters
   from <- to_search(parameters, a$theta)
   to <- to_search(parameters, b$theta)
+  angle <- parameters$kind == "angle" # half a turn changes nothing
+  to[angle] <- from[angle] + (to[angle] - from[angle] + pi / 2) %% pi - pi / 2
+  if (all(abs(to - from)[parameters$kind != "variance"] < 0.05)) return(FALSE)
   between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) target$value(from_search(parameters, from + t * (to - from))), 0)
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
@@ -115,5 +118,23 @@ lines_through <- function(theta, model) {
     lapply(which(free & parameters$kind == "period"), function(of) {
       structure(line(of, cbind(theta[[of]] * c(1 / 3, 1 / 2, 2))), all = TRUE)
     }),
-    lapply(which(free & parameters$kind == "angle"), function(of) line(of, cbind(theta[[of]] + seq(0, 165, by = 15)))))
+    unlist(lapply(which(free & parameters$kind == "angle"), angle_lines, theta, model, line), recursive = FALSE))
+}
+
+# All directions, at the ratio that was found and at smaller ones, whose range across is the same, with the nugget that
+# was found and with much more.
+angle_lines <- function(angle, theta, model, line) {
+  parameters <- model$parameters
+  own <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
+  ratio <- own("ratio")
+  range <- own("range")
+  turned <- theta[[angle]] + seq(0, 165, by = 15)
+  if (any(parameters$fixed[c(ratio, range)])) return(list(line(angle, cbind(turned))))
+  nugget <- model$nugget[!parameters$fixed[model$nugget]]
+  more <- 2 * sum(theta[own("variance")])
+  shapes <- expand.grid(part = c(1, 0.25, 0.06), more = if (length(nugget)) c(FALSE, TRUE) else FALSE)
+  Map(function(part, raised) {
+    changed <- c(angle, ratio, range, if (raised) nugget)
+    line(changed, cbind(turned, theta[[ratio]] * part, theta[[range]] / part, if (raised) max(more, theta[[nugget]])))
+  }, shapes$part, shapes$more)
 }

@@ -72,7 +72,6 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       groups = function() ns$seg_from_groups(seq_len(many), 1),
       product = function() ns$dense_product(column, FALSE, t(column), "", 1L),
       lower = function() ns$dense_lower_product(column, t(column)),
-      weights = function() ns$dense_weights(column, column, column, 1L, 1L, 20000L),
       sparse = function() ns$spmv_run(plan(), as.numeric(seq_len(many)), 1L, 1, 1, 1L, "")
     )
     megabytes <- function() gc()[2, 2]
