@@ -142,8 +142,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   With 0 and `estimate = "none"` there is no log-likelihood, and predictions come sooner.
 #' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between
 #'   100 and 2000; two thirds of that where `probes` is 0 and `cg_tol` 0.001 or more.
-#' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). The
-#'   errors that residuals of 0.01 leave in the gradient are a tenth of those of 16 probes. Residuals in the end are
+#' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). Where
+#'   a search finds no better step, it goes on with residuals of a tenth, down to 1e-5 (in float64). Residuals in the end are
 #'   computed anew, in float64, of all rows, or of 10,000 drawn at random where `cg_tol` is 0.001 or more: these tell the
 #'   norm to one per cent.
 #' @param gain the search stops once a step would gain less log-likelihood than this (iterative).

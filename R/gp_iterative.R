@@ -12,10 +12,12 @@ iterative_likelihood <- function(data, model, how) {
   points <- resident_points(product, data$u)
   parts <- list(
     data = data, model = model, how = how, trend = trend, points = points, basis = deflation_basis(trend$q, data$u),
-    gradient_of = remembered(function(width) covariance_gradient(model, width, how$precision, how$backend)),
-    slopes_of = covariance_slopes(model, how$precision, how$backend)
+    # derivatives along ridges cancel to a millionth
+    gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
+    slopes_of = covariance_slopes(model, "float64", how$backend)
   )
   count <- control$probes
+  tol <- max(control$cg_tol, control$search_tol)
   probes <- latest <- NULL  # where a search compares last, the fit is made
   at <- function(theta) {
     system <- iterative_system(product, data, model, theta, points)
@@ -24,9 +26,9 @@ iterative_likelihood <- function(data, model, how) {
   for_search <- function(theta, profile) {
     here <- at(theta)
     probes <<- probes %||% deflated_probes(count, control$seed, parts$basis, here$system$space)
-    state <- search_state(here, theta, probes, parts, profile)
+    state <- search_state(here, theta, probes, parts, profile, tol)
     if (identical(state$value, Inf)) return(state)
-    c(state, estimate = estimate, draw_probes = draw_probes, probes = count)
+    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, sharpen = sharpen)
   }
   with_value <- function(theta, profile) {
     here <- at(theta)
@@ -50,6 +52,12 @@ iterative_likelihood <- function(data, model, how) {
     count <<- number
     probes <<- latest <<- NULL
   }
+  # residuals of the search a tenth of those before: whether that can be more exact than products in this precision
+  sharpen <- function() {
+    if (tol <= max(control$cg_tol, 1e-5) || how$precision == "float32") return(FALSE)
+    tol <<- max(tol / 10, control$cg_tol)
+    TRUE
+  }
   list(evaluate = function(theta, profile = FALSE, search = FALSE) {
     if (search) for_search(theta, profile) else if (profile) with_value(theta, TRUE) else estimate(theta)
   })
@@ -58,14 +66,13 @@ iterative_likelihood <- function(data, model, how) {
 # For a search: a gradient, its `noise`, which is its covariance over draws of the probes, average information, and no
 # value. Traces are estimated by independent signs, which vary least, but exactly for smooth vectors: the derivatives
 # along a ridge of the likelihood, where ranges are long, are made of these, and vary most by signs.
-search_state <- function(here, theta, probes, parts, profile) {
+search_state <- function(here, theta, probes, parts, profile, tol) {
   how <- parts$how
   data <- parts$data
   model <- parts$model
   space <- here$system$space
   known <- cbind(parts$trend$rest, parts$basis)
   p <- ncol(parts$trend$q)
-  tol <- max(how$control$cg_tol, how$control$search_tol)
   fit <- solve_or_fail(here, beside(space, known, probes$block), tol, check = 0)
   if (is.null(fit)) return(list(value = Inf, bad = 1L))
   solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])

@@ -80,6 +80,11 @@ information_search <- function(theta, likelihood, model, profile, control) {
         break
       }
     }
+    if (is.null(found) && !singular && !is.null(at$state$sharpen) && at$state$sharpen()) {
+      at <- visit(at$s)
+      curvature <- positive_definite(at$information(profile, free))
+      next
+    }
     if (is.null(found)) {
       guessed <- is.na(at$state$value)
       message <- paste0("no better step found", if (singular) " before the matrix is singular",
@@ -142,7 +147,8 @@ bfgs <- function(h, s, y) {
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
-  bends <- pmax(e$values, 1e-3 * max(abs(e$values)))
+  # a step of one then changes the likelihood by some tenths: more would be damped, along ridges of many observations
+  bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1))
   e$vectors %*% (bends * t(e$vectors))
 }
 
