@@ -36,6 +36,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   loss <- NULL
   message <- "as many steps as allowed"
   curvature <- positive_definite(at$information(profile, free))
+  learnt <- 0 # steps since then
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
     move <- newton_step(at$gradient, curvature, at$s, low, high)
@@ -80,9 +81,11 @@ information_search <- function(theta, likelihood, model, profile, control) {
         break
       }
     }
-    if (is.null(found) && !singular && !is.null(at$state$sharpen) && at$state$sharpen()) {
+    # what steps said of the second derivatives may mislead in a bent valley, and a coarse gradient anywhere
+    if (is.null(found) && (if (is.na(at$state$value)) !singular && at$state$sharpen() else learnt > 0)) {
       at <- visit(at$s)
       curvature <- positive_definite(at$information(profile, free))
+      learnt <- 0
       next
     }
     if (is.null(found)) {
@@ -93,6 +96,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       break
     }
     curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
+    learnt <- learnt + 1
     at <- found
   }
   if (!identical(latest, at$s)) at <- visit(at$s)
@@ -102,7 +106,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     at <- visit(start$s)
   }
   list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
-       iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated),
+       gain = gain, iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated),
        probe_loss = loss)
 }
 

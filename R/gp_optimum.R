@@ -60,7 +60,7 @@ finish <- function(end, target) {
     information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", 1e-8))
   }
   found <- newton(end$theta)
-  if (found$convergence == 0) return(found)
+  if (isTRUE(found$gain < 1e-6)) return(found)
   other <- search_from(found$theta, target$evaluate, target$model, target$profile, control)
   again <- newton(other$theta)
   again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, found[c("iterations", "evaluations")], other[c(

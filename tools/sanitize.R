@@ -67,6 +67,14 @@ families <- alist(
   `softmax of segments` = seg_softmax(values, lengths = lengths),
   `axes` = for (dims in list(1, 2, 3, 1:2, c(1, 3), 1:3)) axis_reduce(array(values[1:10500], c(30, 70, 5)), dims),
   `softmax of axes` = for (dims in 1:2) softmax(matrix(values[1:10000], 100), dims),
+  `stored pairs` = for (precision in c("float32", "float64")) {
+    x <- LazyTensor(random(700, 3), index = "i")
+    y <- LazyTensor(random(150, 3), index = "j")
+    K <- exp(-sqdist(x, y))
+    with_kernops(list(as.matrix(K), K[c(1, 90, 7), 5:9]), precision = precision)
+  },
+  `covariances` =
+    gp(stats::rnorm(700) ~ 1, coords = random(700, 2), covariance = exponential(1, 0.3) + nugget(1), estimate = "none"),
   `systems` = {
     op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
     x <- gpu_matrix(random(300, 3))
