@@ -30,7 +30,9 @@
 #'   `~ sd^2` of variables of `data`.
 #' @param weights positive numbers, or an expression of variables of `data` as in [lm()]: the nugget of an observation
 #'   is divided by its weight; an error where there is none.
-#' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64.
+#' @param precision as in [keops_kernel()], of the iterative method; the exact one works in float64. `"float32"` is for
+#'   fields that do not vary much more than the noise: beyond a ratio of variances of some 1e6 over the number of
+#'   observations its rounding hides which variance and range are best, and the fit says so.
 #' @param backend `"cuda"`: all of the fit happens on a GPU, the first of the option `kernops.device`. Coordinates are
 #'   taken there once, and the exact method factorises there, which needs cuSOLVER of the CUDA toolkit. `"cpu"`, or
 #'   `"auto"`: the GPU for what is worth it, where there is one.
@@ -48,7 +50,7 @@
 #' `kernops_singular_error` where the covariance matrix is not positive definite, `kernops_memory_error` where it is too
 #' large for the GPU, `kernops_cuda_error` where a GPU, or cuSOLVER, is asked for and not found. Warnings of class
 #' `kernops_not_converged` where the search stopped early (`kernops_near_singular`, too, where it ended at the edge of
-#' singular matrices), `kernops_at_bound` for a range that ended at a bound, `kernops_degenerate` for a range below the
+#' singular matrices, `kernops_rounding` where float32 hides the optimum), `kernops_at_bound` for a range that ended at a bound, `kernops_degenerate` for a range below the
 #' spacing of the points or a nugget estimated as zero, and `kernops_copies` for observations that occur twice, response
 #' and all.
 #'

@@ -12,6 +12,12 @@ warn_about_search <- function(search, control) {
                     i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit}."),
                   class = "kernops_not_converged")
   }
+  if (isTRUE(search$rounding > 0.5)) {
+    cli::cli_warn(c("float32 leaves the log-likelihood uncertain by about {signif(search$rounding, 2)}: variance and
+                     ranges may be larger or smaller together.",
+                    i = "{.code precision = \"float64\"} tells them, where the field varies so much more than the noise."),
+                  class = c("kernops_rounding", "kernops_not_converged"))
+  }
   if (length(search$at_bound)) {
     cli::cli_warn(c("{.code {search$at_bound}} ended at a bound of the search.",
                     i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,

@@ -82,7 +82,11 @@ nearly_singular <- function(factor, variance) {
 # dK alpha, a column for each parameter.
 noisy_slopes <- function(slopes_of, state, data, model, theta) {
   slopes <- slopes_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
-  if (length(model$nugget)) slopes[, model$nugget] <- state$alpha / data$weights
+  with_nugget(slopes, state$alpha, data, model)
+}
+
+with_nugget <- function(slopes, b, data, model) {
+  if (length(model$nugget)) slopes[, model$nugget] <- b / data$weights
   slopes
 }
 

@@ -14,7 +14,8 @@ iterative_likelihood <- function(data, model, how) {
     data = data, model = model, how = how, trend = trend, points = points, basis = deflation_basis(trend$q, data$u),
     # derivatives along ridges cancel to a millionth
     gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
-    slopes_of = covariance_slopes(model, "float64", how$backend)
+    slopes_of = covariance_slopes(model, 1L, "float64", how$backend),
+    all_slopes_of = remembered(function(width) covariance_slopes(model, width, how$precision, how$backend))
   )
   count <- control$probes
   tol <- max(control$cg_tol, control$search_tol)
@@ -52,9 +53,9 @@ iterative_likelihood <- function(data, model, how) {
     count <<- number
     probes <<- latest <<- NULL
   }
-  # residuals of the search a tenth of those before: whether that can be more exact than products in this precision
+  # residuals of the search a tenth of those before, unless they are small enough
   sharpen <- function() {
-    if (tol <= max(control$cg_tol, 1e-5) || how$precision == "float32") return(FALSE)
+    if (tol <= max(control$cg_tol, 1e-5)) return(FALSE)
     tol <<- max(tol / 10, control$cg_tol)
     TRUE
   }
@@ -78,6 +79,8 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])
   random <- ncol(known) + seq_len(ncol(probes$signs))
   state <- iterative_state(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
+  solved_probes <- function() as.matrix(fit$solution[, random, drop = FALSE])
+  state$rounding <- rounding_loss(here$system, mean(colSums(probes$signs * solved_probes())), how$precision)
   state$gradient <- function() {
     left <- beside(space, cbind(-state$alpha / state$scale, if (how$reml) -state$z, solved[, -1, drop = FALSE]), {
       chosen <- fit$solution[, random, drop = FALSE]
@@ -87,19 +90,31 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
     iterative_gradient(left, right, unname(theta), parts, space)
   }
   state$noise <- function() {
-    solved <- as.matrix(fit$solution[, random, drop = FALSE])
-    each <- vapply(seq_len(ncol(probes$signs)), function(k) {
-      slopes <- noisy_slopes(parts$slopes_of, list(alpha = probes$signs[, k, drop = FALSE]), data, model, theta)
-      colSums(slopes * solved[, k])
+    count <- ncol(probes$signs)
+    solved <- solved_probes()
+    slopes <- parts$all_slopes_of(count)(list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block))
+    slopes <- array(slopes, c(nrow(solved), length(theta), count))
+    each <- vapply(seq_len(count), function(k) {
+      of_probe <- with_nugget(matrix(slopes[, , k], nrow(solved)), probes$signs[, k], data, model)
+      colSums(of_probe * solved[, k])
     }, numeric(length(theta)))
-    stats::cov(t(matrix(each, length(theta)))) / ncol(probes$signs)
+    stats::cov(t(matrix(each, length(theta)))) / count
   }
   state$information <- function(profiled = profile) {
     slopes <- noisy_slopes(parts$slopes_of, state, data, model, theta)
-    solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, how$control$cg_tol)$solution)
+    # standard errors of three digits
+    tol <- max(how$control$cg_tol, 1e-3)
+    solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, tol)$solution)
     average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
   }
   state
+}
+
+# What rounding takes from the log-likelihood. Entries that are off by e, each another way, change log det K on average
+# by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges.
+rounding_loss <- function(system, trace, precision) {
+  unit <- if (precision == "float32") 2^-23 else 2^-52
+  (unit * mean(system$diagonal()) * trace)^2 / 2
 }
 
 # NULL where the matrix is singular, or not finite.

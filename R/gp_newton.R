@@ -1,7 +1,8 @@
 # What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
 # estimated gradient and no value, a step is good unless the slope at its end leads back; at the end, the values there
 # and at the start are estimated, and the start is the result if it is clearly better. Stops once a step would gain less
-# than control$gain of log-likelihood. The result has the `information` of all free parameters at the optimum.
+# of log-likelihood than control$gain, or than rounding takes. The result has the `information` of all free parameters
+# at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- estimated <- !parameters$fixed
@@ -43,25 +44,27 @@ information_search <- function(theta, likelihood, model, profile, control) {
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
-    raised <- if (gain < control$gain && !lifted) off_the_floor(at, parameters, free)
+    enough <- max(control$gain, at$state$rounding)
+    raised <- if (gain < enough && !lifted) off_the_floor(at, parameters, free)
     if (length(raised)) {
       lifted <- TRUE
       at <- visit(replace(at$s, match(names(raised), free), raised)) %||% at
       curvature <- positive_definite(at$information(profile, free))
       next
     }
-    if (gain < control$gain && is.null(loss) && !is.null(at$state$noise) && length(free)) {
+    if (gain < enough && is.null(loss) && isTRUE(at$state$rounding < allowed_loss) && length(free)) {
       loss <- probe_loss(at, free, profile)
       number <- min(most_probes, ceiling(at$state$probes * loss / allowed_loss))
       loss <- loss * at$state$probes / max(number, at$state$probes)
-      if (number > at$state$probes) {
-        at$state$draw_probes(number)
+      more <- number > at$state$probes
+      if (more) at$state$draw_probes(number)
+      if (at$state$sharpen() || more) {
         at <- visit(at$s)
         next
       }
     }
-    if (gain < control$gain) {
-      message <- paste("a step would gain less than", control$gain)
+    if (gain < enough) {
+      message <- paste("a step would gain less than", signif(enough, 2))
       early <- FALSE
       break
     }
@@ -107,7 +110,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   list(theta = scaled(at), value = at$state$value, convergence = as.integer(early), message = message,
        gain = gain, iterations = iteration, evaluations = evaluations, information = at$information(FALSE, estimated),
-       probe_loss = loss)
+       probe_loss = loss, rounding = at$state$rounding)
 }
 
 # How much log-likelihood an optimum by these probes is below the true one, on average. At the end of a search that is
@@ -124,7 +127,7 @@ most_probes <- 128
 off_the_floor <- function(at, parameters, free) {
   some <- parameters[free, ]
   enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
-  slope <- at$gradient / at$theta[free]
+  slope <- (at$gradient + 2 * (at$state$rounding %||% 0)) / at$theta[free]
   low <- some$kind == "variance" & at$theta[free] < enough / 10 & -slope * enough > 1
   stats::setNames(rep(log(enough), sum(low)), free[low])
 }

@@ -34,11 +34,11 @@ step_time <- function(fit, probes, times) {
   seconds(one, times)
 }
 
-whole_fit <- function(d, new) {
-  fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = "float32",
+whole_fit <- function(d, new, precision) {
+  fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = precision,
             backend = "cuda", control = gp_control(progress = "none"))
   predict(fit, new)
-  paste(fit$search$evaluations, "likelihoods")
+  paste0(fit$search$evaluations, " likelihoods; ", fit$search$message, "; rounding ", signif(fit$search$rounding, 2))
 }
 
 gpu_table <- function(n) {
@@ -57,9 +57,9 @@ gpu_table <- function(n) {
     say(sprintf("likelihood and gradient, %d probes, tolerance 0.01", probes), n, step_time(few, probes, times))
   }
   if (n < 5e4) say("likelihood and gradient, exact, float64", n, step_time(on_gpu(d, method = "exact"), 16, 3))
-  if (n >= 1e6) {
-    time <- system.time(note <- whole_fit(d, new))[["elapsed"]]
-    say("gp() by maximum likelihood, and 100,000 means", n, time, note)
+  if (n >= 1e6) for (precision in c("float32", "float64")) {
+    time <- system.time(note <- whole_fit(d, new, precision))[["elapsed"]]
+    say(paste("gp() by maximum likelihood, and 100,000 means,", precision), n, time, note)
   }
 }
 

@@ -122,6 +122,33 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("a search ends where rounding decides, and says so", {
+  found <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
+  expect_lt(abs(log(found$theta) - 50), 2)
+  expect_gt(abs(log(found$theta) - 50), 1e-6)
+  expect_identical(found[c("convergence", "rounding")], list(convergence = 0L, rounding = 1))
+
+  # entries that are off by random e change the log-determinant by so much
+  withr::local_seed(4)
+  n <- 300
+  K <- 50 * exp(-as.matrix(dist(runif(n))))
+  A <- K + diag(0.05, n)
+  change <- replicate(20, {
+    E <- matrix(0, n, n)
+    E[upper.tri(E)] <- 50 * 2^-23 * 1e3 * rnorm(n * (n - 1) / 2)
+    as.numeric(determinant(A + E + t(E))$modulus - determinant(A)$modulus)
+  })
+  expected <- kernops:::rounding_loss(list(diagonal = \() diag(K)), sum(diag(solve(A))), "float32") * 1e6
+  expect_lt(abs(log(-mean(change) / expected)), 0.5)
+
+  d <- data.frame(x = seq(0, 1, length.out = 400))
+  d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
+  suppressWarnings(expect_warning(
+    gp(y ~ 1, d, ~x, matern(3/2) + nugget(), method = "iterative", precision = "float32"),
+    class = "kernops_rounding", "float64"
+  ))
+})
+
 test_that("a scale alone is found in closed form", {
   covariance <- matern(3/2, range = 0.4, fixed = "range")
   fit <- gp(z ~ 0, case[1:100, ], ~ a + b, covariance, method = "iterative")
