@@ -13,58 +13,6 @@ axis_source <- function(op, type, skip) {
     .Call(`_kernops_axis_source`, op, type, skip)
 }
 
-cuda_set_paths <- function(include, catalogue, cache, version) {
-    invisible(.Call(`_kernops_cuda_set_paths`, include, catalogue, cache, version))
-}
-
-cuda_problem <- function(devices) {
-    .Call(`_kernops_cuda_problem`, devices)
-}
-
-cuda_describe <- function() {
-    .Call(`_kernops_cuda_describe`)
-}
-
-cuda_driver <- function() {
-    .Call(`_kernops_cuda_driver`)
-}
-
-cuda_compiler <- function() {
-    .Call(`_kernops_cuda_compiler`)
-}
-
-cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some)
-}
-
-cuda_compile <- function(text, architecture) {
-    .Call(`_kernops_cuda_compile`, text, architecture)
-}
-
-cuda_sources <- function(kernel, single, few = TRUE) {
-    .Call(`_kernops_cuda_sources`, kernel, single, few)
-}
-
-cuda_segment_sources <- function(all = FALSE) {
-    .Call(`_kernops_cuda_segment_sources`, all)
-}
-
-cuda_precompile <- function(texts, architecture, file, fatbinary) {
-    invisible(.Call(`_kernops_cuda_precompile`, texts, architecture, file, fatbinary))
-}
-
-cuda_binary <- function(text, architecture, only_shipped = FALSE) {
-    .Call(`_kernops_cuda_binary`, text, architecture, only_shipped)
-}
-
-cuda_cache_files <- function() {
-    .Call(`_kernops_cuda_cache_files`)
-}
-
-cuda_catalogue_files <- function() {
-    .Call(`_kernops_cuda_catalogue_files`)
-}
-
 covariance_triangle <- function(kernel, theta, x, k, isa, threads) {
     invisible(.Call(`_kernops_covariance_triangle`, kernel, theta, x, k, isa, threads))
 }
@@ -287,6 +235,58 @@ seg_as_integers <- function(results) {
 
 seg_run_gpu <- function(segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay) {
     .Call(`_kernops_seg_run_gpu`, segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay)
+}
+
+cuda_set_paths <- function(include, catalogue, cache, version) {
+    invisible(.Call(`_kernops_cuda_set_paths`, include, catalogue, cache, version))
+}
+
+cuda_problem <- function(devices) {
+    .Call(`_kernops_cuda_problem`, devices)
+}
+
+cuda_describe <- function() {
+    .Call(`_kernops_cuda_describe`)
+}
+
+cuda_driver <- function() {
+    .Call(`_kernops_cuda_driver`)
+}
+
+cuda_compiler <- function() {
+    .Call(`_kernops_cuda_compiler`)
+}
+
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE) {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some)
+}
+
+cuda_compile <- function(text, architecture) {
+    .Call(`_kernops_cuda_compile`, text, architecture)
+}
+
+cuda_sources <- function(kernel, single, few = TRUE) {
+    .Call(`_kernops_cuda_sources`, kernel, single, few)
+}
+
+cuda_segment_sources <- function(all = FALSE) {
+    .Call(`_kernops_cuda_segment_sources`, all)
+}
+
+cuda_precompile <- function(texts, architecture, file, fatbinary) {
+    invisible(.Call(`_kernops_cuda_precompile`, texts, architecture, file, fatbinary))
+}
+
+cuda_binary <- function(text, architecture, only_shipped = FALSE) {
+    .Call(`_kernops_cuda_binary`, text, architecture, only_shipped)
+}
+
+cuda_cache_files <- function() {
+    .Call(`_kernops_cuda_cache_files`)
+}
+
+cuda_catalogue_files <- function() {
+    .Call(`_kernops_cuda_catalogue_files`)
 }
 
 spmv_run <- function(rows, entries, column, v, columns, threads, isa) {

@@ -5,7 +5,7 @@
 // Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, whoever computes it; for
 // keys: keys, values, and the results of both. Our results are compared with CUB's, and with those of a
 // second run bit by bit.
-#include <kernops/seg_by_key.cuh>
+#include <kernops/cuda/segments/by_key.cuh>
 
 #include <cub/cub.cuh>
 

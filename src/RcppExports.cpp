@@ -60,156 +60,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// cuda_set_paths
-void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
-RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
-BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::string >::type include(includeSEXP);
-    Rcpp::traits::input_parameter< std::string >::type catalogue(catalogueSEXP);
-    Rcpp::traits::input_parameter< std::string >::type cache(cacheSEXP);
-    Rcpp::traits::input_parameter< std::string >::type version(versionSEXP);
-    cuda_set_paths(include, catalogue, cache, version);
-    return R_NilValue;
-END_RCPP
-}
-// cuda_problem
-std::string cuda_problem(std::vector<int> devices);
-RcppExport SEXP _kernops_cuda_problem(SEXP devicesSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_problem(devices));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_describe
-Rcpp::DataFrame cuda_describe();
-RcppExport SEXP _kernops_cuda_describe() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_describe());
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_driver
-std::string cuda_driver();
-RcppExport SEXP _kernops_cuda_driver() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_driver());
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_compiler
-std::string cuda_compiler();
-RcppExport SEXP _kernops_cuda_compiler() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_compiler());
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
-    Rcpp::traits::input_parameter< bool >::type some(someSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_compile
-int cuda_compile(std::string text, std::string architecture);
-RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
-    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_sources
-std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few);
-RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< bool >::type few(fewSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single, few));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_segment_sources
-std::vector<std::string> cuda_segment_sources(bool all);
-RcppExport SEXP _kernops_cuda_segment_sources(SEXP allSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< bool >::type all(allSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_segment_sources(all));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_precompile
-void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
-RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
-BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::vector<std::string> >::type texts(textsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
-    Rcpp::traits::input_parameter< std::string >::type file(fileSEXP);
-    Rcpp::traits::input_parameter< std::string >::type fatbinary(fatbinarySEXP);
-    cuda_precompile(texts, architecture, file, fatbinary);
-    return R_NilValue;
-END_RCPP
-}
-// cuda_binary
-Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped);
-RcppExport SEXP _kernops_cuda_binary(SEXP textSEXP, SEXP architectureSEXP, SEXP only_shippedSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
-    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
-    Rcpp::traits::input_parameter< bool >::type only_shipped(only_shippedSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_binary(text, architecture, only_shipped));
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_cache_files
-std::vector<std::string> cuda_cache_files();
-RcppExport SEXP _kernops_cuda_cache_files() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_cache_files());
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_catalogue_files
-Rcpp::DataFrame cuda_catalogue_files();
-RcppExport SEXP _kernops_cuda_catalogue_files() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_catalogue_files());
-    return rcpp_result_gen;
-END_RCPP
-}
 // covariance_triangle
 void covariance_triangle(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, Rcpp::NumericMatrix x, Rcpp::NumericMatrix k, std::string isa, int threads);
 RcppExport SEXP _kernops_covariance_triangle(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP kSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
@@ -913,6 +763,156 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_set_paths
+void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
+RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type include(includeSEXP);
+    Rcpp::traits::input_parameter< std::string >::type catalogue(catalogueSEXP);
+    Rcpp::traits::input_parameter< std::string >::type cache(cacheSEXP);
+    Rcpp::traits::input_parameter< std::string >::type version(versionSEXP);
+    cuda_set_paths(include, catalogue, cache, version);
+    return R_NilValue;
+END_RCPP
+}
+// cuda_problem
+std::string cuda_problem(std::vector<int> devices);
+RcppExport SEXP _kernops_cuda_problem(SEXP devicesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_problem(devices));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_describe
+Rcpp::DataFrame cuda_describe();
+RcppExport SEXP _kernops_cuda_describe() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_describe());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_driver
+std::string cuda_driver();
+RcppExport SEXP _kernops_cuda_driver() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_driver());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_compiler
+std::string cuda_compiler();
+RcppExport SEXP _kernops_cuda_compiler() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_compiler());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_source
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
+    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
+    Rcpp::traits::input_parameter< bool >::type some(someSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_compile
+int cuda_compile(std::string text, std::string architecture);
+RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_sources
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few);
+RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< bool >::type few(fewSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single, few));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_segment_sources
+std::vector<std::string> cuda_segment_sources(bool all);
+RcppExport SEXP _kernops_cuda_segment_sources(SEXP allSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< bool >::type all(allSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_segment_sources(all));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_precompile
+void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
+RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::vector<std::string> >::type texts(textsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    Rcpp::traits::input_parameter< std::string >::type file(fileSEXP);
+    Rcpp::traits::input_parameter< std::string >::type fatbinary(fatbinarySEXP);
+    cuda_precompile(texts, architecture, file, fatbinary);
+    return R_NilValue;
+END_RCPP
+}
+// cuda_binary
+Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped);
+RcppExport SEXP _kernops_cuda_binary(SEXP textSEXP, SEXP architectureSEXP, SEXP only_shippedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    Rcpp::traits::input_parameter< bool >::type only_shipped(only_shippedSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_binary(text, architecture, only_shipped));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_cache_files
+std::vector<std::string> cuda_cache_files();
+RcppExport SEXP _kernops_cuda_cache_files() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_cache_files());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_catalogue_files
+Rcpp::DataFrame cuda_catalogue_files();
+RcppExport SEXP _kernops_cuda_catalogue_files() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_catalogue_files());
+    return rcpp_result_gen;
+END_RCPP
+}
 // spmv_run
 Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, SEXP entries, Rcpp::IntegerVector column, SEXP v, double columns, int threads, std::string isa);
 RcppExport SEXP _kernops_spmv_run(SEXP rowsSEXP, SEXP entriesSEXP, SEXP columnSEXP, SEXP vSEXP, SEXP columnsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
@@ -1075,19 +1075,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
     {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 8},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
-    {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
-    {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
-    {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
-    {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
-    {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
-    {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
-    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
-    {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
-    {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
-    {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
-    {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
-    {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_covariance_triangle", (DL_FUNC) &_kernops_covariance_triangle, 6},
     {"_kernops_covariance_weighted_sums", (DL_FUNC) &_kernops_covariance_weighted_sums, 8},
     {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
@@ -1144,6 +1131,19 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
     {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
+    {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
+    {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
+    {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
+    {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
+    {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
+    {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
+    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
+    {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
+    {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
+    {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
+    {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
+    {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
     {"_kernops_spmv_run_gpu", (DL_FUNC) &_kernops_spmv_run_gpu, 13},

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "large_pages.h"
+#include "run/huge_pages.h"
 
 // R has no memory for an object of so many bytes.
 struct NoMemory : std::bad_alloc {

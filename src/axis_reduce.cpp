@@ -1,5 +1,5 @@
 // axis_reduce() and softmax() seen from R.
-#include "axis.h"
+#include "axes/axes.h"
 #include "gpu_matrix.h"
 #include "watch.h"
 

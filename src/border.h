@@ -1,9 +1,9 @@
 // Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
 #pragma once
 #include "allocate.h"
-#include "backend.h"
-#include "cuda_driver.h"
-#include "parse.h"
+#include "run/backend.h"
+#include "cuda/driver.h"
+#include "formula/parse.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
 struct InputError : std::runtime_error {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "border.h"
-#include "share_out.h"
+#include "run/share_out.h"
 #include "watch.h"
 
 using namespace kernops;

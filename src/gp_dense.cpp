@@ -1,6 +1,6 @@
 // Dense linear algebra for R/gp_exact.R.
 #include "border.h"
-#include "dense.h"
+#include "dense/dense.h"
 
 #include <algorithm>
 

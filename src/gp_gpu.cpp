@@ -1,10 +1,10 @@
 // Dense linear algebra of R/gp_exact_gpu.R: a covariance matrix is filled by the engine, factorised and used
 // up on the GPU. `n` counts its rows; its columns are rounded up to whole blocks.
-#include "cuda_solver.h"
+#include "cuda/solver.h"
 #include "gpu_matrix.h"
 #include "watch.h"
 
-#include <kernops/matrix_job.h>
+#include <kernops/jobs/matrix.h>
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ Count width_of(const Kernel& kernel) { return kernel.program.variables.back().si
 Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
 
 void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
-  static const std::string text = "#include <kernops/triangle.cuh>\nKERNOPS_TRIANGLE(" +
+  static const std::string text = "#include <kernops/cuda/dense/triangle.cuh>\nKERNOPS_TRIANGLE(" +
                                   std::to_string(threads) + ", " + std::to_string(many) + ")\n";
   cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)),
                threads, &job);

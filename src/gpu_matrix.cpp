@@ -1,7 +1,7 @@
 // gpu_matrix() seen from R: data that stay on the device.
 #include "gpu_matrix.h"
 
-#include <kernops/matrix_job.h>
+#include <kernops/jobs/matrix.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -137,7 +137,7 @@ SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
                   from.rows,
                   out->rows,
                   int(out->columns)};
-    void* gather = cuda::function("#include <kernops/matrix.cuh>\nKERNOPS_MATRIX\n",
+    void* gather = cuda::function("#include <kernops/cuda/dense/matrix.cuh>\nKERNOPS_MATRIX\n",
                                   from.single ? "kernops_gather_float" : "kernops_gather_double");
     cuda::launch(gather, unsigned(ceil_div(out->rows, 256)), unsigned(std::min<Count>(out->columns, 65535)),
                  256, &job);

@@ -1,7 +1,7 @@
 // A matrix that lives on the GPU, as C++ sees it; R holds it by an external pointer of class gpu_matrix.
 #pragma once
 #include "border.h"
-#include "cuda.h"
+#include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {

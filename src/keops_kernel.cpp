@@ -1,9 +1,9 @@
 // keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
 #include <chrono>
 
-#include "formula_text.h"
+#include "formula/text.h"
 #include "kernel_call.h"
-#include "op_table.h"
+#include "formula/op_table.h"
 #include "watch.h"
 
 using namespace kernops;

@@ -1,7 +1,7 @@
 // R's data, checked against the variables of a formula.
 #include "kernel_call.h"
 
-#include "formula_text.h"
+#include "formula/text.h"
 
 namespace kernops {
 

@@ -1,3 +1,3 @@
 // What RcppExports.cpp must know.
 #pragma once
-#include "segments.h"
+#include "segments/segments.h"

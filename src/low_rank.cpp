@@ -1,11 +1,11 @@
 // What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal
 // factor.
-#include <kernops/matrix_job.h>
+#include <kernops/jobs/matrix.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "cuda_solver.h"
+#include "cuda/solver.h"
 #include "kernel_call.h"
 #include "watch.h"
 
@@ -19,7 +19,7 @@ constexpr Count most_parts = 1024;
 
 void run(const char* name, Count grid, const PivotJob& job) {
   static const std::string text =
-      "#include <kernops/pivoted.cuh>\nKERNOPS_PIVOTED(" + std::to_string(threads) + ")\n";
+      "#include <kernops/cuda/dense/pivoted.cuh>\nKERNOPS_PIVOTED(" + std::to_string(threads) + ")\n";
   cuda::launch(cuda::function(text, name), unsigned(grid), 1, threads, &job);
 }
 

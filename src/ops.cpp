@@ -1,6 +1,6 @@
 // keops_ops() and keops_reductions() seen from R.
 #include "border.h"
-#include "op_table.h"
+#include "formula/op_table.h"
 
 using namespace kernops;
 

@@ -1,7 +1,7 @@
 // reduce_by_key() seen from R: where runs of equal keys begin.
 #include <cstdint>
 
-#include "cuda_segments.h"
+#include "cuda/segments/segments.h"
 #include "gpu_matrix.h"
 
 using namespace kernops;

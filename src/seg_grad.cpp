@@ -1,5 +1,5 @@
 // seg_grad() seen from R: on the GPU, and the products that its CPU part needs.
-#include "cuda_segments.h"
+#include "cuda/segments/segments.h"
 #include "seg_reduce_gpu.h"
 #include "segment_values.h"
 

@@ -1,5 +1,5 @@
 // The groups of seg_plan(g =), as R gives them.
-#include <kernops/seg_job.h>
+#include <kernops/jobs/segments.h>
 
 #include <climits>
 #include <numeric>

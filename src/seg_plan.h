@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "border.h"
-#include "segments.h"
+#include "segments/segments.h"
 
 namespace kernops {
 

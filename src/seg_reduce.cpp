@@ -2,7 +2,7 @@
 #include <climits>
 #include <cmath>
 
-#include "seg_missing.h"
+#include "segments/missing.h"
 #include "segment_values.h"
 #include "watch.h"
 

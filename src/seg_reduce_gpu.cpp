@@ -2,10 +2,10 @@
 // are made there whole; those of the host, piece by piece.
 #include <kernops/missing.h>
 
-#include "cuda_segments.h"
+#include "cuda/segments/segments.h"
 #include "gpu_matrix.h"
 #include "seg_reduce_gpu.h"
-#include "seg_missing.h"
+#include "segments/missing.h"
 #include "segment_values.h"
 #include "watch.h"
 

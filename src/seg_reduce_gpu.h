@@ -1,7 +1,7 @@
 // What the GPU's sides of seg_reduce(), seg_grad() and spmv() have in common.
 #pragma once
 #include "gpu_matrix.h"
-#include "segments.h"
+#include "segments/segments.h"
 
 kernops::Target target_of(const kernops::cuda::Matrix& matrix);
 // A matrix of the current device, of floats if the model is.

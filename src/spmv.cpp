@@ -1,6 +1,6 @@
 // spmv() seen from R: a row of the product is a sum of entries, each with an entry of v as its weight.
 #include "border.h"
-#include "segments.h"
+#include "segments/segments.h"
 #include "watch.h"
 
 using namespace kernops;

@@ -1,5 +1,5 @@
 // spmv() on the GPU, seen from R.
-#include "cuda_segments.h"
+#include "cuda/segments/segments.h"
 #include "seg_reduce_gpu.h"
 #include "segment_values.h"
 

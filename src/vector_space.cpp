@@ -1,10 +1,10 @@
-// The vector operations of the solvers, of R/vector_space.R, on the GPU: solve.cuh launched on matrices of
+// The vector operations of the solvers, of R/vector_space.R, on the GPU: cuda/dense/solve.cuh launched on matrices of
 // doubles.
-#include <kernops/matrix_job.h>
+#include <kernops/jobs/matrix.h>
 
 #include <algorithm>
 
-#include "cuda_solver.h"
+#include "cuda/solver.h"
 #include "gpu_matrix.h"
 
 using namespace kernops;
@@ -18,7 +18,7 @@ constexpr int inner_tile = 4, most_inner_parts = 256;
 unsigned blocks_for(Count n, Count most) { return unsigned(std::max<Count>(1, std::min(n, most))); }
 
 void run(const char* name, unsigned grid_x, Count columns, VectorJob& job) {
-  static const std::string text = "#include <kernops/solve.cuh>\nKERNOPS_SOLVE(" + std::to_string(threads) +
+  static const std::string text = "#include <kernops/cuda/dense/solve.cuh>\nKERNOPS_SOLVE(" + std::to_string(threads) +
                                   ", " + std::to_string(inner_tile) + ")\n";
   cuda::launch(cuda::function(text, name), grid_x, blocks_for(columns, 65535), threads, &job);
 }

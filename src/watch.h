@@ -1,7 +1,7 @@
 // Interrupts and progress, while C++ computes.
 #pragma once
 #include "border.h"
-#include "limits.h"
+#include "formula/limits.h"
 
 // Asked often, looks at R ten times a second.
 std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress);

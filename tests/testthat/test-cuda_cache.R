@@ -56,6 +56,29 @@ test_that("another version of the package or of the compiler finds nothing", {
   expect_identical(readBin(file, "raw", 1e6), whole)
 })
 
+test_that("a change of any header that device code reads, in whatever folder, makes kernels stale", {
+  skip_without_nvrtc()
+  cache <- local_paths()
+  include <- withr::local_tempdir()
+  file.copy(system.file("include", "kernops", package = "kernops"), include, recursive = TRUE)
+  of_headers <- function() {
+    # the headers are read once for each path: a folder of another name is another path
+    moved <- withr::local_tempdir()
+    file.copy(include, moved, recursive = TRUE)
+    kernops:::cuda_set_paths(file.path(moved, basename(include)), "", cache, "test")
+    small_binary()
+    basename(list.files(cache, "[.]kernel$"))
+  }
+  of_headers()
+  expect_length(of_headers(), 1)
+  headers <- file.path(include, "kernops", c("ops.def", "jobs/device.h", "cuda/values.cuh", "cuda/segments/reduce.cuh",
+                                             "cuda/axes/walk.cuh", "cuda/dense/solve.cuh", "cuda/wide/tiles.cuh"))
+  for (n in seq_along(headers)) {
+    cat("// changed\n", file = headers[[n]], append = TRUE)
+    expect_length(of_headers(), n + 1)
+  }
+})
+
 test_that("a cache that cannot be written does no harm", {
   skip_without_nvrtc()
   local_paths(cache = file.path(withr::local_tempfile(lines = "a file, not a folder"), "cache"))

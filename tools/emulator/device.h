@@ -105,7 +105,7 @@ inline double __hiloint2double(int high, int low) {
 
 #include <kernops/scalar.h>
 
-// What device_math.cuh has instructions for.
+// What cuda/device_math.cuh has instructions for.
 namespace kernops {
 inline namespace KERNOPS_ISA {
 template <class T> if_scalar<T> exp2_of_small(T x) { return std::exp2(x); }

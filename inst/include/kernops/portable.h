@@ -15,7 +15,7 @@
 // A loop over n entries: beyond what registers hold, code of any length would win nothing and take long to compile.
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY((n) <= 256 ? (n) : 4)
 #elif defined(KERNOPS_INLINE)
-#define KERNOPS_FN KERNOPS_INLINE  // isa.h
+#define KERNOPS_FN KERNOPS_INLINE  // simd/isa.h
 #define KERNOPS_UNROLL
 #else
 #define KERNOPS_FN inline

@@ -1,4 +1,4 @@
-// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. pack.h gives the same
+// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
 // names to SIMD packs, so that a row of ops.def reads the same everywhere.
 #pragma once
 #include <kernops/portable.h>
@@ -30,7 +30,7 @@ using std::ldexp;
 #endif
 
 #ifdef __CUDACC__
-#include <kernops/device_math.cuh>
+#include <kernops/cuda/device_math.cuh>
 #endif
 #ifndef __CUDA_ARCH__
 KERNOPS_MATH(exp) KERNOPS_MATH(exp2)

@@ -1,0 +1,190 @@
+// The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each
+// instruction set, by src/cpu_engine.h.
+#pragma once
+#include <kernops/cpu/accumulate.h>
+
+#include <new>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Aligned memory; not std::vector, whose code would be shared between instruction sets.
+template <class T> class Buffer {
+ public:
+  explicit Buffer(std::size_t n)
+      : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
+  ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_;
+};
+
+// The result of a row, its positions counted among all lanes.
+template <class Reduction>
+void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
+  double* out = job.out + row * job.out_row;
+  Reduction::finish(job, partial, block.lanes > 0, out);
+  for (int k = job.positions; k < job.size; ++k) {
+    double& position = out[k * job.out_entry];
+    if (position == 0) continue;
+    const Interval& interval = *find_interval(job.intervals, block, Count(position) - 1);
+    position += double(interval.begin - interval.before);
+  }
+}
+
+template <class T, class Reduction> class Worker {
+  static constexpr int W = Pack<T>::width;
+
+ public:
+  explicit Worker(const Job& job)
+      : job_(job),
+        slots_(job.slots.count),
+        once_(std::size_t(job.entries[0]) * W),
+        rows_(std::size_t(job.entries[1]) * W * job.row_block),
+        lanes_(std::size_t(job.entries[2]) * job.tile),
+        pairs_(std::size_t(job.entries[3]) * job.tile),
+        scratch_(job.tile),
+        state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
+        states_(state_bytes_ * job.row_block),
+        partial_(Reduction::partial_bytes(job)) {
+    place_slots(Place::once, once_.data(), W, 0);
+    place_slots(Place::lane, lanes_.data(), job.tile, ~std::ptrdiff_t(0));
+    place_slots(Place::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
+    fill_pack(slots_.data()[0].p, 1);
+    load_packs(Place::once, 0);
+    run_steps(Place::once, W);
+  }
+
+  void work(const Unit& unit, Units& units) {
+    const Count lanes = unit.block->lanes, begin = unit.chunk * job_.chunk,
+                end = begin + job_.chunk < lanes ? begin + job_.chunk : lanes;
+    const int rows = int(unit.row_end - unit.row_begin);
+    start_rows(unit.row_begin, rows);
+    for (Count lane = begin; lane < end; lane += job_.tile) {
+      if (!units.keep_going(&units)) return;
+      const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
+      load_tile(*unit.block, lane, count);
+      reduce_tile(rows, {count, lane - begin, begin, unit.row_begin, unit.block});
+    }
+    finish_rows(unit, rows, {0, 0, begin, unit.row_begin, unit.block});
+  }
+
+ private:
+  void place_slots(Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+    kernops::place_slots(job_.slots, place, base, entry, lanes, slots_.data());
+  }
+
+  void run_steps(Place place, int lanes) { kernops::run_steps(job_.steps[int(place)], slots_.data(), lanes); }
+
+  static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
+
+  static double value_at(const Source& from, int k, Count n) {
+    if (from.load.kind == Load::constant) return from.load.value;
+    if (from.load.kind == Load::index) return double(from.first + n + 1);
+    return from.data[k * from.entry + n * from.item];
+  }
+
+  // The values of item n, each repeated over a pack.
+  void load_packs(Place place, Count n) {
+    const Span<Source>& sources = job_.sources[int(place)];
+    for (int s = 0; s < sources.count; ++s) {
+      const Source& from = sources.items[s];
+      T* to = slots_.data()[from.load.slot].p;
+      for (int k = 0; k < source_size(from); ++k) fill_pack(to + k * W, value_at(from, k, n));
+    }
+  }
+
+  void point_to_row(int r) {
+    place_slots(Place::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0);
+  }
+
+  void start_rows(Count row, int rows) {
+    for (int r = 0; r < rows; ++r) {
+      point_to_row(r);
+      load_packs(Place::row, row + r);
+      run_steps(Place::row, W);
+      Reduction::start(job_, state(r));
+    }
+  }
+
+  // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
+  void load_tile(const RowBlock& block, Count first, int count) {
+    const int padded = (count + W - 1) / W * W;
+    for_runs(job_, block, first, count,
+             [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
+    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    for (int s = 0; s < sources.count; ++s)
+      for (int k = 0; k < source_size(sources.items[s]); ++k) {
+        T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
+        for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
+      }
+    run_steps(Place::lane, padded);
+  }
+
+  // Lanes that stand side by side, to place `at` of the tile.
+  void load_lanes(Count lane, int count, int at) {
+    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    for (int s = 0; s < sources.count; ++s) {
+      const Source& from = sources.items[s];
+      for (int k = 0; k < source_size(from); ++k) {
+        T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
+        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, lane + n));
+      }
+    }
+  }
+
+  int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
+
+  void reduce_tile(int rows, TileLanes tile) {
+    const int padded = (tile.count + W - 1) / W * W;
+    for (int r = 0; r < rows; ++r, ++tile.row) {
+      point_to_row(r);
+      run_steps(Place::pair, padded);
+      Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
+    }
+  }
+
+  void finish_rows(const Unit& unit, int rows, const TileLanes& lanes) {
+    for (int r = 0; r < rows; ++r) {
+      const Count row = unit.row_begin + r;
+      const bool whole = job_.chunks() == 1;
+      char* partial =
+          whole ? partial_.data()
+                : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
+      Reduction::collapse(job_, state(r), lanes, partial);
+      if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
+    }
+  }
+
+  char* state(int r) const { return states_.data() + r * state_bytes_; }
+
+  const Job& job_;
+  Buffer<Operand<T>> slots_;
+  Buffer<T> once_, rows_, lanes_, pairs_, scratch_;
+  const std::size_t state_bytes_;
+  Buffer<char> states_, partial_;
+};
+
+template <class T, class Reduction> struct Run {
+  static void work(const Job& job, Units& units) {
+    Worker<T, Reduction> worker(job);
+    for (Unit unit; units.next(&units, &unit);) worker.work(unit, units);
+  }
+
+  static void merge(const Job& job) {
+    const std::size_t bytes = Reduction::partial_bytes(job);
+    for (Count b = 0; b < job.block_count; ++b)
+      for (Count row = job.blocks[b].begin; row < job.blocks[b].end; ++row) {
+        char* first = job.partials + row * job.chunks() * bytes;
+        for (Count chunk = 1; chunk < job.chunks(); ++chunk)
+          Reduction::merge(job, first, first + chunk * bytes);
+        finish_row<Reduction>(job, first, job.blocks[b], row);
+      }
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

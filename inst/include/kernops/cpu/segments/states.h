@@ -1,0 +1,74 @@
+// States of the reductions that segments use: of packs whose lanes are segments or values, and of one
+// segment.
+#pragma once
+#include <kernops/cpu/map_reduce.h>
+#include <kernops/jobs/segments.h>
+#include <kernops/segment_reductions.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <Scatter how>
+using ScatteredSum = std::conditional_t<how == Scatter::plain, DirectSum,
+                                        std::conditional_t<how == Scatter::tiles, BlockSum, KahanSum>>;
+
+// Within a block a plain sum is as good as one by tiles.
+template <class R> struct Accumulate {
+  using Block = R;
+  template <Scatter> using Scattered = R;
+  static constexpr bool scatters = R::indices == 0 && R::values <= 2;
+};
+template <> struct Accumulate<BlockSum> {
+  using Block = DirectSum;
+  template <Scatter how> using Scattered = ScatteredSum<how>;
+  static constexpr bool scatters = true;
+};
+template <> struct Accumulate<Mean> {
+  using Block = MeanOf<DirectSum>;
+  template <Scatter how> using Scattered = MeanOf<ScatteredSum<how>>;
+  static constexpr bool scatters = true;
+};
+template <> struct Accumulate<CountAll> {
+  using Block = CountAll;
+  template <Scatter> using Scattered = CountAll;
+  static constexpr bool scatters = true;
+};
+template <> struct Accumulate<OnlineLogSumExp> {
+  using Block = OnlineLogSumExp;
+  static constexpr bool scatters = false;
+};
+
+// Whether the only value of a state is the result.
+template <class R> struct IsResult : std::false_type {};
+template <> struct IsResult<DirectSum> : std::true_type {};
+template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};
+
+// The state of a whole segment from that of a block.
+template <class R, class Block>
+KERNOPS_INLINE void widen(const State<Block, double, Count>& block, State<R, double, Count>& whole) {
+  R::start(whole);
+  for (int n = 0; n < Block::values; ++n) whole.v[n] = block.v[n];
+  for (int n = 0; n < Block::indices; ++n) whole.j[n] = block.j[n];
+}
+KERNOPS_INLINE void widen(const State<MeanOf<DirectSum>, double, Count>& block,
+                          State<Mean, double, Count>& whole) {
+  Mean::start(whole);
+  whole.v[0] = block.v[0], whole.v[4] = block.v[1] + block.v[2];
+}
+
+template <class R> using PackState = State<R, Pack<double>, IntPack<double>>;
+template <class R> using OneState = State<R, double, Count>;
+
+template <class R> OneState<R> lane_of(const PackState<R>& s, int lane) {
+  OneState<R> one;
+  for (int n = 0; n < R::values; ++n) one.v[n] = s.v[n].lane(lane);
+  for (int n = 0; n < R::indices; ++n) one.j[n] = s.j[n].lane(lane);
+  return one;
+}
+
+template <class R, class S> void give(const SegmentJob& job, Count column, Count row, const S& s) {
+  for (int o = 0; o < R::outputs; ++o) job.result(o, column, row) = R::finish(s, o);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,85 @@
+// The CPU's interpreter: one compiled SIMD loop per operation, over a tile of lanes.
+#pragma once
+#include <kernops/jobs/job.h>
+#include <kernops/ops.h>
+#include <kernops/simd/pack.h>
+#include <kernops/simd/math.h>
+#include <kernops/tape.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Entry k of lane l stands at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; one that is
+// the same for all lanes is kept as one pack of equal numbers, and repeats by lanes = 0.
+template <class T> struct Operand {
+  T* p;
+  std::ptrdiff_t entry, lanes;
+};
+
+// The lanes of a tile: `count` of them, the first being number `first` of the chunk that starts at `base`; and the row
+// that meets them, which is one of a block.
+struct TileLanes {
+  int count;
+  Count first, base, row;
+  const RowBlock* block;
+};
+
+// run(lane, count, at) for lanes that stand side by side in the data and from place `at` on in a tile, whose `count`
+// lanes begin with number `first` of the block.
+template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
+  const Interval* interval = find_interval(job.intervals, block, first);
+  for (int at = 0; at < count; ++interval) {
+    const Count lane = interval->begin + first + at - interval->before;
+    const int length = int(interval->end - lane < count - at ? interval->end - lane : count - at);
+    run(lane, length, at);
+    at += length;
+  }
+}
+
+template <class T> struct LaneView {
+  const T* p;
+  std::ptrdiff_t entry;
+  KERNOPS_INLINE LaneView(const Operand<T>& from, std::ptrdiff_t lane)
+      : p(from.p + (lane & from.lanes)), entry(from.entry) {}
+  KERNOPS_INLINE Pack<T> operator[](int k) const { return Pack<T>::load(p + k * entry); }
+};
+
+template <class Op, class T> void run_step(const Step& step, const Operand<T>* slots, int lanes) {
+  using V = Pack<T>;
+  const Operand<T> a = slots[step.in[0]], b = slots[step.in[1]], c = slots[step.in[2]], out = slots[step.out];
+  const int A = step.sizes[0], B = step.sizes[1], C = step.sizes[2], p = step.ints[0], q = step.ints[1];
+  for (int k = 0; k < step.size; ++k)
+    for (std::ptrdiff_t lane = 0; lane < lanes; lane += V::width)
+      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p,
+                              q))
+          .store(out.p + k * out.entry + lane);
+}
+
+// The operands of a place whose entries stand `entry` numbers apart from `base` on.
+template <class T>
+void place_slots(const Span<Slot>& slots, Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
+                 Operand<T>* operands) {
+  for (int n = 0; n < slots.count; ++n) {
+    const Slot& slot = slots.items[n];
+    if (slot.place == place)
+      operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+  }
+}
+
+template <class T> using StepFunction = void (*)(const Step&, const Operand<T>*, int lanes);
+
+template <class T> StepFunction<T> step_function(int op) {
+  static const StepFunction<T> table[] = {
+#define OP(name, ...) run_step<ops::name, T>,
+#include <kernops/ops.def>
+  };
+  return table[op];
+}
+
+template <class T> void run_steps(const Span<Step>& steps, const Operand<T>* operands, int lanes) {
+  for (int n = 0; n < steps.count; ++n)
+    step_function<T>(steps.items[n].op)(steps.items[n], operands, lanes);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

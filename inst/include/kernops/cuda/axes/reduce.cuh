@@ -1,0 +1,124 @@
+// Reductions over dimensions of an array on the GPU, read by NVRTC. A block has some results, and for each so
+// many threads, its parts: neighbouring threads are parts of one result where a slice lies side by side in
+// memory, else neighbouring results. Parts, and chunks of long slices, are joined in a fixed order: the same
+// bits on every run.
+#pragma once
+#include <kernops/cuda/axes/walk.cuh>
+
+namespace kernops {
+
+// A position is NaN where there is none.
+template <class R> struct OfSlice : R {};
+template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
+  template <class S> static __device__ double finish(const S& s, int n) {
+    return s.j[0] == FirstExtreme<sign>::nowhere ? not_a_number<double>() : FirstExtreme<sign>::finish(s, n);
+  }
+};
+
+template <class R> using SliceState = State<R, double, long long>;
+
+// Joins the parts of each result, pairwise; the first one has it.
+template <class R>
+__device__ void join_parts(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts,
+                           int neighbour) {
+  shared[threadIdx.x] = mine;
+  for (int half = parts / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (part < half) R::merge(shared[threadIdx.x], shared[threadIdx.x + half * neighbour]);
+  }
+  __syncthreads();
+}
+
+template <class R> __device__ void finish(const SliceJob& job, const Spot& at, const SliceState<R>& state) {
+  for (int n = 0; n < R::outputs; ++n) job.out[at.number * R::outputs + n] = R::finish(state, n);
+}
+
+template <class R, class T, bool skip>
+__device__ SliceState<R> reduce_part(const SliceJob& job, const Post& post) {
+  SliceState<R> s;
+  R::start(s);
+  if (post.idle) return s;
+  const T* values = values_of<T>(job);
+  walk<8>(
+      job, post,
+      [&](long long offset, long long position) {
+        const double x = as_double(values[offset]);
+        if (!skip || x == x) R::add(s, x, position);
+      },
+      [&] { R::settle(s); });
+  return s;
+}
+
+template <class R, class T, bool skip> __device__ void reduce_slices(const SliceJob& job) {
+  __shared__ SliceState<R> shared[slice_threads];
+  const Post post(job);
+  join_parts<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
+  if (post.idle || post.part > 0) return;
+  if (job.chunks() == 1)
+    finish<R>(job, post.base, shared[threadIdx.x]);
+  else
+    static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks() + blockIdx.y] = shared[threadIdx.x];
+}
+
+// Block n joins the chunks of result n, into the first one, and gives the result unless they are for softmax.
+template <class R, bool gives> __device__ void merge_slices(const SliceJob& job) {
+  __shared__ SliceState<R> shared[slice_threads];
+  for (long long result = blockIdx.x; result < job.results; result += gridDim.x) {
+    SliceState<R>* states = static_cast<SliceState<R>*>(job.partials) + result * job.chunks();
+    SliceState<R> s;
+    R::start(s);
+    for (long long chunk = threadIdx.x; chunk < job.chunks(); chunk += slice_threads)
+      R::merge(s, states[chunk]);
+    join_parts<R>(shared, s, threadIdx.x, slice_threads, 1);
+    if (threadIdx.x == 0) {
+      states[0] = shared[0];
+      if (gives) finish<R>(job, spot(job.kept, result), shared[0]);
+    }
+    __syncthreads();
+  }
+}
+
+// Whether the slice of this thread holds NA, where `asked`. All threads of a block call it.
+template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
+  __shared__ int found[slice_threads];
+  found[threadIdx.x] = 0;
+  __syncthreads();
+  post.begin = 0, post.end = job.slice;
+  const T* values = values_of<T>(job);
+  if (asked)
+    walk<1>(
+        job, post,
+        [&](long long offset, long long) {
+          if (is_missing(as_double(values[offset]))) found[post.first] = 1;
+        },
+        [] {});
+  __syncthreads();
+  return found[post.first];
+}
+
+// Where a result is NaN and its slice holds NA, it becomes NA.
+template <class T> __device__ void mark_missing(const SliceJob& job, int outputs) {
+  const Post post(job);
+  double* out = post.idle ? nullptr : job.out + post.base.number * outputs;
+  bool asked = false;
+  for (int n = 0; n < outputs && !post.idle; ++n) asked = asked || out[n] != out[n];
+  const bool found = has_missing<T>(job, post, asked);
+  if (post.part == 0 && found)
+    for (int n = 0; n < outputs; ++n)
+      if (out[n] != out[n]) out[n] = missing();
+}
+
+// The entry points, for values of type T.
+#define KERNOPS_AXIS_KERNEL(name) extern "C" __global__ void __launch_bounds__(kernops::slice_threads) name
+#define KERNOPS_AXIS(R, T, skip)                                        \
+  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) {     \
+    kernops::reduce_slices<kernops::OfSlice<kernops::R>, T, skip>(job); \
+  }                                                                     \
+  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) {      \
+    kernops::merge_slices<kernops::OfSlice<kernops::R>, true>(job);     \
+  }                                                                     \
+  KERNOPS_AXIS_KERNEL(kernops_axis_missing)(kernops::SliceJob job) {    \
+    kernops::mark_missing<T>(job, kernops::R::outputs);                 \
+  }
+
+}  // namespace kernops

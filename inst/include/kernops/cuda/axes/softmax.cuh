@@ -1,0 +1,54 @@
+// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, then shares of their results.
+#pragma once
+#include <kernops/cuda/axes/reduce.cuh>
+
+namespace kernops {
+
+template <class T> __device__ inline void put(const SliceJob& job, long long offset, double x) {
+  if (job.out_floats)
+    job.out_floats[offset] = float(x);
+  else
+    job.out[offset] = x;
+}
+
+__device__ inline double exponential(double x, double) { return exp(x); }
+__device__ inline double exponential(double x, int) { return exp(x); }
+__device__ inline double exponential(double x, float) { return exp(float(x)); }
+
+// A chunk of slices that is all of them, or one whose states have been joined.
+template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job) {
+  using R = OnlineLogSumExp;
+  __shared__ SliceState<R> shared[slice_threads];
+  const Post post(job);
+  if (job.chunks() == 1) {
+    join_parts<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
+  } else if (!post.idle) {
+    shared[post.first] = static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks()];
+  }
+  __syncthreads();
+  const double top = shared[post.first].v[0];
+  double share = job.alpha / shared[post.first].v[1];
+  if (top - top != 0) share = top - top;  // infinite: no shares of it
+  if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
+  if (post.idle) return;
+  const T* values = values_of<T>(job);
+  walk<4>(
+      job, post,
+      [&](long long offset, long long) {
+        const double x = as_double(values[offset]);
+        const bool left_out = skip && x != x;
+        put<T>(job, offset, left_out ? x : share != share ? share : exponential(x - top, T()) * share);
+      },
+      [] {});
+}
+
+#define KERNOPS_AXIS_SOFTMAX(T, skip)                               \
+  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) { \
+    kernops::reduce_slices<kernops::OnlineLogSumExp, T, skip>(job); \
+  }                                                                 \
+  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) {  \
+    kernops::merge_slices<kernops::OnlineLogSumExp, false>(job);    \
+  }                                                                 \
+  KERNOPS_AXIS_KERNEL(kernops_axis_softmax)(kernops::SliceJob job) { kernops::softmax_slices<T, skip>(job); }
+
+}  // namespace kernops

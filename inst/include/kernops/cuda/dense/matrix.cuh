@@ -1,0 +1,22 @@
+// Rows and columns of a matrix of the device, read by NVRTC.
+#pragma once
+#include <kernops/jobs/matrix.h>
+
+namespace kernops {
+
+// One thread a row of the result, which holds the chosen entries column by column.
+template <class T> __device__ void gather(const GatherJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.row_count) return;
+  for (int column = blockIdx.y; column < job.column_count; column += gridDim.y) {
+    const T* from = static_cast<const T*>(job.from) + (job.columns[column] - 1) * job.from_rows;
+    static_cast<T*>(job.out)[column * job.row_count + n] = from[job.rows[n] - 1];
+  }
+}
+
+// The entry points.
+#define KERNOPS_MATRIX                                                                                           \
+  extern "C" __global__ void kernops_gather_double(kernops::GatherJob job) { kernops::gather<double>(job); }     \
+  extern "C" __global__ void kernops_gather_float(kernops::GatherJob job) { kernops::gather<float>(job); }
+
+}  // namespace kernops

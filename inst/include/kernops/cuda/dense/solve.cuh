@@ -1,0 +1,126 @@
+// What iterative solvers do to blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once, in
+// doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
+// bits on every run.
+#pragma once
+#include <kernops/jobs/matrix.h>
+
+namespace kernops {
+
+// The sum over a block of threads, pairwise; thread 0 has it.
+template <int threads> __device__ double sum_of_block(double mine) {
+  __shared__ double all[threads];
+  __syncthreads();  // the sum before this one has been read
+  all[threadIdx.x] = mine;
+  for (int half = threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) all[threadIdx.x] += all[threadIdx.x + half];
+  }
+  return all[0];
+}
+
+// y = a x + b y, with a and b of the column. Thread n has row n.
+__device__ inline void axpby(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const long long at = column * job.rows + n;
+    job.y[at] = job.a[column] * job.x[at] + job.b[column] * job.y[at];
+  }
+}
+
+// y = y + d x, with d of the row.
+__device__ inline void add_rows(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const long long at = column * job.rows + n;
+    job.y[at] += job.a[n] * job.x[at];
+  }
+}
+
+// The scalar product of each column of x with that of y, in parts: block m sums every so many rows.
+template <int threads> __device__ void dot_parts(const VectorJob& job) {
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const double *x = job.x + column * job.rows, *y = job.y + column * job.rows;
+    double mine = 0;
+    for (long long n = blockIdx.x * (long long)threads + threadIdx.x; n < job.rows; n += (long long)threads * job.parts)
+      mine += x[n] * y[n];
+    const double part = sum_of_block<threads>(mine);
+    if (threadIdx.x == 0) job.partials[(long long)column * job.parts + blockIdx.x] = part;
+  }
+}
+
+// The second pass: block m joins the parts of column m.
+template <int threads> __device__ void dot_sums(const VectorJob& job) {
+  for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
+    double mine = 0;
+    for (int part = threadIdx.x; part < job.parts; part += threads)
+      mine += job.partials[(long long)column * job.parts + part];
+    const double sum = sum_of_block<threads>(mine);
+    if (threadIdx.x == 0) job.sums[column] = sum;
+  }
+}
+
+// The scalar products of all columns of x with all of y, tile x tile of them a block, in parts as above.
+template <int threads, int tile> __device__ void inner_parts(const VectorJob& job) {
+  const int across = (job.inner + tile - 1) / tile, tiles = across * ((job.columns + tile - 1) / tile);
+  for (int which = blockIdx.y; which < tiles; which += gridDim.y) {
+    const int left = which % across * tile, right = which / across * tile;
+    double mine[tile][tile] = {};
+    for (long long n = blockIdx.x * (long long)threads + threadIdx.x; n < job.rows;
+         n += (long long)threads * job.parts) {
+      double x[tile], y[tile];
+      for (int k = 0; k < tile; ++k) {
+        x[k] = left + k < job.inner ? job.x[(left + k) * job.rows + n] : 0;
+        y[k] = right + k < job.columns ? job.y[(right + k) * job.rows + n] : 0;
+      }
+      for (int k = 0; k < tile; ++k)
+        for (int l = 0; l < tile; ++l) mine[k][l] += x[k] * y[l];
+    }
+    for (int k = 0; k < tile; ++k)
+      for (int l = 0; l < tile; ++l) {
+        const double part = sum_of_block<threads>(mine[k][l]);
+        if (threadIdx.x > 0 || left + k >= job.inner || right + l >= job.columns) continue;
+        job.partials[((right + l) * (long long)job.inner + left + k) * job.parts + blockIdx.x] = part;
+      }
+  }
+}
+
+// y = x A for a matrix A of inner x columns. Thread n has row n, `tile` columns of it at a time.
+template <int tile> __device__ void combine(const VectorJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (n >= job.rows) return;
+  for (int first = blockIdx.y * tile; first < job.columns; first += gridDim.y * tile) {
+    double mine[tile] = {};
+    for (int k = 0; k < job.inner; ++k) {
+      const double x = job.x[k * job.rows + n];
+      for (int l = 0; l < tile; ++l)
+        if (first + l < job.columns) mine[l] += x * job.a[(first + l) * (long long)job.inner + k];
+    }
+    for (int l = 0; l < tile; ++l)
+      if (first + l < job.columns) job.y[(first + l) * job.rows + n] = mine[l];
+  }
+}
+
+// The entry points, for so many threads a block and tiles of so many columns.
+#define KERNOPS_SOLVE(threads, tile)                                                                              \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) {                   \
+    kernops::axpby(job);                                                                                          \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_parts(kernops::VectorJob job) {               \
+    kernops::dot_parts<threads>(job);                                                                             \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                \
+    kernops::dot_sums<threads>(job);                                                                              \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_add_rows(kernops::VectorJob job) {                \
+    kernops::add_rows(job);                                                                                       \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_inner_parts(kernops::VectorJob job) {             \
+    kernops::inner_parts<threads, tile>(job);                                                                     \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_combine(kernops::VectorJob job) {                 \
+    kernops::combine<tile>(job);                                                                                  \
+  }
+
+}  // namespace kernops

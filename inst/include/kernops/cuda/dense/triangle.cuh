@@ -1,0 +1,85 @@
+// What the exact Gaussian process does to the lower triangle of a matrix on the GPU, read by NVRTC, in doubles. Sums
+// have a fixed order.
+#pragma once
+#include <kernops/cuda/dense/solve.cuh>
+
+namespace kernops {
+
+// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. A thread has a row.
+template <int width> __device__ void finish_triangle(const TriangleJob& job) {
+  const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (row >= job.n) return;
+  job.at[row * (job.n + 1)] += job.left[row];
+  const long long end = (row / width + 1) * width;
+  for (long long column = row + 1; column < end && column < job.n; ++column) job.at[column * job.n + row] = 0;
+}
+
+// The diagonal, and the sum of squares of each column: a block has a column.
+template <int threads> __device__ void column_squares(const TriangleJob& job) {
+  for (long long column = blockIdx.x; column < job.n; column += gridDim.x) {
+    double mine = 0;
+    for (long long row = column + threadIdx.x; row < job.n; row += threads) {
+      const double x = job.at[column * job.n + row];
+      mine += x * x;
+    }
+    const double sum = sum_of_block<threads>(mine);
+    if (threadIdx.x > 0) continue;
+    job.out[column] = job.at[column * (job.n + 1)];
+    job.out[job.n + column] = sum;
+  }
+}
+
+// Columns first.. of the triangle, from row `first` on: with zeros above the diagonal, and in columns that are not.
+__device__ inline void take_columns(const TriangleJob& job) {
+  const long long rows = job.n - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    const bool there = row >= column && job.first + column < job.n;
+    const long long from = (job.first + column) * job.n + job.first + row;
+    job.block[column * rows + row] = there ? job.at[from] : 0;
+  }
+}
+
+// Such columns of a symmetric matrix, less those of left right', as weights of a sum over the lower triangle.
+__device__ inline void weigh_columns(const TriangleJob& job) {
+  const long long rows = job.n - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
+    double& weight = job.block[column * rows + row];
+    double value = weight;
+    if (row >= column && job.first + column < job.n)
+      for (int k = 0; k < job.rank; ++k)
+        value -= job.left[k * job.n + job.first + row] * job.right[k * job.n + job.first + column];
+    weight = row < column || job.first + column >= job.n ? 0 : row == column ? value : 2 * value;
+  }
+}
+
+// The sum of each column of `block`, n x columns.
+template <int threads> __device__ void column_sums(const TriangleJob& job) {
+  for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
+    double mine = 0;
+    for (long long row = threadIdx.x; row < job.n; row += threads) mine += job.block[column * job.n + row];
+    const double sum = sum_of_block<threads>(mine);
+    if (threadIdx.x == 0) job.out[column] = sum;
+  }
+}
+
+// The entry points, for so many threads a block and blocks of so many columns.
+#define KERNOPS_TRIANGLE(threads, width)                                                                          \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_finish_triangle(kernops::TriangleJob job) {       \
+    kernops::finish_triangle<width>(job);                                                                         \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_column_squares(kernops::TriangleJob job) {        \
+    kernops::column_squares<threads>(job);                                                                        \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_take_columns(kernops::TriangleJob job) {          \
+    kernops::take_columns(job);                                                                                   \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_weigh_columns(kernops::TriangleJob job) {         \
+    kernops::weigh_columns(job);                                                                                  \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_column_sums(kernops::TriangleJob job) {           \
+    kernops::column_sums<threads>(job);                                                                           \
+  }
+
+}  // namespace kernops

@@ -1,0 +1,67 @@
+// Each entry of f by itself, on the GPU; the counterpart of cpu/entrywise.h.
+#pragma once
+#include <kernops/reductions.h>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
+template <class T, class R, int F, int W, class A> struct EntrywiseRow {
+  static constexpr int group = 1;
+  static constexpr bool any_order = true;
+  // Whether it may be given sums of some pairs instead of theirs.
+  static constexpr bool adds_tiles =
+      (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
+  // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
+  static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
+  State<R, A, int> s[F];
+
+  KERNOPS_FN void start() {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) R::start(s[k]);
+  }
+  template <int N, int NF, int NW>
+  KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u) {
+      if (u >= n) break;
+      KERNOPS_UNROLL_FEW(F)
+      for (int k = 0; k < F; ++k) R::add(s[k], A(W ? f[u][k] * w[u][k] : f[u][k]), j + u);
+    }
+  }
+  KERNOPS_FN void settle() {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) R::settle(s[k]);
+  }
+  // Where nothing has beaten infinity, all are equally infinite: the first.
+  KERNOPS_FN void adopt(int first) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k)
+      if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
+  }
+  KERNOPS_FN void absorb(const EntrywiseRow& o) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
+  }
+  KERNOPS_FN void scale(A factor) {  // sums only
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
+    for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
+  }
+  KERNOPS_FN void merge(const EntrywiseRow& o) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
+  }
+  KERNOPS_FN void finish(double* out, long long stride, bool any) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) {
+      if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;  // all are equally infinite: the first
+      KERNOPS_UNROLL
+      for (int n = 0; n < R::outputs; ++n) out[(n * F + k) * stride] = R::finish(s[k], n);
+    }
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,120 @@
+// Fills the places of a Formula: what is there once, the rows and the lanes, with what comes from outside and what is
+// computed of it.
+#pragma once
+#include <kernops/jobs/device.h>
+#include <kernops/cuda/programmatic_launch.cuh>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
+
+constexpr int long_item = 16;  // entries
+
+// N numbers from an item, by 16-byte loads where its stride allows them.
+template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
+  constexpr int stride = padded<T>(N), wide = Quad<T>::size;
+  alignas(16) Vec<T, stride> all;
+  if (stride % wide == 0) {
+    KERNOPS_UNROLL_FEW(stride)
+    for (int k = 0; k < stride; k += wide) copy_quad(all.v + k, from + k);
+  } else {
+    KERNOPS_UNROLL_FEW(N)
+    for (int k = 0; k < N; ++k) all.v[k] = from[k];
+  }
+  return part<0, N>(all);
+}
+
+// Every `step`th entry of a source, from `first` on, into item n of a place. Where a thread has a long item to itself, it
+// writes 16 bytes at a time: the threads of a warp write far from one another.
+template <bool by_quads = false, class T>
+__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out,
+                                       int first, int step) {
+  const auto read = [&](auto type) {
+    const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
+    int k = first;
+    if constexpr (by_quads) {
+      const int whole = s.offset % 4 == 0 ? s.size / 4 * 4 : 0;
+      KERNOPS_UNROLL_BY(1)
+      for (; k < whole; k += 4) {
+        alignas(16) T some[4];
+        KERNOPS_UNROLL
+        for (int e = 0; e < 4; ++e) some[e] = T(__ldg(data + (k + e) * s.entry));
+        KERNOPS_UNROLL
+        for (int e = 0; e < 4; e += Quad<T>::size) copy_quad(out + s.offset + k + e, some + e);
+      }
+    }
+    KERNOPS_UNROLL_BY(4)
+    for (; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
+  };
+  if (s.kind == DeviceSource::doubles) return read(double());
+  if (s.kind == DeviceSource::floats) return read(float());
+  KERNOPS_UNROLL_BY(1)
+  for (int k = first; k < s.size; k += step)
+    out[s.offset + k] = T(s.kind == DeviceSource::constant ? s.value
+                          : s.kind == DeviceSource::given  ? given[s.first + k]
+                                                           : double(s.first + n + 1));
+}
+
+// What is there once, by all threads of a block.
+template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
+  const DeviceSource* sources = job.table ? job.table : job.sources;
+  for (int s = job.places[0].first_source; s < job.places[0].end_source; ++s)
+    gather(sources[s], job.given, 0, out, threadIdx.x, blockDim.x);
+  __syncthreads();
+  if (threadIdx.x == 0) Formula::run_once(out);
+  __syncthreads();
+}
+
+// Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
+template <class Formula, int place>
+__device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
+                                          long long n, typename Formula::T* out) {
+  using T = typename Formula::T;
+  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  for (int s = 0; s < count; ++s) gather<stride >= long_item>(sources[s], nullptr, n, out, 0, 1);
+  if constexpr (place == 1) Formula::run_row(once, out);
+  if constexpr (place == 2) Formula::run_lane(once, out);
+}
+
+// One thread an item, then the one as many items further as blocks `of` this place take.
+template <class Formula, int place>
+__device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
+  using T = typename Formula::T;
+  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  const FillJob::Place& to = job.places[place];
+  const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
+  const long long together = (long long)of * blockDim.x;
+  for (long long n = block * (long long)blockDim.x + threadIdx.x; n < to.count; n += together)
+    make_item<Formula, place>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
+}
+
+template <class Formula> __device__ void fill_places(const FillJob& job) {
+  using T = typename Formula::T;
+  let_next_kernel_begin();
+  wait_for_kernel_before();
+  T* there = static_cast<T*>(job.places[0].out);
+  const T* once = there;
+  if constexpr (Formula::once <= FillJob::most_own) {
+    __shared__ alignas(16) T own[padded<T>(Formula::once)];
+    fill_once<Formula>(job, own);
+    if (blockIdx.x == 0)
+      for (int k = threadIdx.x; k < Formula::once; k += blockDim.x) there[k] = own[k];
+    once = own;
+  }
+  if (blockIdx.x < job.row_blocks) fill_items<Formula, 1>(job, once, blockIdx.x, job.row_blocks);
+  else fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
+}
+
+// The entry points of a Formula that fill its places.
+#define KERNOPS_PLACES(Formula)                                                                                    \
+  extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
+    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.places[0].out));                                 \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
+    kernops::fill_places<Formula>(job);                                                                            \
+  }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,83 @@
+// Sorted lists of the K smallest, or largest, on the GPU; the counterpart of cpu/k_extreme.h.
+#pragma once
+#include <kernops/state.h>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals, NaN
+// last; j = -1 marks a free place, and there v is NaN, which everything else comes before. Largest values are kept with
+// their signs changed.
+template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
+  static constexpr int group = F == 1 ? 4 : 1, resident = 0;
+  static constexpr bool any_order = false;
+  T v[F][K];
+  int j[F][K];
+
+  KERNOPS_FN void start() {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k)
+      KERNOPS_UNROLL
+      for (int n = 0; n < K; ++n) v[k][n] = not_a_number<T>(), j[k][n] = -1;
+  }
+  KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
+  // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
+  KERNOPS_FN void insert(T x, int index, int k) {
+    if (is_beyond(x, k)) return;
+    if (x != x) return append(x, index, k);
+    bool before = true;  // what stands at n
+    KERNOPS_UNROLL
+    for (int n = K - 1; n > 0; --n) {
+      const bool before_last = !(x >= v[k][n - 1]);
+      v[k][n] = before_last ? v[k][n - 1] : before ? x : v[k][n];
+      j[k][n] = before_last ? j[k][n - 1] : before ? index : j[k][n];
+      before = before_last;
+    }
+    if (before) v[k][0] = x, j[k][0] = index;
+  }
+  KERNOPS_FN void append(T x, int index, int k) {
+    bool done = false;
+    KERNOPS_UNROLL
+    for (int n = 0; n < K; ++n) {
+      const bool here = !done && j[k][n] < 0;
+      if (here) v[k][n] = x, j[k][n] = index;
+      done = done || here;
+    }
+  }
+  // Most groups hold nothing new.
+  template <int N, int NF, int NW>
+  KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) {
+      T most = T(-sign) * f[0][k];
+      KERNOPS_UNROLL
+      for (int u = 1; u < N; ++u)
+        if (u < n) most = larger(T(-sign) * f[u][k], most);
+      if (is_beyond(-most, k)) continue;
+      KERNOPS_UNROLL
+      for (int u = 0; u < N; ++u)
+        if (u < n) insert(T(sign) * f[u][k], index + u, k);
+    }
+  }
+  KERNOPS_FN void settle() {}
+  KERNOPS_FN void adopt(int) {}
+  KERNOPS_FN void merge(const KExtremeRow& o) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k)
+      for (int n = 0; n < K; ++n)
+        if (o.j[k][n] >= 0) insert(o.v[k][n], o.j[k][n], k);
+  }
+  KERNOPS_FN void finish(double* out, long long stride, bool) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k)
+      KERNOPS_UNROLL
+      for (int n = 0; n < K; ++n) {
+        if (first == 0) out[(n * F + k) * stride] = j[k][n] < 0 ? T(sign) * infinity<T>() : T(sign) * v[k][n];
+        if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
+      }
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,74 @@
+// From what blocks know of a row to its result: the states of chunks of lanes, joined in order.
+#pragma once
+#include <kernops/cuda/fill.cuh>
+#include <kernops/cuda/shares.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class Row> __device__ void finish(const PairJob& job, long long row, Row& state) {
+  state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
+}
+
+// What all terms of a row's sum have in common: it is taken out of the sum.
+template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
+  using T = typename Formula::T;
+  return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
+}
+
+// What a block knows of a row: the result, or a part of it.
+template <class Formula, class Row>
+__device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_lanes) {
+  if constexpr (Formula::factor >= 0)
+    if (any_lanes) state.scale(shared_factor<Formula>(job, row));
+  if (!job.partials) finish(job, row, state);
+  else static_cast<Row*>(job.partials)[chunk_of_lanes() * job.partial_rows + row] = state;
+}
+
+// States that stand `stride` apart, joined in order.
+template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
+  Row state = states[begin * stride];
+  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(states[chunk * stride]);
+  return state;
+}
+
+// One thread joins the chunks of a row: into the result, or into one state where others are to join.
+template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
+  Row* states = static_cast<Row*>(job.partials) + row;
+  Row state = merged(states, job.partial_rows, 0, job.chunks, step);
+  if (job.out) finish(job, row, state);
+  else *states = state;
+}
+
+// The block that is the last of its rows to hand over joins their chunks. The fences keep what others wrote before
+// they arrived from being read out of date.
+template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
+  if (!job.arrivals) return;
+  __threadfence();
+  __syncthreads();
+  int* arrivals = job.arrivals + row_block();
+  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.chunks - 1)) return;
+  __threadfence();
+  if (threadIdx.x == 0) *arrivals = 0;  // for the next launch
+  for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
+}
+
+// Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
+template <class Row> __device__ void merge_chunks(const PairJob& job) {
+  const bool together = job.chunks > merged_by_one;
+  const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);
+  if (row >= job.row_end) return;
+  Row* states = static_cast<Row*>(job.partials) + row;
+  int step = 1;
+  if (together) {
+    step = (job.chunks + blockDim.x - 1) / blockDim.x;
+    const int begin = threadIdx.x * step, end = begin + step < job.chunks ? begin + step : job.chunks;
+    if (begin < job.chunks) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+  }
+  merge_row<Row>(job, row, step);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,206 @@
+// Reductions of segments, balanced by values: a tile is so many values whatever the segments are. A lane
+// walks VT values, keeps a partial result for each segment that ends among them, and carries the rest to the
+// next lane that ends one: along the warp, then along the block, then from tile to tile (the spine).
+// Everything is joined in order, at places that the tiles alone decide: the same bits on every run. A neutral
+// value is never needed.
+#pragma once
+#include <kernops/cuda/segments/spine.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// A state of the lane so many below.
+template <class S> __device__ __forceinline__ S from_below(const S& s, int by) {
+  constexpr int words = sizeof(S) / 4;
+  static_assert(sizeof(S) % 4 == 0, "states are exchanged in words");
+  unsigned all[words];
+  memcpy(all, &s, sizeof(S));
+  KERNOPS_UNROLL
+  for (int k = 0; k < words; ++k) all[k] = __shfl_up_sync(all_lanes, all[k], by);
+  S other;
+  memcpy(&other, all, sizeof(S));
+  return other;
+}
+
+// The bits of values `at` .. `at` + VT - 1.
+template <int VT> struct EndBits;
+template <> struct EndBits<8> { using type = unsigned char; };
+template <> struct EndBits<16> { using type = unsigned short; };
+template <> struct EndBits<32> { using type = unsigned; };
+template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPlan& plan, int at) {
+  return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
+}
+
+// Of members 0, 1, .. of a group, each may have ended a segment, and been full: ended one with its last
+// value, so that it carries nothing on. Where the carries begin that concern member n: n where there are
+// none.
+__device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
+  const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
+  const int last = before ? 31 - __clz(before) : 0;
+  return last + (before && full >> last & 1);
+}
+
+// What a warp made of its values.
+template <class Op> struct WarpPart {
+  typename Op::State first;  // of the lane that ends the warp's first segment: its part in this warp
+  typename Op::State carry;  // of lane 31: what is left after the warp's last end
+  unsigned ended, full;      // lanes
+  int count;                 // segments that end here
+};
+
+// No segment ends here.
+template <class Op, int VT, class Fetch>
+__device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long first) {
+  const auto at = [&](int k) { return first + (Op::commutative ? values.position(k) : lane_id() * VT + k); };
+  typename Op::State s = Op::lift(values.v[0], at(0));
+  KERNOPS_UNROLL
+  for (int k = 1; k < VT; ++k) s = Op::add(s, values.v[k], at(k));
+  KERNOPS_UNROLL
+  for (int by = 1; by < 32; by *= 2) {
+    const auto left = from_below(s, by);
+    if (lane_id() >= by) s = Op::combine(left, s);
+  }
+  return {s, s, 0, 0, 0};
+}
+
+// The results but the first one are left in `rows`.
+template <class Op, int VT, class Value>
+__device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long first, unsigned ends,
+                                             typename Op::Staged* rows) {
+  using State = typename Op::State;
+  first += lane_id() * VT;
+  const int before = sum_below(__popc(ends));
+  State s, closed;
+  int row = before;
+  KERNOPS_UNROLL
+  for (int k = 0; k < VT; ++k) {
+    s = k == 0 || ends >> (k - 1) & 1 ? Op::lift(v[k], first + k) : Op::add(s, v[k], first + k);
+    if (ends >> k & 1) {
+      if (ends & ((1u << k) - 1))
+        rows[row] = Op::stage(s);
+      else
+        closed = s;
+      ++row;
+    }
+  }
+  WarpPart<Op> part;
+  part.ended = __ballot_sync(all_lanes, ends != 0);
+  part.full = __ballot_sync(all_lanes, ends >> (VT - 1) & 1);
+  part.count = __shfl_sync(all_lanes, row, 31);
+  // carry: of all lanes from the last one that ended a segment, this one included
+  const int from = carried_from(part.ended, part.full, lane_id() + 1);
+  KERNOPS_UNROLL
+  for (int by = 1; by < 32; by *= 2) {
+    const State left = from_below(s, by);
+    if (lane_id() - by >= from) s = Op::combine(left, s);
+  }
+  const State left = from_below(s, 1);
+  if (carried_from(part.ended, part.full, lane_id()) < lane_id()) closed = Op::combine(left, closed);
+  if (ends && before > 0) rows[before] = Op::stage(closed);
+  part.first = closed, part.carry = s;
+  return part;
+}
+
+// Carries of members from .. to - 1, which must not be none.
+template <class Op>
+__device__ __forceinline__ typename Op::State joined(const typename Op::State* carries, int from, int to) {
+  typename Op::State s = carries[from];
+  for (int n = from + 1; n < to; ++n) s = Op::combine(s, carries[n]);
+  return s;
+}
+
+// Which warps of a tile end a segment, from how many each ends: negative where its last value is one.
+struct TileEnds {
+  unsigned ended, full;
+  int before, all;  // segments that end in the warps before this one, in all
+  template <int warps> static __device__ __forceinline__ TileEnds from(const int (&counts)[warps]) {
+    const int lane = lane_id(), theirs = lane < warps ? counts[lane] : 0, many = theirs < 0 ? -theirs : theirs,
+              below = sum_below(many);
+    return {__ballot_sync(all_lanes, theirs != 0), __ballot_sync(all_lanes, theirs < 0),
+            __shfl_sync(all_lanes, below, threadIdx.x / 32), __shfl_sync(all_lanes, below + many, 31)};
+  }
+};
+
+// The reduction of one tile by a block.
+template <class Op, class Source, class Result, int VT, int warps> struct SegmentTile {
+  using State = typename Op::State;
+  using Staged = typename Op::Staged;
+  using Value = typename Source::Value;
+  using Values = typename Source::template Fetch<VT>;
+  static_assert(sizeof(State) <= most_state_bytes, "the host makes room for states");
+  static constexpr int across = 32 * VT, size = warps * across;
+  static constexpr int turning = Turn<Value, VT>::room * sizeof(Value), staging = across * sizeof(Staged);
+  static constexpr int room = turning > staging ? turning : staging;
+
+  static __device__ __forceinline__ WarpPart<Op> reduce_warp(Values& values, long long first, unsigned ends,
+                                                             void* room) {
+    const bool some = __any_sync(all_lanes, ends != 0);
+    if (some || !Op::commutative) values.turn(static_cast<Value*>(room));
+    __syncwarp();
+    return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
+  }
+
+  // Completes the warp's first result by what the warps before it carry, and keeps what the tile carries. Whether
+  // that result waits for the spine: it `goes_on` from the tile before.
+  static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
+                                               WarpPart<Op>& part, Staged* rows, bool goes_on) {
+    const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;
+    const bool head = part.count > 0 && ends.before == 0 && goes_on;
+    if (part.count > 0 && lane_id() == __ffs(part.ended) - 1) {
+      const int from = carried_from(ends.ended, ends.full, warp);
+      if (from < warp) part.first = Op::combine(joined<Op>(carries, from, warp), part.first);
+      if (head)
+        static_cast<State*>(job.heads)[at] = part.first;
+      else
+        rows[0] = Op::stage(part.first);
+    }
+    __syncwarp();
+    const int from = carried_from(ends.ended, ends.full, warps);
+    if (threadIdx.x == 0 && from < warps)
+      static_cast<State*>(job.carries)[at] = joined<Op>(carries, from, warps);
+    return head;
+  }
+
+  static __device__ __forceinline__ void put(const SegmentRun& job, int row, const Staged* rows, bool head,
+                                             int count) {
+    for (int n = lane_id() + head; n < count; n += 32) store<Op, Result>(job, blockIdx.y, row + n, rows[n]);
+  }
+
+  static __device__ __forceinline__ void reduce(const SegmentRun& job) {
+    __shared__ alignas(16) char rooms[warps][room];
+    __shared__ State carries[warps];
+    __shared__ int counts[warps];
+    const int warp = threadIdx.x / 32, tile = blockIdx.x, first = tile * size + warp * across;
+    Staged* rows = reinterpret_cast<Staged*>(rooms[warp]);
+
+    Values values;
+    if (first < job.plan.count) values.load(job, blockIdx.y, tile * size, first);
+    const int row = job.plan.limits[tile];
+    const unsigned ends =
+        row < job.plan.limits[tile + 1] ? ends_among<VT>(job.plan, first + lane_id() * VT) : 0;
+    WarpPart<Op> part = reduce_warp(values, job.first + first, ends, rows);
+    if (lane_id() == 31)
+      carries[warp] = part.carry, counts[warp] = part.full >> 31 ? -part.count : part.count;
+    __syncthreads();
+    const TileEnds all = TileEnds::from(counts);
+    const bool head = close(job, all, carries, part, rows, continues<size>(job, tile));
+    put(job, row + all.before, rows, head, part.count);
+  }
+};
+
+// The entry points, for VT values a lane.
+#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                           \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                 \
+      kernops_segments(kernops::SegmentRun job) {                                                          \
+    kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);            \
+  }                                                                                                        \
+  KERNOPS_SPINE(Op, Result)
+#define KERNOPS_SPINE(Op, Result)                                                                          \
+  extern "C" __global__ void __launch_bounds__(kernops::spine_threads)                                     \
+      kernops_spine(kernops::SegmentRun job) {                                                             \
+    kernops::SegmentSpine<Op, Result, kernops::segment_tile, kernops::spine_threads>{job, int(blockIdx.y)} \
+        .run();                                                                                            \
+  }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

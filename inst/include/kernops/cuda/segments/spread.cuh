@@ -1,0 +1,97 @@
+// The second pass of a softmax and of a gradient: each value meets what is given of its segment. And NA: where a
+// result is NaN and one of its values is NA, it becomes NA.
+#pragma once
+#include <kernops/cuda/segments/ops.cuh>
+#include <kernops/cuda/segments/terms.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// A value of a segment, and what goes with it.
+template <class V, class W> struct InSegment {
+  const SegmentRun& job;
+  int column, row;
+  long long m, at;
+
+  __device__ double x() const { return number<double>(value_at<V>(job, column, at)); }
+  __device__ double incoming() const { return number<double>(partner_at<W>(job, column, at)); }
+  __device__ double given(int k) const { return given_at(job, k, column, row); }
+  __device__ double length() const { return double(job.offsets[row + 1] - job.offsets[row]); }
+  __device__ double position() const { return double(m - job.offsets[row] + 1); }
+  __device__ double softmax() const { return kernops::softmax(job, column, row, x()); }
+};
+
+// Of a value: its softmax, and gradients; given(0) is the incoming gradient of its segment.
+struct Softmax {
+  template <class S> static __device__ double of(const S& s) { return s.softmax(); }
+};
+struct SumGradient {
+  template <class S> static __device__ double of(const S& s) { return s.given(0); }
+};
+struct MeanGradient {
+  template <class S> static __device__ double of(const S& s) { return s.given(0) / s.length(); }
+};
+struct VarGradient {
+  template <class S> static __device__ double of(const S& s) {
+    return 2 * (s.x() - s.given(1)) / (s.length() - 1) * s.given(0);
+  }
+};
+struct PositionGradient {
+  template <class S> static __device__ double of(const S& s) {
+    return s.position() == s.given(1) ? s.given(0) : 0.;
+  }
+};
+// The product of those that are not 0, and how many are: the other values' product is 0 where one of them is.
+struct ProductGradient {
+  template <class S> static __device__ double of(const S& s) {
+    const double x = s.x(), zeros = s.given(2);
+    const double others = s.given(1) / (x == 0 ? 1. : x);
+    return (zeros == 0 || (x == 0 && zeros == 1) ? others : others * 0) * s.given(0);
+  }
+};
+struct LogSumExpGradient {
+  template <class S> static __device__ double of(const S& s) { return s.softmax() * s.given(0); }
+};
+struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
+  template <class S> static __device__ double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
+};
+
+// f(InSegment) for each value of the tile.
+template <class V, class W, Where where, int VT, class F>
+__device__ void each_in_segment(const SegmentRun& job, F f) {
+  const int tile = blockIdx.x * segment_tile, first = tile + threadIdx.x / 32 * 32 * VT, column = blockIdx.y;
+  if (first >= job.plan.count) return;
+  each_place<VT, 1, where>(job, tile, first, true, [&](int, long long m, long long at, int row) {
+    f(InSegment<V, W>{job, column, row, m, at});
+  });
+}
+
+// To where the value stands, or in the order of the segments: then a value may be in several.
+template <class What, class V, class W, class Result, Where where, bool in_place, int VT>
+__device__ void spread(const SegmentRun& job) {
+  each_in_segment<V, W, where, VT>(job, [&](const InSegment<V, W>& s) {
+    static_cast<Result*>(job.out)[s.column * job.out_column + (in_place ? s.at : s.m)] = Result(What::of(s));
+  });
+}
+
+// All that write to a result write the same.
+template <class Term, Where where, int VT> __device__ void mark_gaps(const SegmentRun& job) {
+  each_in_segment<double, double, where, VT>(job, [&](const InSegment<double, double>& s) {
+    double& result = static_cast<double*>(job.out)[s.column * job.out_column + result_row(job, s.row)];
+    if (result != result && Term::gap(job, s.column, s.at)) result = missing();
+  });
+}
+
+#define KERNOPS_SPREAD(What, V, W, Result, where, in_place, VT)                \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)     \
+      kernops_spread(kernops::SegmentRun job) {                                \
+    kernops::spread<What, V, W, Result, where, in_place, VT>(job);             \
+  }
+#define KERNOPS_GAPS(Term, where, VT)                                          \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)     \
+      kernops_gaps(kernops::SegmentRun job) {                                  \
+    kernops::mark_gaps<Term, where, VT>(job);                                  \
+  }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,101 @@
+// Where the values of segments come from. A warp takes 32 * VT neighbours: it loads them as memory likes
+// best, and turns them in shared memory, so that each lane has VT of its own in a row.
+//
+//   Source::Fetch<VT>   load(job, column, tile, first): the values from `first` on, of the tile from `tile`
+//   on, to v
+//                       position(k): which of them v[k] is; after turn(room) it is number lane * VT + k
+#pragma once
+#include <kernops/portable.h>
+#include <kernops/jobs/device_segments.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+__device__ __forceinline__ int lane_id() { return threadIdx.x % 32; }
+constexpr unsigned all_lanes = 0xffffffffu;
+
+// Over the lanes before this one.
+template <class N> __device__ __forceinline__ N sum_below(N mine) {
+  N sum = mine;
+  KERNOPS_UNROLL
+  for (int by = 1; by < 32; by *= 2) {
+    const N left = __shfl_up_sync(all_lanes, sum, by);
+    if (lane_id() >= by) sum += left;
+  }
+  return sum - mine;
+}
+
+__device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) {
+  return plan.ends[n / 32] >> n % 32 & 1;
+}
+
+// Where the result of a segment stands, counted from that of the plan's first one or, with rows, of all.
+__device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
+  return job.rows ? job.rows[row] : row;
+}
+
+// A number of R as a T: of whole numbers, the lowest is NA.
+template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
+template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
+
+// N neighbouring numbers in one load.
+template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
+
+// Value number n of a warp in shared memory: after each lane's VT comes a gap of 16 bytes, for then the
+// lanes' places start in different banks.
+template <class T, int VT> struct Turn {
+  static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
+  static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
+  static __device__ __forceinline__ void own(T (&v)[VT], const T* room) {
+    using Quad = Group<gap, T>;
+    KERNOPS_UNROLL
+    for (int k = 0; k < VT; k += gap) {
+      const Quad some = *reinterpret_cast<const Quad*>(room + lane_id() * (VT + gap) + k);
+      KERNOPS_UNROLL
+      for (int e = 0; e < gap; ++e) v[k + e] = some.v[e];
+    }
+  }
+};
+
+// Side by side in memory: loads of 16 bytes each, side by side across the warp.
+template <class T> struct Contiguous {
+  using Value = T;
+  static constexpr int quad = 16 / sizeof(T);
+
+  template <int VT> struct Fetch {
+    T v[VT];
+    static __device__ __forceinline__ int position(int k) {
+      return (k / quad * 32 + lane_id()) * quad + k % quad;
+    }
+
+    __device__ __forceinline__ void load(const SegmentRun& job, int column, int, int first) {
+      const T* x = static_cast<const T*>(job.x) + column * job.x_column + job.first + first;
+      const int count = job.plan.count - first;
+      if (count >= 32 * VT && reinterpret_cast<unsigned long long>(x) % 16 == 0) {
+        KERNOPS_UNROLL
+        for (int k = 0; k < VT; k += quad) {
+          const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
+          KERNOPS_UNROLL
+          for (int e = 0; e < quad; ++e) v[k + e] = some.v[e];
+        }
+      } else {  // beyond the last value stands any other: no segment ends after it
+        KERNOPS_UNROLL
+        for (int k = 0; k < VT; ++k) v[k] = x[position(k) < count ? position(k) : count - 1];
+      }
+    }
+    __device__ __forceinline__ void turn(T* room) {
+      KERNOPS_UNROLL
+      for (int k = 0; k < VT; k += quad) {
+        Group<quad, T> some;
+        KERNOPS_UNROLL
+        for (int e = 0; e < quad; ++e) some.v[e] = v[k + e];
+        *reinterpret_cast<Group<quad, T>*>(room + Turn<T, VT>::place(position(k))) = some;
+      }
+      __syncwarp();
+      Turn<T, VT>::own(v, room);
+    }
+  };
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

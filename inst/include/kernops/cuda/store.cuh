@@ -1,0 +1,46 @@
+// Every value of f itself, on the GPU; the counterpart of cpu/store.h. Threads of neighbouring rows write side by side.
+#pragma once
+#include <kernops/jobs/device.h>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// What there is to know of a row is where it stands in the result; null where it is beyond the last one.
+template <class T, int F> struct StoreRow {
+  static constexpr int group = 1, resident = 0;
+  static constexpr bool any_order = true, adds_tiles = false;
+  double* out;
+  long long entry, lane;
+
+  KERNOPS_FN void start() { out = nullptr; }
+  template <int N, int NF, int NW>
+  KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int j, int n) {
+    if (!out) return;
+    KERNOPS_UNROLL
+    for (int u = 0; u < N; ++u) {
+      if (u >= n) break;
+      KERNOPS_UNROLL_FEW(F)
+      for (int k = 0; k < F; ++k) out[k * entry + (j + u) * lane] = double(f[u][k]);
+    }
+  }
+  KERNOPS_FN void settle() {}
+  KERNOPS_FN void adopt(int) {}
+  KERNOPS_FN void absorb(const StoreRow&) {}
+  KERNOPS_FN void scale(T) {}
+  KERNOPS_FN void merge(const StoreRow&) {}
+  KERNOPS_FN void finish(double*, long long, bool) {}
+};
+
+// The state of a row of the job, before its first pair.
+template <class Row> __device__ __forceinline__ void start_row(Row& state, const PairJob&, long long, bool) {
+  state.start();
+}
+template <class T, int F>
+__device__ __forceinline__ void start_row(StoreRow<T, F>& state, const PairJob& job, long long row, bool exists) {
+  state.out = exists ? job.out + row * job.out_row : nullptr;
+  state.entry = job.out_entry, state.lane = job.out_lane;
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

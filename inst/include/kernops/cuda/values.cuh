@@ -1,0 +1,201 @@
+// Values in registers, and operations of ops.def on them: what generated text is made of.
+#pragma once
+#include <kernops/ops.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Entries of compile-time number; one of size 1 repeats.
+template <class T, int N> struct Vec {
+  T v[N];
+  KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
+};
+
+// The same, left in memory: values of any length.
+template <class T, int N> struct Span {
+  const T* v;
+};
+
+template <class A, class B> struct SameType { static constexpr bool value = false; };
+template <class A> struct SameType<A, A> { static constexpr bool value = true; };
+
+template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
+
+// Entries offset .. offset + size - 1 of a longer value.
+template <int offset, int size, class T, int N> KERNOPS_FN Vec<T, size> part(const Vec<T, N>& whole) {
+  Vec<T, size> some;
+  KERNOPS_UNROLL_FEW(size)
+  for (int k = 0; k < size; ++k) some.v[k] = whole.v[offset + k];
+  return some;
+}
+template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
+
+// How an operation sees its arguments: one type for all three, as in the CPU's tiles.
+template <class T> struct RegisterView {
+  const T* v;
+  bool repeats;
+  KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
+};
+
+template <class Op, int size, int p, int q, class T, int A, int B, int C>
+KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b, const Vec<T, C>& c) {
+  using View = RegisterView<T>;
+  Vec<T, size> result;
+  KERNOPS_UNROLL_FEW(size)
+  for (int k = 0; k < size; ++k)
+    result.v[k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
+  return result;
+}
+template <class Op, int size, int p, int q, class T, int A, int B>
+KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b) {
+  return apply<Op, size, p, q>(a, b, one<T>());
+}
+template <class Op, int size, int p, int q, class T, int A> KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a) {
+  return apply<Op, size, p, q>(a, one<T>(), one<T>());
+}
+template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> apply() {
+  return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
+}
+
+// An exponent c |x - y|^2, expanded: both norms and, entry by entry, the inner product of -2 c x and y.
+template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
+  T sum = norm.v[0];
+  KERNOPS_UNROLL
+  for (int k = 0; k < D; ++k) sum += x.v[k] * y.v[k];
+  return {sum};
+}
+template <class T, int D>
+KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x,
+                              const Vec<T, D>& y) {
+  return expanded(Vec<T, 1>{row_norm.v[0] + lane_norm.v[0]}, x, y);
+}
+template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
+
+// Exponentials of pair number `turn` of those that a thread has at a time.
+template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
+  Vec<T, D> result;
+  KERNOPS_UNROLL
+  for (int k = 0; k < D; ++k) result.v[k] = exp2_in_turn(x.v[k], turn);
+  return result;
+}
+
+template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>& x, int turn) {
+  return {exp2_of_minus<every>(x.v[0], turn)};
+}
+
+// Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
+// at most, about what rounding its coordinates to T had made. Not for NaN.
+template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
+
+// Whether a weight stays far from the smallest and largest numbers when it is multiplied by 2^norm of a near one.
+KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
+KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
+
+// Whether exponents with this lane may be expanded.
+template <class Near, class T> KERNOPS_FN bool is_near_lane(const T* lane) {
+  return is_near(lane[Near::norm]) && (Near::weight == Near::norm || is_moderate(lane[Near::weight]));
+}
+
+// 2^norm multiplies the weight of the lane, or is its weight, which leaves all its exponents an addition less.
+template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
+  const T power = exp2_of_small(lane[Near::norm]);
+  lane[Near::weight] = Near::weight == Near::norm ? power : lane[Near::weight] * power;
+}
+
+// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
+// seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near()
+// wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both vectors are
+// taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts before small
+// ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise (cuda/wide/tensor_numbers.cuh).
+constexpr float halves_scale = 4096;
+#if __CUDA_ARCH__ >= 800
+template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
+  return {sizeof(T) == 4 ? T(1) / (T(halves_scale) * T(halves_scale)) : T(1)};
+}
+__device__ __forceinline__ unsigned short half_of(float x) {
+  unsigned short half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+  return half;
+}
+__device__ __forceinline__ float from_half(unsigned short half) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+  return x;
+}
+KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool of_lane, const float (&v)[4]) {
+  unsigned short high[4], low[4];
+  double sum = 0;
+  for (int e = 0; e < 4; ++e) {
+    high[e] = half_of(v[e] * halves_scale);
+    low[e] = half_of(v[e] * halves_scale - from_half(high[e]));
+    sum += sq((double(from_half(high[e])) + double(from_half(low[e]))) / halves_scale);
+  }
+  float* to = chunk + (of_lane ? quad : 4 * quad);
+  const int step = of_lane ? 4 : 1;
+  for (int e = 0; e < 2; ++e) {
+    to[e * step] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
+    to[(2 + e) * step] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
+  }
+  return sum;
+}
+#else
+template <class T> KERNOPS_FN Vec<T, 1> unscaled() { return {T(1)}; }
+KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool, const float (&v)[4]) {
+  double sum = 0;
+  for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(double(v[e]));
+  return sum;
+}
+#endif
+KERNOPS_FN double put_scaled_quad(double* chunk, int quad, bool, const double (&v)[4]) {
+  double sum = 0;
+  for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(v[e]);
+  return sum;
+}
+// 16 bytes, written or read at once.
+template <class T> struct Quad;
+template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
+template <> struct Quad<double> { using type = double2; static constexpr int size = 2; };
+template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
+  *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
+}
+
+// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
+// vector of a lane is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near, then.
+template <int offset, int norm, int sign, int room, bool spread, class T, int size>
+KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
+  const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
+  double square = 0;
+  bool zero = true;
+  KERNOPS_UNROLL_BY(1)
+  for (int k = 0; k < room; k += 16) {
+    alignas(16) T chunk[16];
+    KERNOPS_UNROLL
+    for (int n = 0; n < 16; n += 4) {
+      T some[4];
+      KERNOPS_UNROLL
+      for (int e = n; e < n + 4; ++e) {
+        const T seen = k + e < size ? (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
+        some[e - n] = scale * seen;
+        zero = zero && seen == T(0);
+      }
+      square += put_scaled_quad(chunk, n / 4, sign > 0, some);
+    }
+    KERNOPS_UNROLL
+    for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);
+  }
+  const bool coarse = spread && !zero && square < 1e-9;
+  whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
+}
+
+// Operations from memory to memory, for what is done once an item.
+template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
+KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
+  using View = RegisterView<T>;
+  KERNOPS_UNROLL_BY(4)
+  for (int k = 0; k < size; ++k)
+    whole[offset + k] =
+        Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

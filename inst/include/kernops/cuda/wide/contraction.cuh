@@ -1,0 +1,179 @@
+// Distances and inner products of long vectors, for a tile of pairs at a time.
+//
+// What is contracted comes as a struct of the generated text:
+//   size                the length of the vectors
+//   Rows, Lanes, Once   At<...>: the offsets of those that it reads, within the items of each place
+//   entry(x, y, z, o)   one term, from one entry of each, and the values that are the same for all pairs
+//   is_product          whether that is x times y, one vector each
+//   scaled              whether put_scaled() has made them
+#pragma once
+#include <kernops/cuda/wide/tensor_cores.cuh>
+#include <kernops/cuda/wide/term_by_term.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// By tensor cores, unless a sum is not finite: those of the whole tile are done again then.
+template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Terms> {
+  using Cores = ByTensorCores<Floats, C, Terms>;
+  using Terms_ = TermByTerm<float, C, Terms>;
+  static constexpr int shared = Cores::shared > Terms_::shared ? Cores::shared : Terms_::shared;
+  static constexpr bool by_parts = false, in_shared = false;
+
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o,
+                                      float* shared, float*& now, float*& next, Send send_next) {
+    Cores::run(sum, at, o, shared, now, next, [](float*) {});
+    float check = 0;
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < OwnPairs<C>::lanes; ++n) check += sum.v[r][n] * 0.0f;
+    if (__syncthreads_or(check != 0))
+      Terms_().run(sum, at, o, shared, now, next, send_next);
+    else
+      send_next(now);
+  }
+};
+
+// Tensor cores take what they can.
+enum class Way { term_by_term, doubles, floats, halves };
+template <class T, class Terms> KERNOPS_FN constexpr Way way_of() {
+  if (!Terms::is_product) return Way::term_by_term;
+  if (sizeof(T) == 8) return multiplies_doubles ? Way::doubles : Way::term_by_term;
+  return !multiplies_floats ? Way::term_by_term : Terms::scaled ? Way::halves : Way::floats;
+}
+template <Way way, class T, int C, class Terms> struct ContractorOf { using type = TermByTerm<T, C, Terms>; };
+template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms> {
+  using type = ByTensorCores<Doubles, C, Terms>;
+};
+template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> {
+  using type = WhileFinite<C, Terms>;
+};
+template <int C, class Terms> struct ContractorOf<Way::halves, float, C, Terms> {
+  using type = ByTensorCores<Halves, C, Terms>;
+};
+template <class T, int C, class Terms>
+using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
+
+// The values of all contractions for a pair.
+template <class T, int C, int count> struct PairValues {
+  static constexpr int room = count > 0 ? count : 1;
+  Contracted<T, C> sums[room];
+  __device__ __forceinline__ Vec<T, room> of(int r, int n) const {
+    Vec<T, room> all{};
+    KERNOPS_UNROLL
+    for (int i = 0; i < count; ++i) all.v[i] = sums[i].v[r][n];
+    return all;
+  }
+  // Of some groups of 2 lanes of the thread, from group n on; and all of them.
+  template <int some> __device__ __forceinline__ PairValues<T, some, count> part(int n) const {
+    PairValues<T, some, count> values;
+    KERNOPS_UNROLL
+    for (int i = 0; i < count; ++i) KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < 2 * some; ++e) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
+    return values;
+  }
+  // Into shared memory: number i for a lane and a row at (i * lanes + lane) * stride + row.
+  __device__ __forceinline__ void put(T* values) const {
+    using Tile = PairTile<T, C>;
+    using Own = OwnPairs<C>;
+    KERNOPS_UNROLL
+    for (int i = 0; i < count; ++i) KERNOPS_UNROLL
+    for (int n = 0; n < Own::lanes; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      values[(i * Tile::lanes + Own::lane(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
+  }
+  static __device__ __forceinline__ Vec<T, room> at(const T* values, int lane, int row) {
+    using Tile = PairTile<T, C>;
+    Vec<T, room> all{};
+    KERNOPS_UNROLL
+    for (int i = 0; i < count; ++i) all.v[i] = values[(i * Tile::lanes + lane) * Tile::stride + row];
+    return all;
+  }
+};
+
+// All contractions of a tile, one after another.
+template <class T, int C, class Contractions> struct AllContractions;
+template <class T, int C> struct AllContractions<T, C, List<>> {
+  static constexpr int shared = 1, stage = 0, count = 0;
+  static constexpr bool by_parts = false, in_shared = false;
+  __device__ __forceinline__ void begin(const TilePlace<T>&) {}
+  __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<T, C>*, const TilePlace<T>&, const O&, T*, T*& now, T*&,
+                                      Send send_next) {
+    send_next(now);
+  }
+};
+template <class T, int C, class First, class... Rest> struct AllContractions<T, C, List<First, Rest...>> {
+  using Others = AllContractions<T, C, List<Rest...>>;
+  using Contract = Contractor<T, C, First>;
+  static constexpr int count = 1 + Others::count, stage = Contract::stage,
+                       shared = Contract::shared > Others::shared ? Contract::shared : Others::shared;
+  static constexpr bool by_parts = count == 1 && Contract::by_parts,
+                        in_shared = count == 1 && Contract::in_shared;
+  Contract first;
+  Others others;
+
+  // Of several, each takes its rows when it is its turn: they would not find room in the registers together.
+  __device__ __forceinline__ void begin(const TilePlace<T>& at) {
+    if (count == 1) first.begin(at);
+  }
+  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const {
+    first.send_first(at, to);
+  }
+  // The first stage of the first one is in `now` already, seen by all threads.
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared,
+                                      T*& now, T*& next, Send send_next) {
+    if constexpr (count == 1) {
+      first.run(sums[0], at, o, shared, now, next, send_next);
+    } else {
+      first.begin(at);
+      first.run(sums[0], at, o, shared, now, next, [](T*) {});
+      __syncthreads();
+      now = shared, next = shared + Others::stage;
+      others.send_first(at, now);
+      others.begin(at);
+      wait_for_sent();
+      __syncthreads();
+      others.run(sums + 1, at, o, shared, now, next, [](T*) {});
+      __syncthreads();
+      now = shared, next = shared + stage;
+      send_next(now);
+    }
+  }
+};
+
+// The contraction of a tile, left in shared memory.
+template <class T, int C> struct InShared {
+  const T* values;
+  template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
+    PairValues<T, some, 1> part;
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < 2 * some; ++e)
+      part.sums[0].v[r][e] =
+          values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+    return part;
+  }
+  __device__ __forceinline__ void put(T*) const {}
+  static __device__ __forceinline__ Vec<T, 1> at(const T* values, int lane, int row) {
+    return PairValues<T, C, 1>::at(values, lane, row);
+  }
+};
+
+// The contraction of a tile, made when it is asked for.
+template <class T, int C, class Contract> struct PartByPart {
+  const Contract& contract;
+  const T* lanes;
+  template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
+    PairValues<T, some, 1> values;
+    contract.template multiply<Contract::at_once, some>(lanes, 0, n, values.sums[0].v, true);
+    return values;
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,171 @@
+// The tiled map-reduce for long vectors: first the contractions of a tile of pairs (cuda/wide/contraction.cuh), by all
+// threads together. Then each thread evaluates the pairs that it has the sums of, 4 rows x 2 C lanes, and
+// reduces them; or, where that takes too many registers, each thread takes one row along the tile's lanes, as
+// in cuda/map_reduce.cuh, with the contractions as given numbers. What only contractions read never enters a
+// thread's registers as a whole.
+#pragma once
+#include <kernops/cuda/wide/tiles.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The values of a thread's pairs, a few of its lanes at a time: take(r, n, f, w, how many) for groups of its
+// lanes, n and those after it, with row r.
+template <class Pairs, int C, int group, class T, class O, class X, class Values, class Kept, class Take>
+__device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x,
+                                          const Values& values, const Kept& kept, Take take) {
+  using Own = OwnPairs<C>;
+  constexpr int groups = C < 2 ? C : 2, lanes = 2 * groups, some = group < lanes ? group : lanes;
+  KERNOPS_UNROLL
+  for (int first = 0; first < Own::lanes; first += lanes) {
+    const auto part = values.template part<groups>(first / 2);
+    KERNOPS_UNROLL
+    for (int n = 0; n < lanes; n += some) {
+      decltype(kept.of(0)) y[some];
+      int count = 0;
+      KERNOPS_UNROLL
+      for (int u = 0; u < some; ++u) {
+        y[u] = kept.of(Own::lane(first + n + u));
+        count += Own::lane(first + n + u) < at.lane_count;
+      }
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) {
+        typename Pairs::F f[some];
+        typename Pairs::W w[some];
+        KERNOPS_UNROLL
+        for (int u = 0; u < some; ++u) Pairs::pair(o, x[r], y[u], part.of(r, n + u), f[u], w[u]);
+        take(r, first + n, f, w, count);
+      }
+    }
+  }
+}
+
+// What pairs read of a thread's own rows.
+template <class Formula, int C> struct OwnRows {
+  using T = typename Formula::T;
+  Vec<T, Formula::kept_row> x[OwnPairs<C>::rows];
+  bool near = true;
+  explicit __device__ __forceinline__ OwnRows(const TilePlace<T>& at) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) {
+      const int row = OwnPairs<C>::row(r);
+      x[r] = load<Formula::kept_row>(at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
+      near = near && is_near(x[r].v[0]);
+    }
+  }
+};
+
+// The state that a thread has is joined with those of its neighbours, in an order that is always the same.
+template <class Row> __device__ __forceinline__ void join_neighbours(Row& state, int neighbours) {
+  for (int step = 1; step < neighbours; step *= 2) {
+    union {
+      Row row;
+      int words[sizeof(Row) / 4];
+    } other;
+    other.row = state;
+    KERNOPS_UNROLL
+    for (int n = 0; n < int(sizeof(Row) / 4); ++n)
+      other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
+    state.merge(other.row);
+  }
+}
+
+template <class Formula, class Row, class Share, int C> __device__ void reduce_in_place(const PairJob& job) {
+  using Own = OwnPairs<C>;
+  Block<Formula, Share, C> block(job);
+  const OwnRows<Formula, C> rows(block.place(block.begin));
+  Row state[Own::rows];
+  KERNOPS_UNROLL
+  for (int r = 0; r < Own::rows; ++r)
+    start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
+  for_tiles<Formula, Share, C, 0, true>(
+      block, rows.near, [](const auto&, int) {},
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept,
+          auto, int) {
+        own_pairs<typename decltype(kind)::type, C, Row::group>(
+            at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
+              state[r].add(f, w, int(lane) + Own::lane(n), count);
+            });
+      },
+      [&](const auto&, const auto&, auto, bool) {
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r) state[r].settle();
+      });
+  KERNOPS_UNROLL
+  for (int r = 0; r < Own::rows; ++r) {
+    join_neighbours(state[r], Own::sharing);
+    block.complete(state[r]);
+    if (Own::j() == 0 && Own::row(r) < block.row_count)
+      hand_over<Formula>(job, block.first + Own::row(r), state[r], block.any());
+  }
+  merge_if_last<Row>(job, block.first, block.first + block.row_count);
+}
+
+// Gives each group of the pairs of a thread's row with a tile to take(f, w, first lane, how many).
+template <class Pairs, int C, int group, class T, class O, class X, class Values, class Take>
+__device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
+                                         T* shared, Take take) {
+  values.put(shared);
+  __syncthreads();
+  constexpr bool much = Pairs::much_work;
+  constexpr int unrolled = group > 1 || much ? 1 : 4, copies = much ? 1 : group;
+  KERNOPS_UNROLL_BY(unrolled)
+  for (int n = 0; n < at.lane_count; n += group) {
+    typename Pairs::F f[group];
+    typename Pairs::W w[group];
+    KERNOPS_UNROLL_BY(copies)
+    for (int u = 0; u < group; ++u) {
+      const int lane = n + u < at.lane_count ? n + u : n;
+      const auto y = load<Pairs::kept_lane>(at.lanes + lane * (long long)at.lane_stride);
+      Pairs::pair(o, x, y, Values::at(shared, lane, threadIdx.x), f[u], w[u]);
+    }
+    take(f, w, n, at.lane_count - n < group ? at.lane_count - n : group);
+  }
+}
+template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
+  constexpr int count = Formula::Contractions::count;
+  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::lanes *
+         PairTile<typename Formula::T, C>::stride;
+}
+
+template <class Formula, class Row, class Share, int C> __device__ void reduce_by_row(const PairJob& job) {
+  Block<Formula, Share, C> block(job);
+  const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
+  Row state;
+  start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
+  for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
+      block, is_near(x.v[0]), [](const auto&, int) {},
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&,
+          auto* shared, int) {
+        pass_row<typename decltype(kind)::type, C, Row::group>(
+            at, o, x, values, shared,
+            [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(lane) + n, count); });
+      },
+      [&](const auto&, const auto&, auto, bool) {
+        state.settle();
+        __syncthreads();
+      });
+  block.complete(state);
+  if (int(threadIdx.x) < block.row_count)
+    hand_over<Formula>(job, block.first + threadIdx.x, state, block.any());
+  merge_if_last<Row>(job, block.first, block.first + block.row_count);
+}
+
+template <class Formula, class Row, class Share, int C> __device__ void map_reduce_wide(const PairJob& job) {
+  if constexpr (reduced_in_place<Formula, Row>())
+    reduce_in_place<Formula, Row, Share, C>(job);
+  else
+    reduce_by_row<Formula, Row, Share, C>(job);
+}
+
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C, Share)                                                  \
+  KERNOPS_PLACES(Formula)                                                                             \
+  extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) {          \
+    kernops::wait_for_kernel_before();                                                                \
+    kernops::map_reduce_wide<Formula, Row, Share, C>(job);                                            \
+  }                                                                                                   \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,128 @@
+// A tile of 32 own_rows rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of
+// its vectors get into shared memory, a few at a time.
+#pragma once
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <int... offsets> struct At {
+  static constexpr int count = sizeof...(offsets), room = count > 0 ? count : 1;
+  static KERNOPS_FN constexpr int nth(int n) {
+    const int all[] = {offsets..., 0};
+    return all[n];
+  }
+};
+template <class... Contractions> struct List {
+  static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
+};
+
+constexpr int own_rows = KERNOPS_OWN_ROWS;  // of which a thread has pairs, as the text that is compiled says
+
+template <int n> struct Number { static constexpr int value = n; };
+
+// Which pairs a thread takes. Rows and lanes come in groups of 16 bytes, far apart, so that the threads of a
+// warp (8 groups of rows x 4 groups of lanes) read and write neighbouring groups: no bank conflicts.
+template <class T, int C> struct PairTile {
+  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, lanes = 8 * C;
+  static constexpr int lane_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
+  static constexpr int stride =
+      rows + quad;  // from the values of a lane to those of the next, in shared memory
+  static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
+  static __device__ __forceinline__ int lane_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
+  static __device__ __forceinline__ int row(int r) {
+    return (r / quad * 16 + row_thread()) * quad + r % quad;
+  }
+  static __device__ __forceinline__ int lane(int c) {
+    return (c / lane_quad * 8 + lane_thread()) * lane_quad + c % lane_quad;
+  }
+};
+
+// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 own_rows rows and all
+// lanes; its thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
+template <int C> struct OwnPairs {
+  static constexpr int rows = own_rows, lanes = 2 * C,
+                       sharing = 4;  // so many threads, next to each other, have the same rows
+  static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
+  static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
+  static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * (8 * rows) + 8 * r + i(); }
+  static __device__ __forceinline__ int lane(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
+};
+
+template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
+  const T kept = a;
+  a = b, b = kept;
+}
+
+// The values of one contraction for these pairs.
+template <class T, int C> struct Contracted { T v[OwnPairs<C>::rows][OwnPairs<C>::lanes]; };
+
+// N neighbouring numbers, 1, 2 or 4, in one load.
+template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
+template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from) {
+  return *reinterpret_cast<const Few<N, T>*>(from);
+}
+
+// A set of entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
+template <class T, int items, int depth> struct Stage {
+  static constexpr int threads = 128, quad = 16 / sizeof(T), quads = depth / quad,
+                       across = items < 16 ? items : 16;
+  static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4,
+                       entries = depth * stride;
+  Few<quad, T> held[loads];
+
+  static __device__ __forceinline__ int unit(int l) { return threadIdx.x + l * threads; }
+  static __device__ __forceinline__ int item(int l) {
+    return unit(l) % across + unit(l) / (across * quads) * across;
+  }
+  static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
+
+  // From `first` on, of vectors that end at `size`; an item that does not exist is the first one again.
+  __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
+    KERNOPS_UNROLL
+    for (int l = 0; l < loads; ++l)
+      if (item(l) < items && first + entry(l) < size)
+        held[l] =
+            few<quad>(from + (item(l) < count ? item(l) : 0) * (long long)item_stride + first + entry(l));
+  }
+  __device__ __forceinline__ void store(T* to) const {
+    KERNOPS_UNROLL
+    for (int l = 0; l < loads; ++l) KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e)
+      if (item(l) < items) to[(entry(l) + e) * stride + item(l)] = held[l].v[e];
+  }
+};
+
+// Where the tile stands: its first row and lane, and how many of each there are.
+template <class T> struct TilePlace {
+  const T *once, *rows, *lanes;
+  int row_stride, lane_stride, row_count, lane_count;
+};
+
+// 16 bytes on their way into shared memory, of which the first so many are read and the others 0.
+template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes)
+               : "memory");
+#else
+  KERNOPS_UNROLL
+  for (int e = 0; e < int(16 / sizeof(T)); ++e) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
+#endif
+}
+// All that this thread has sent is there.
+__device__ __forceinline__ void wait_for_sent() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// What a buffer in shared memory holds: entry k of vector n of the rows at rows[n * RowStage::entries + k *
+// RowStage::stride + row], and of the lanes likewise; they are entries `first` + k of the vectors.
+template <class T> struct Buffer {
+  const T *rows, *lanes, *once;
+  int first, depth;
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,110 @@
+// Sums of vectors of lanes, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
+// products of matrices, by tensor cores. A thread makes the numbers of 2 lanes in 8 and multiplies them at once, while
+// the next tile is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is not
+// finite, a warp adds up the tile term by term.
+#pragma once
+#include <kernops/cuda/wide/spread_totals.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_lanes() {
+  using Terms = typename Formula::Spread;
+  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::Contractions::count == 0 &&
+         Terms::of_lane == 1 && Terms::of_row == 0;
+}
+
+template <class Formula, class Row, class Share, int C> struct LanesSpread {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  using Terms = typename Formula::Spread;
+  using Numbers = Floats;
+  using Part = typename Numbers::template Part<2>;
+  using S = Slab<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
+  using Lanes = LaneSlab<T, Tile::lanes, S>;
+  using Products = T[Lanes::eighth][Own::rows / 2][4];
+
+  // The numbers of the thread's rows with lanes `first` and the one after it.
+  template <class Pairs, class O, class Kept, class Take>
+  static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
+                                                 int first, Take take) {
+    const auto even = kept.of(first), odd = kept.of(first + 1);
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      typename Pairs::F f[2];
+      typename Pairs::W w;
+      Pairs::pair(o, rows.x[r], even, Vec<T, 1>{}, f[0], w);
+      Pairs::pair(o, rows.x[r], odd, Vec<T, 1>{}, f[1], w);
+      take(r, f[0][0], f[1][0]);
+    }
+  }
+
+  template <class Pairs, class O, class Kept>
+  static __device__ __forceinline__ Contracted<T, C> all_numbers(const O& o, const OwnRows<Formula, C>& rows,
+                                                                 const Kept& kept) {
+    Contracted<T, C> all;
+    KERNOPS_UNROLL_BY(1)
+    for (int k = 0; k < C; ++k)
+      numbers<Pairs>(o, rows, kept, Own::lane(2 * k),
+                     [&](int r, T even, T odd) { all.v[r][2 * k] = even, all.v[r][2 * k + 1] = odd; });
+    return all;
+  }
+
+  // The matrix product of a tile; whether it is finite, for all threads of a warp.
+  template <class Pairs, class O, class Kept>
+  static __device__ __forceinline__ bool multiply(Products& c, const O& o, const OwnRows<Formula, C>& rows,
+                                                  const Kept& kept, const Lanes& lanes) {
+    KERNOPS_UNROLL_BY(2)
+    for (int k = 0; k < C; ++k) {
+      Part w[Own::rows];
+      numbers<Pairs>(o, rows, kept, Own::lane(2 * k),
+                     [&](int r, T even, T odd) { w[r] = Numbers::part(Few<2, T>{{even, odd}}); });
+      const auto even = lanes.part(0, Own::lane(2 * k), Own::i()), odd = lanes.part(0, Own::lane(2 * k + 1), Own::i());
+      KERNOPS_UNROLL
+      for (int n = 0; n < Lanes::eighth; ++n) {
+        const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; r += 2) {
+          Numbers::add_rest(c[n][r / 2], w[r], w[r + 1], y);
+          Numbers::add(c[n][r / 2], w[r], w[r + 1], y);
+        }
+      }
+    }
+    T check = 0;
+    KERNOPS_UNROLL
+    for (int n = 0; n < Lanes::eighth; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows / 2; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < 4; ++e) check += c[n][r][e] * T(0);
+    return __all_sync(~0u, check == 0);
+  }
+
+  static __device__ __forceinline__ void run(const PairJob& job) {
+    __shared__ Lanes lanes[2];
+    KERNOPS_UNROLL_BY(1)
+    for (int base = 0; base < Terms::size; base += S::size) {
+      Block<Formula, Share, C> block(job);
+      const TilePlace<T> begin = block.place(block.begin);
+      Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Terms::size * job.partial_rows + block.first;
+      const OwnRows<Formula, C> rows(begin);
+      Totals<Formula, Row, C, S> totals(base);
+      for_tiles<Formula, Share, C, 0, true>(
+          block, rows.near,
+          [&](const auto& at, int turn) { lanes[turn].send(at, Terms::Lanes::nth(0), base, Terms::size); },
+          [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
+            using Pairs = typename decltype(kind)::type;
+            Products c = {};
+            if (multiply<Pairs>(c, o, rows, there, lanes[turn])) return totals.add_run(0, c);
+            add_exactly(totals, at, o, all_numbers<Pairs>(o, rows, there));
+          },
+          [&](const auto&, const auto&, auto, bool last) {
+            if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
+          });
+      if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
+      __syncthreads();
+    }
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,140 @@
+// The sums of cuda/wide/spread_scaled.cuh for vectors so long that a thread has no room for the totals of all their entries.
+#pragma once
+#include <kernops/cuda/wide/spread_scaled.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The numbers of some tiles are kept, in local memory; then these are added up for one slab of entries after another.
+template <class Formula, class Row, class Share> struct LongSpread {
+  static constexpr int C = 8, lanes = 8 * C, parts = lanes / ScaledNumbers::lanes, most = 1024 / own_rows / lanes;
+  using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
+  static constexpr int slabs = (Contract::chunks + 7) / 8, runs = (Contract::chunks + slabs - 1) / slabs,
+                       at_once = Contract::at_once;
+  using S = Slab<float, 1, runs>;
+  using Sums = Totals<Formula, Row, C, S>;
+  struct KeptTile {
+    const float* lanes;
+    int lane_count;
+    bool scaled;
+    union {
+      ScaledNumbers products[parts];
+      Contracted<float, C> exact;
+    };
+  };
+  const PairJob& job;
+  Block<Formula, Share, C> block;
+  const TilePlace<float> begin;
+  Row* const kept;
+  const float unit;
+  KeptTile tiles[most];
+  int count = 0;
+  float sums[OwnPairs<C>::rows] = {};  // of the numbers that are multiplied
+  bool begun = false;
+
+  explicit __device__ __forceinline__ LongSpread(const PairJob& job)
+      : job(job),
+        block(job),
+        begin(block.place(block.begin)),
+        kept(static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows +
+             block.first),
+        unit(unit_of_lanes<Formula>(begin.once)) {}
+
+  template <bool near>
+  __device__ __forceinline__ void keep(const TilePlace<float>& at, const Contracted<float, C>& numbers) {
+    KeptTile& tile = tiles[count++];
+    tile.lanes = at.lanes, tile.lane_count = at.lane_count, tile.scaled = near;
+    if constexpr (near) {
+      KERNOPS_UNROLL
+      for (int n = 0; n < parts; ++n) {
+        ScaledNumbers scaled;
+        if (!scaled.take(numbers, n * ScaledNumbers::Own::lanes)) tile.scaled = false;
+        tile.products[n] = scaled;
+      }
+    }
+    if (!tile.scaled) {
+      tile.exact = numbers;
+      return;
+    }
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < OwnPairs<C>::lanes; ++n) sums[r] += numbers.v[r][n];
+  }
+
+  __device__ __forceinline__ TilePlace<float> place(int n) const {
+    TilePlace<float> at = begin;
+    at.lanes = tiles[n].lanes, at.lane_count = tiles[n].lane_count;
+    return at;
+  }
+  __device__ __forceinline__ void send(int n, int chunk, float* to) const {
+    Contract::template send<at_once>(place(n), to, chunk);
+  }
+  // What is kept joins the totals; threads are to wait for each other before and after.
+  template <class O> __device__ __forceinline__ void add(const O& o, float* shared, bool last) {
+    float *now = shared, *next = shared + Contract::stage;
+    send(0, 0, now);
+    KERNOPS_UNROLL_BY(1)
+    for (int slab = 0; slab < slabs; ++slab) {
+      Sums totals(slab * S::size);
+      KERNOPS_UNROLL
+      for (int r = 0; r < OwnPairs<C>::rows; ++r) totals.numbers[r] = sums[r];
+      KERNOPS_UNROLL_BY(1)
+      for (int n = 0; n < count; ++n) {
+        const KeptTile& tile = tiles[n];
+        add_stage<0>(totals, tile, n, now, next);
+        if constexpr (runs > at_once) add_stage<at_once>(totals, tile, n, now, next);
+        if (!tile.scaled) add_exactly(totals, place(n), o, tile.exact);
+      }
+      totals.begun = begun;
+      totals.hand_over(begin, kept, job.partial_rows, last);
+    }
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) sums[r] = 0;
+    count = 0, begun = true;
+  }
+  // Runs of a tile from `first` on, while the next ones come.
+  template <int first>
+  __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
+                                            float*& next) const {
+    constexpr bool is_end = first + at_once >= runs;
+    const int slab = totals.base / S::size, first_chunk = slab * runs;
+    wait_for_sent();
+    __syncthreads();
+    if (!is_end)
+      send(n, first_chunk + first + at_once, next);
+    else if (n + 1 < count)
+      send(n + 1, first_chunk, next);
+    else if (slab + 1 < slabs)
+      send(0, first_chunk + runs, next);
+    if (tile.scaled) KERNOPS_UNROLL
+    for (int part = 0; part < parts; ++part)
+      add_products<lanes, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
+                                                                 part * ScaledNumbers::lanes, unit);
+    swap(now, next);
+  }
+
+  __device__ __forceinline__ void run() {
+    const OwnRows<Formula, C> rows(begin);
+    for_tiles<Formula, Share, C, 0, false>(
+        block, rows.near, [](const auto&, int) {},
+        [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes, float*,
+            int) {
+          using Pairs = typename decltype(kind)::type;
+          Contracted<float, C> numbers;
+          take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);
+          keep<!SameType<Pairs, Formula>::value>(at, numbers);
+        },
+        [&](const auto&, const auto& o, float* shared, bool last) {
+          __syncthreads();
+          if (count < most && !last) return;
+          add(o, shared, last);
+          __syncthreads();
+        });
+    if (!block.any())
+      for (int slab = 0; slab < slabs; ++slab)
+        Sums(slab * S::size).hand_over_nothing(kept, job.partial_rows, block.row_count);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,139 @@
+// Sums of differences x - y, each times a number of the pair, where x and y are the vectors of an exponent that is
+// expanded, as in the gradient of a Gaussian: x sum w - sum w y. What the exponent's inner products read of the lanes,
+// numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The numbers w
+// become such, too.
+#pragma once
+#include <kernops/cuda/wide/spread_totals.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_scaled() {
+  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::expands &&
+         Formula::Spread::of_row != 0 && Formula::Near::Contractions::count == 1;
+}
+
+// The numbers of a thread's pairs with 32 lanes, as two numbers of 16 bits each. A power of 2 for each row keeps them
+// away from the ends of these: the largest are about 4.
+struct ScaledNumbers {
+  using Own = OwnPairs<4>;
+  static constexpr int lanes = 32, groups = 2;  // of 16 lanes, that are added up at a time
+  Halves::Part<4> part[groups][Own::rows];
+  float back[Own::rows];  // what undoes the power
+
+  // From number `first` of each row on; whether all of them are finite. To be called by all threads of a warp.
+  template <int C> __device__ __forceinline__ bool take(const Contracted<float, C>& w, int first) {
+    bool finite = true;
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      float most = 0;
+      KERNOPS_UNROLL
+      for (int n = 0; n < Own::lanes; ++n) most = larger_or_nan(abs(w.v[r][first + n]), most);
+      KERNOPS_UNROLL
+      for (int step = 1; step < Own::sharing; step *= 2)
+        most = larger_or_nan(most, __shfl_xor_sync(~0u, most, step));
+      finite = finite && most < infinity<float>();
+      const int exponent = __float_as_int(most) >> 23, within = exponent < 15 ? 15 : exponent;
+      const float scale = __int_as_float((256 - within) << 23);
+      back[r] = __int_as_float((within - 2) << 23);
+      KERNOPS_UNROLL
+      for (int k = 0; k < groups; ++k) {
+        const float* some = w.v[r] + first + 4 * k;
+        part[k][r] = Halves::split(some[0] * scale, some[1] * scale, some[2] * scale, some[3] * scale);
+      }
+    }
+    return __all_sync(~0u, finite);
+  }
+};
+
+// Adds numbers times vectors, for runs `from` to `to` of the totals, each a chunk; those of 32 lanes from number
+// `first` on, in a stage that has so many, begin at chunk 0. The vectors are to be multiplied by `unit`.
+template <int stage_lanes, int from, int to, class Totals>
+__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, int first,
+                                             float unit) {
+  using Own = ScaledNumbers::Own;
+  using S = typename Totals::Slab;
+  constexpr int groups = ScaledNumbers::groups;
+  float factor[Own::rows];
+  KERNOPS_UNROLL
+  for (int r = 0; r < Own::rows; ++r) factor[r] = w.back[r] * unit;
+  KERNOPS_UNROLL
+  for (int q = from; q < to; ++q) {
+    if (totals.base + q * S::run >= Totals::Terms::size) break;
+    Halves::Part<4> y[groups][2];
+    float c[2][Own::rows / 2][4] = {};
+    KERNOPS_UNROLL
+    for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
+    for (int u = 0; u < 2; ++u) {
+      y[k][u] = Halves::along_lanes<stage_lanes>(stage, q - from, first + 16 * k, u);
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; r += 2)
+        Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
+    }
+    KERNOPS_UNROLL
+    for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
+    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; r += 2) Halves::add(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
+    KERNOPS_UNROLL
+    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int odd = 0; odd < 2; ++odd)
+      Totals::add(totals.sum[r][q][2 * u + odd], factor[r], c[u][r / 2][r % 2 * 2 + odd]);
+  }
+}
+
+// What multiplies the scaled vectors of lanes, where they are added up.
+template <class Formula> __device__ __forceinline__ float unit_of_lanes(const float* once) {
+  const float c = once[Formula::Spread::factor];
+  return c == 0 ? 0.0f : float(Formula::Spread::of_lane) / (halves_scale * sqrt(abs(2 * c)));
+}
+
+// The numbers of a thread's pairs in a tile.
+template <class Pairs, int C, class O, class X, class Values, class Kept>
+__device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, const TilePlace<float>& at, const O& o,
+                                             const X& x, const Values& values, const Kept& kept) {
+  own_pairs<Pairs, C, 1>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto&, int count) {
+    numbers.v[r][n] = count ? f[0][0] : 0.0f;
+  });
+}
+
+// Where a tile's vectors are a stage of shared memory and the totals of all entries find room in registers.
+template <class Formula, class Row, class Share> __device__ __forceinline__ void spread_scaled(const PairJob& job) {
+  constexpr int C = 4;
+  using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
+  using S = Slab<float, 1, Contract::chunks>;
+  Block<Formula, Share, C> block(job);
+  const TilePlace<float> begin = block.place(block.begin);
+  Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows +
+              block.first;
+  const OwnRows<Formula, C> rows(begin);
+  const float unit = unit_of_lanes<Formula>(begin.once);
+  Totals<Formula, Row, C, S> totals(0);
+  Contracted<float, C> exact;
+  bool added = false;
+  for_tiles<Formula, Share, C, 0, true>(
+      block, rows.near, [](const auto&, int) {},
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes,
+          const float* stage, int) {
+        using Pairs = typename decltype(kind)::type;
+        Contracted<float, C> numbers;
+        take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);
+        if constexpr (!SameType<Pairs, Formula>::value) {
+          ScaledNumbers scaled;
+          added = scaled.take(numbers, 0);
+          if (added) {
+            totals.add_numbers(numbers);
+            return add_products<Block<Formula, Share, C>::Tile::lanes, 0, S::runs>(totals, scaled, stage, 0, unit);
+          }
+        }
+        added = false, exact = numbers;
+      },
+      [&](const auto& at, const auto& o, auto, bool last) {
+        if (!added) add_exactly(totals, at, o, exact);
+        if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
+      });
+  if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,211 @@
+// The totals of sums of long vectors (cuda/wide/spread.cuh), and how the pairs of a tile join them.
+#pragma once
+#include <kernops/cuda/wide/spread_slabs.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// 16 bytes of each of some vectors, which start at their offsets from here.
+template <class Offsets, int quad, class T, int N>
+__device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
+  KERNOPS_UNROLL
+  for (int n = 0; n < Offsets::count; ++n) {
+    const auto some = few<quad>(from + Offsets::nth(n));
+    KERNOPS_UNROLL
+    for (int e = 0; e < quad; ++e) to[e].v[n] = some.v[e];
+  }
+}
+
+// Whether threads have the numbers of their pairs and may multiply matrices with them, whose products join the totals.
+template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
+  return !SameType<MatrixNumbers<typename Formula::T>, void>::value && Formula::in_place && Row::adds_tiles;
+}
+
+// The totals of a thread, for a slab that begins at `base`.
+template <class Formula, class Row, int C, class S> struct Totals {
+  using Slab = S;
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  using Terms = typename Formula::Spread;
+  static constexpr int most_tiles = 4096 / Tile::lanes;  // that are added up before the totals are
+  const int base;
+  Row sum[Own::rows][S::runs][S::own];
+  T numbers[Own::rows];  // their sums, of what sum w x takes
+  int tiles = 0;
+  bool begun = false;
+
+  explicit __device__ __forceinline__ Totals(int base) : base(base) { start(); }
+  __device__ __forceinline__ void start() {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      numbers[r] = 0;
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) sum[r][q][e].start();
+    }
+  }
+
+  __device__ __forceinline__ int entry(int q, int e) const { return base + S::first(q) + e; }
+  __device__ __forceinline__ const T* row_item(const TilePlace<T>& at, int r) const {
+    return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
+  }
+
+  // Numbers times vectors, as matrices: whether that was done, for which all must be finite. To be called by
+  // all threads.
+  template <bool able, class Lanes>
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w,
+                                             Lanes& lanes) {
+    if constexpr (!able) {
+      __syncthreads();
+      return false;
+    } else {
+      T check = lanes.take_centre(at.once, base, Terms::size, Terms::centre);
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int n = 0; n < Own::lanes; ++n) check += w.v[r][n] * T(0);
+      const bool finite = __syncthreads_and(check == 0);
+      if (finite) multiply(w, lanes);
+      return finite;
+    }
+  }
+  __device__ __forceinline__ void add_numbers(const Contracted<T, C>& w) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
+  }
+  template <class Lanes>
+  __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
+    using Numbers = MatrixNumbers<T>;
+    using Part = typename Numbers::template Part<2>;
+    Part split[Own::rows][C];
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int k = 0; k < C; ++k) {
+      split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
+    }
+    if (Terms::of_row != 0) add_numbers(w);
+    KERNOPS_UNROLL
+    for (int q = 0; q < S::runs; ++q) {
+      if (base + q * S::run >= Terms::size) break;
+      T c[Lanes::eighth][Own::rows / 2][4] = {};
+      KERNOPS_UNROLL
+      for (int k = 0; k < C; ++k) {
+        const auto even = lanes.part(q, Own::lane(2 * k), Own::i()),
+                   odd = lanes.part(q, Own::lane(2 * k + 1), Own::i());
+        KERNOPS_UNROLL
+        for (int n = 0; n < Lanes::eighth; ++n) {
+          const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
+          KERNOPS_UNROLL
+          for (int r = 0; r < Own::rows; r += 2) {
+            Numbers::add_rest(c[n][r / 2], split[r][k], split[r + 1][k], y);
+            Numbers::add(c[n][r / 2], split[r][k], split[r + 1][k], y);
+          }
+        }
+      }
+      add_run(q, c);
+    }
+  }
+  template <int eighth> __device__ __forceinline__ void add_run(int q, const T (&c)[eighth][Own::rows / 2][4]) {
+    KERNOPS_UNROLL
+    for (int n = 0; n < eighth; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int odd = 0; odd < 2; ++odd)
+      add(sum[r][q][eighth * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
+  }
+
+  // Numbers times vectors, term by term; number_of(lane, r) for the thread's row r.
+  template <class O, class NumberOf>
+  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, NumberOf number_of) {
+    KERNOPS_UNROLL
+    for (int q = 0; q < S::runs; ++q) {
+      if (base + q * S::run >= Terms::size) break;
+      Vec<T, Terms::Rows::room> x[Own::rows][S::own];
+      Vec<T, Terms::Once::room> z[S::own];
+      int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
+      KERNOPS_UNROLL
+      for (int u = 0; u < S::units; ++u) {
+        from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
+        load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r)
+          load_quad<typename Terms::Rows, S::unit>(row_item(at, r) + from[u], x[r] + u * S::unit);
+      }
+      KERNOPS_UNROLL_BY(2)
+      for (int lane = 0; lane < at.lane_count; ++lane) {
+        Vec<T, Terms::Lanes::room> y[S::own];
+        KERNOPS_UNROLL
+        for (int u = 0; u < S::units; ++u)
+          load_quad<typename Terms::Lanes, S::unit>(at.lanes + lane * (long long)at.lane_stride + from[u],
+                                                    y + u * S::unit);
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r) {
+          const T number = number_of(lane, r);
+          KERNOPS_UNROLL
+          for (int e = 0; e < S::own; ++e)
+            add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
+        }
+      }
+    }
+  }
+
+  static __device__ __forceinline__ void add(Row& to, T number, T entry) {
+    const Vec<T, 1> numbers[] = {{number}}, entries[] = {{entry}};
+    to.add(numbers, entries, 0, 1);
+  }
+
+  // Into the totals of the block, which stand rows side by side, entry after entry.
+  __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride,
+                                            bool last) {
+    if (Terms::of_row != 0) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+    const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
+    const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
+    KERNOPS_UNROLL
+    for (int q = 0; q < S::runs; ++q) {
+      Row total[Own::rows][S::own];  // all are read before one is written
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) {
+        total[r][e].start();
+        if (!exists(r, q, e)) continue;
+        if (begun) total[r][e] = *place(r, q, e);
+        if (Terms::of_row != 0) {
+          T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
+          if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
+          add(sum[r][q][e], numbers[r], T(Terms::of_row) * x);
+        }
+      }
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) {
+        if (!exists(r, q, e)) continue;
+        total[r][e].absorb(sum[r][q][e]);
+        total[r][e].settle();
+        if constexpr (Formula::factor >= 0)
+          if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+        *place(r, q, e) = total[r][e];
+      }
+    }
+    begun = true, tiles = 0;
+    start();
+  }
+  // Where there are no lanes.
+  __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
+    for (int n = threadIdx.x; n < rows * S::size; n += Tile::threads)
+      if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
+  }
+};
+
+// Adds the numbers of a tile, in local memory, term by term.
+template <class Totals, class T, class O, int C>
+__device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
+                                            const Contracted<T, C>& w) {
+  totals.add_terms(at, o, [&](int lane, int r) {
+    return __shfl_sync(~0u, w.v[r][lane / 8 * 2 + lane % 2], lane % 8 / 2, OwnPairs<C>::sharing);
+  });
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,174 @@
+// Inner products of long vectors by tensor cores.
+#pragma once
+#include <kernops/cuda/wide/tensor_numbers.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Inner products of the rows and lanes of a tile. The lanes come by way of shared memory: all chunks (`whole`), or in
+// stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they stay
+// in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`.
+template <class Numbers, int C, class Terms, int most_resident = Numbers::most_resident> struct ByTensorCores {
+  using T = typename Numbers::T;
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  static constexpr int unit = 16 / sizeof(T);
+  using Part = typename Numbers::template Part<unit>;
+  static constexpr int chunk = 4 * unit, chunks = (Terms::size + chunk - 1) / chunk;
+  static constexpr bool whole = chunks * C <= Numbers::most_whole, resident = whole && chunks <= most_resident,
+                        by_parts = resident, in_shared = false;
+  static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::lanes,
+                       shared = 2 * stage, ahead = 2, held = resident ? chunks : ahead;
+  Part x[held][Own::rows];
+
+  // A thread's unit of a chunk of its rows.
+  struct Units {
+    Few<unit, T> v[Own::rows];
+  };
+  __device__ __forceinline__ Units units(const TilePlace<T>& at, int of) const {
+    const int start = of * chunk, entry = start + Own::j() * unit;
+    Units some{};
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      const int row = Own::row(r);
+      const T* from =
+          at.rows + Terms::Rows::nth(0) + (row < at.row_count ? row : 0) * (long long)at.row_stride;
+      if ((Terms::scaled ? start : entry) < Terms::size) some.v[r] = few<unit>(from + entry);
+    }
+    return some;
+  }
+  __device__ __forceinline__ void take(const Units& some, int of, int to) {
+    const int entry = of * chunk + Own::j() * unit;
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      Few<unit, T> own = some.v[r];
+      if (!Terms::scaled && Terms::size % unit > 0) KERNOPS_UNROLL
+      for (int e = 0; e < unit; ++e)
+        if (entry + e >= Terms::size) own.v[e] = 0;
+      x[to][r] = Numbers::part(own);
+    }
+  }
+  __device__ __forceinline__ void begin(const TilePlace<T>& at) {
+    if (resident) KERNOPS_UNROLL
+    for (int k = 0; k < held; ++k) take(units(at, k), k, k);
+  }
+
+  // Chunks of the lanes from number `first` on (unit_of_lane). A thread sends the same unit of all of them, of every
+  // 32nd lane.
+  template <int count> static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
+    const int u = threadIdx.x % 4;
+    KERNOPS_UNROLL
+    for (int lane = threadIdx.x / 4; lane < Tile::lanes; lane += Tile::threads / 4) {
+      const T* from =
+          at.lanes + Terms::Lanes::nth(0) + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+      KERNOPS_UNROLL
+      for (int k = 0; k < count; ++k) {
+        const int start = (first + k) * chunk, entry = start + u * unit, left = (Terms::size - entry) * int(sizeof(T));
+        const bool all = Terms::scaled && (whole || start < Terms::size);
+        kernops::send(to + unit_of_lane<Tile::lanes>(k, lane, u) * unit, from + entry,
+                      all || left > 16 ? 16
+                      : left < 0       ? 0
+                                       : left);
+      }
+    }
+  }
+  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
+
+  // `count` chunks of a stage from number `first` on, with `some` groups of 8 lanes from group n on; their inner
+  // products, and as many sums of chunks, go on side by side.
+  template <int count, int some>
+  __device__ __forceinline__ void multiply(const T* lanes, int first, int n, T (&sum)[Own::rows][2 * some],
+                                           bool fresh) const {
+    constexpr int together = Numbers::together < count ? Numbers::together : count;
+    T c[some][Own::rows / 2][4];
+    const auto each = [&](auto with) {
+      KERNOPS_UNROLL
+      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < 2; ++e) with(c[g][r / 2][r % 2 * 2 + e], sum[r][2 * g + e]);
+    };
+    KERNOPS_UNROLL
+    for (int begin = 0; begin < count; begin += together) {
+      const bool first_sum = fresh && begin == 0;
+      each([&](T& part, const T& all) { part = Numbers::exact && !first_sum ? all : T(0); });
+      Part y[some][together];
+      KERNOPS_UNROLL
+      for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
+      for (int g = 0; g < some; ++g) {
+        y[g][k] = Numbers::template of_lanes<Tile::lanes>(lanes, first + begin + k, 8 * (n + g));
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; r += 2)
+          Numbers::add_rest(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
+      }
+      KERNOPS_UNROLL
+      for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
+      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; r += 2)
+        Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
+      each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
+    }
+  }
+  // The same with all groups, a few at a time.
+  template <int count>
+  __device__ __forceinline__ void multiply_all(const T* lanes, int first, Contracted<T, C>& sum, bool fresh) const {
+    constexpr int some = C < 2 ? C : 2;
+    KERNOPS_UNROLL
+    for (int n = 0; n < C; n += some) {
+      T part[Own::rows][2 * some];
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < 2 * some; ++e) part[r][e] = sum.v[r][2 * n + e];
+      multiply<count, some>(lanes, first, n, part, fresh);
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int e = 0; e < 2 * some; ++e) sum.v[r][2 * n + e] = part[r][e];
+    }
+  }
+
+  // The first stage of the lanes is in `now`, seen by all threads; the same again is free at `next`. As soon
+  // as there is room, send_next(to) may send what comes next to where `now` is then.
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now,
+                                      T*& next, Send send_next) {
+    if constexpr (resident) {
+      send_next(next);
+      multiply_all<chunks>(now, 0, sum, true);
+    } else {
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int n = 0; n < Own::lanes; ++n) sum.v[r][n] = 0;
+      Units coming[ahead];
+      KERNOPS_UNROLL
+      for (int k = 0; k < ahead; ++k) coming[k] = units(at, k);
+      const auto by_chunks = [&](auto count, int first) {
+        KERNOPS_UNROLL
+        for (int begin = 0; begin < count.value; begin += ahead) {
+          KERNOPS_UNROLL
+          for (int k = 0; k < ahead; ++k) {
+            take(coming[k], first + begin + k, k);
+            coming[k] = units(at, first + begin + ahead + k);
+          }
+          if (begin + ahead <= count.value)
+            multiply_all<ahead>(now, begin, sum, false);
+          else
+            multiply_all<count.value % ahead + (count.value % ahead == 0)>(now, begin, sum, false);
+        }
+      };
+      constexpr int stages = (chunks - 1) / at_once;  // before the last
+      KERNOPS_UNROLL_BY(1)
+      for (int s = 0; s < stages; ++s) {
+        send<at_once>(at, next, (s + 1) * at_once);
+        by_chunks(Number<at_once>(), s * at_once);
+        wait_for_sent();
+        __syncthreads();
+        swap(now, next);
+      }
+      send_next(next);
+      by_chunks(Number<chunks - stages * at_once>(), stages * at_once);
+    }
+    swap(now, next);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

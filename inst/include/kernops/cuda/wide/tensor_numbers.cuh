@@ -1,0 +1,189 @@
+// In which kinds of numbers tensor cores multiply, and how accurately.
+//
+// A chunk of a vector is 64 bytes, of which thread 4 i + j of a warp has unit j, 16 bytes of the vectors of
+// some rows and lanes i. A kind says what a thread makes of a unit of a row (part) and of what is in shared memory of
+// 8 lanes (of_lanes), a Part either way, and multiplies those of 16 rows x 8 lanes:
+//   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
+//   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
+// Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
+// others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all (most_whole,
+// times groups of 8 lanes), or stay in a thread's registers, of its rows (most_resident).
+#pragma once
+#include <kernops/cuda/wide/pair_tile.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// GPUs other than those of data centres have few units for doubles, if any.
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
+constexpr bool multiplies_doubles = true;
+#else
+constexpr bool multiplies_doubles = false;
+#endif
+#if __CUDA_ARCH__ >= 800
+constexpr bool multiplies_floats = true;
+#else
+constexpr bool multiplies_floats = false;
+#endif
+
+// Where unit u of a chunk of a lane stands among those of so many lanes: neither its units nor those of 8
+// lanes share a bank of shared memory.
+template <int lanes> __device__ __forceinline__ int unit_of_lane(int chunk, int lane, int u) {
+  return (chunk * lanes + lane) * 4 + (u ^ lane / 2 % 4);
+}
+
+// Lanes as they are in memory: unit j of lane first + i.
+template <class Numbers, int lanes, class T>
+__device__ __forceinline__ auto units_of_lanes(const T* stage, int chunk, int first) {
+  constexpr int unit = 16 / sizeof(T);
+  const int thread = threadIdx.x % 32, at = unit_of_lane<lanes>(chunk, first + thread / 4, thread % 4);
+  return Numbers::part(few<unit>(stage + at * unit));
+}
+
+// Exact fused multiplications and additions.
+struct Doubles {
+  using T = double;
+  template <int N> using Part = Few<N, double>;
+  static constexpr bool exact = true;
+  static constexpr int together = 4, most_chunks = 4, most_whole = 28, most_resident = 16 / own_rows;
+
+  template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
+  template <int lanes> static __device__ __forceinline__ Part<2> of_lanes(const T* stage, int chunk, int first) {
+    return units_of_lanes<Doubles, lanes>(stage, chunk, first);
+  }
+  template <class P>
+  static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
+  // Half as many instructions change less often between these and others, for which the units for doubles wait.
+  static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
+                                             const Few<2, double>& y) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(x.v[0]), "d"(x8.v[0]), "d"(x.v[1]), "d"(x8.v[1]), "d"(y.v[0]), "d"(y.v[1]));
+#elif __CUDA_ARCH__ >= 800
+    KERNOPS_UNROLL
+    for (int e = 0; e < 2; ++e) {
+      const double a[] = {x.v[e], x8.v[e]};
+      KERNOPS_UNROLL
+      for (int half = 0; half < 2; ++half)
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
+            : "d"(a[half]), "d"(y.v[e]));
+    }
+#endif
+  }
+};
+
+// Products of numbers that are the sums of two parts; Numbers::multiply() adds the products of parts.
+template <class Numbers> struct InTwoParts {
+  static constexpr bool exact = false;
+  template <class P>
+  static __device__ __forceinline__ void add_rest(float (&c)[4], const P& x, const P& x8, const P& y) {
+    Numbers::multiply(c, x.high, x8.high, y.low);
+    Numbers::multiply(c, x.low, x8.low, y.high);
+  }
+  template <class P>
+  static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
+    Numbers::multiply(c, x.high, x8.high, y.high);
+  }
+};
+
+// Floats as the sum of two numbers of 11 bits. What is left out of x y is 2^-22 of it. Infinity has no
+// such parts: where a result is not finite, it is to be found otherwise.
+struct Floats : InTwoParts<Floats> {
+  using T = float;
+  template <int N> struct Part { unsigned high[N], low[N]; };
+  static constexpr int together = 2, most_chunks = 2, most_whole = 16, most_resident = 2;
+
+  static __device__ __forceinline__ unsigned rounded(float x) {
+    return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+  }
+  template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, float>& some) {
+    Part<N> split;
+    KERNOPS_UNROLL
+    for (int e = 0; e < N; ++e) {
+      split.high[e] = rounded(some.v[e]);
+      split.low[e] =
+          __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which 11 bits are taken
+    }
+    return split;
+  }
+  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
+    return units_of_lanes<Floats, lanes>(stage, chunk, first);
+  }
+  template <int N>
+  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N],
+                                                  const unsigned (&x8)[N], const unsigned (&y)[N]) {
+    KERNOPS_UNROLL
+    for (int e = 0; e < N; e += 2)
+      asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+          : "r"(x[e]), "r"(x8[e]), "r"(x[e + 1]), "r"(x8[e + 1]), "r"(y[e]), "r"(y[e + 1]));
+  }
+};
+
+// The same in numbers of 16 bits, twice as fast. They have little room for exponents: put_scaled() makes
+// them. Units of a lane are matrices' rows of 8 numbers: 0 and 1 of large parts, 2 and 3 of the small ones.
+struct Halves : InTwoParts<Halves> {
+  using T = float;
+  template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
+  static constexpr int together = 2, most_chunks = 4, most_whole = 32, most_resident = 32 / own_rows;
+
+  static __device__ __forceinline__ Part<4> part(const Few<4, float>& unit) {
+    return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},
+            {__float_as_uint(unit.v[2]), __float_as_uint(unit.v[3])}};
+  }
+  static __device__ __forceinline__ unsigned packed(float first, float second) {
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+  }
+  // What is left of two numbers.
+  static __device__ __forceinline__ unsigned rest(float first, float second, unsigned both) {
+    float high_first, high_second;
+    asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
+        : "=f"(high_first), "=f"(high_second)
+        : "r"(both));
+    return packed(first - high_first, second - high_second);
+  }
+  static __device__ __forceinline__ Part<4> split(float a, float b, float c, float d) {
+    const unsigned first = packed(a, b), second = packed(c, d);
+    return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
+  }
+  // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
+  // and 2 j + 1 of row i; or, turned, those of column i.
+#define KERNOPS_MATRICES(name, turned)                                                                                 \
+  static __device__ __forceinline__ Part<4> name(const T* row) {                                                       \
+    Part<4> y;                                                                                                         \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" turned ".shared.b16 {%0, %1, %2, %3}, [%4];"                          \
+                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])                                    \
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))                                           \
+                 : "memory");                                                                                          \
+    return y;                                                                                                          \
+  }
+  KERNOPS_MATRICES(matrices, "")
+  KERNOPS_MATRICES(turned_matrices, ".trans")
+#undef KERNOPS_MATRICES
+  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
+    const int thread = threadIdx.x % 32;
+    return matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 8, thread / 8) * 4);
+  }
+  // Unit u of 16 lanes, where these are what is added up: column i is entry i / 2 * 4 + 2 u + i % 2 of the chunk.
+  template <int lanes>
+  static __device__ __forceinline__ Part<4> along_lanes(const T* stage, int chunk, int first, int u) {
+    const int thread = threadIdx.x % 32;
+    return turned_matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 16, u + thread / 16 * 2) * 4);
+  }
+  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2],
+                                                  const unsigned (&x8)[2], const unsigned (&y)[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "r"(y[0]), "r"(y[1]));
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,141 @@
+// Contractions term by term: of any operation that adds up over the entries of vectors. A block of 16 x 8
+// threads takes 128 rows and 8 C lanes; each thread takes 8 rows x C lanes of them, one entry of the vectors
+// after another. A few entries at a time stand in shared memory, twice: while one set is used, the next is on
+// its way.
+#pragma once
+#include <kernops/cuda/wide/pair_tile.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Sums term by term: each thread has 8 rows x C lanes.
+template <class T, int C, class Terms> struct SumsOfTerms {
+  using Tile = PairTile<T, C>;
+  using Rows = typename Terms::Rows;
+  using Lanes = typename Terms::Lanes;
+  using Once = typename Terms::Once;
+  using RowStage = Stage<T, Tile::rows, Tile::depth>;
+  using LaneStage = Stage<T, Tile::lanes, Tile::depth>;
+  T sum[Tile::R][C];
+
+  __device__ __forceinline__ void start() {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
+    for (int c = 0; c < C; ++c) sum[r][c] = 0;
+  }
+  template <class O> __device__ __forceinline__ void add(const Buffer<T>& buffer, const O& o) {
+    KERNOPS_UNROLL_BY(2)
+    for (int k = 0; k < buffer.depth; ++k) {
+      Vec<T, Rows::room> x[Tile::R];
+      Vec<T, Lanes::room> y[C];
+      Vec<T, Once::room> z;
+      KERNOPS_UNROLL
+      for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
+      for (int r = 0; r < Tile::R; r += Tile::quad) {
+        const auto some =
+            few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
+        KERNOPS_UNROLL
+        for (int e = 0; e < Tile::quad; ++e) x[r + e].v[n] = some.v[e];
+      }
+      KERNOPS_UNROLL
+      for (int n = 0; n < Lanes::count; ++n) KERNOPS_UNROLL
+      for (int c = 0; c < C; c += Tile::lane_quad) {
+        const auto some = few<Tile::lane_quad>(buffer.lanes + n * LaneStage::entries + k * LaneStage::stride +
+                                               Tile::lane(c));
+        KERNOPS_UNROLL
+        for (int e = 0; e < Tile::lane_quad; ++e) y[c + e].v[n] = some.v[e];
+      }
+      KERNOPS_UNROLL
+      for (int n = 0; n < Once::count; ++n) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
+      KERNOPS_UNROLL
+      for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
+      for (int c = 0; c < C; ++c) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
+    }
+  }
+  __device__ __forceinline__ void put(T* values) const {
+    KERNOPS_UNROLL
+    for (int c = 0; c < C; ++c) KERNOPS_UNROLL
+    for (int r = 0; r < Tile::R; r += Tile::quad) {
+      Few<Tile::quad, T> some;
+      KERNOPS_UNROLL
+      for (int e = 0; e < Tile::quad; ++e) some.v[e] = sum[r + e][c];
+      *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::lane(c) * Tile::stride + Tile::row(r)) = some;
+    }
+  }
+};
+
+// Contracts term by term, then hands the sums to the threads that have the pairs, by way of shared memory.
+template <class T, int C, class Terms> struct TermByTerm {
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  using Rows = typename Terms::Rows;
+  using Lanes = typename Terms::Lanes;
+  using Sums = SumsOfTerms<T, C, Terms>;
+  using RowStage = typename Sums::RowStage;
+  using LaneStage = typename Sums::LaneStage;
+  static constexpr int of_rows = Rows::count * RowStage::entries,
+                       buffer = of_rows + Lanes::count * LaneStage::entries,
+                       exchange = Tile::lanes * Tile::stride,
+                       shared = 2 * buffer > exchange ? 2 * buffer : exchange, stage = 0;
+  static constexpr bool by_parts = false, in_shared = true;
+
+  struct Stages {
+    RowStage x[Rows::room];
+    LaneStage y[Lanes::room];
+    __device__ __forceinline__ void fetch(const TilePlace<T>& at, int first) {
+      KERNOPS_UNROLL
+      for (int n = 0; n < Rows::count; ++n)
+        x[n].fetch(at.rows + Rows::nth(n), at.row_stride, at.row_count, first, Terms::size);
+      KERNOPS_UNROLL
+      for (int n = 0; n < Lanes::count; ++n)
+        y[n].fetch(at.lanes + Lanes::nth(n), at.lane_stride, at.lane_count, first, Terms::size);
+    }
+    __device__ __forceinline__ void store(T* to) const {
+      KERNOPS_UNROLL
+      for (int n = 0; n < Rows::count; ++n) x[n].store(to + n * RowStage::entries);
+      KERNOPS_UNROLL
+      for (int n = 0; n < Lanes::count; ++n) y[n].store(to + of_rows + n * LaneStage::entries);
+    }
+  };
+
+  __device__ __forceinline__ void begin(const TilePlace<T>&) {}
+  __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
+
+  // Not inlined: it would take registers from those who contract otherwise as long as they can.
+  template <class O>
+  static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
+    __builtin_assume(__isShared(shared));
+    Stages stages;
+    Sums sums;
+    sums.start();
+    stages.fetch(at, 0);
+    stages.store(shared);
+    __syncthreads();
+    T *now = shared, *next = shared + buffer;
+    KERNOPS_UNROLL_BY(1)
+    for (int first = 0; first < Terms::size; first += Tile::depth) {
+      const bool more = first + Tile::depth < Terms::size;
+      if (more) stages.fetch(at, first + Tile::depth);
+      sums.add(Buffer<T>{now, now + of_rows, at.once, first, more ? Tile::depth : Terms::size - first}, o);
+      if (more) stages.store(next);
+      __syncthreads();
+      T* const used = now;
+      now = next, next = used;
+    }
+    sums.put(shared);
+    __syncthreads();
+  }
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared,
+                                      T*& now, T*&, Send send_next) {
+    compute(at, o, shared);
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::lanes; ++n) sum.v[r][n] = shared[Own::lane(n) * Tile::stride + Own::row(r)];
+    __syncthreads();
+    send_next(now);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

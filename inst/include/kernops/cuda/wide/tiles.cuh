@@ -1,0 +1,154 @@
+// How a block of threads goes through the tiles of its rows and lanes, for long vectors: what the pairs of a
+// tile read is brought there, and their contractions are made.
+#pragma once
+#include <kernops/cuda/wide/contraction.cuh>
+#include <kernops/cuda/map_reduce.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The part of the pairs that a block reduces.
+template <class Formula, class Share, int C> struct Block : Share {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, C>;
+  static constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane);
+  using Share::first, Share::begin, Share::end;
+  const PairJob& job;
+  int row_count;
+
+  explicit __device__ Block(const PairJob& job) : Share(job, Tile::rows), job(job) {
+    row_count = Share::row_end - first < Tile::rows ? int(Share::row_end - first) : Tile::rows;
+  }
+  __device__ const T* once() const { return static_cast<const T*>(job.once); }
+  __device__ TilePlace<T> place(long long lane) const {
+    const int lane_count = end - lane < Tile::lanes ? int(end - lane) : Tile::lanes;
+    return {once(),
+            static_cast<const T*>(job.rows) + first * row_stride,
+            static_cast<const T*>(job.lanes) + lane * lane_stride,
+            row_stride,
+            lane_stride,
+            row_count,
+            lane_count};
+  }
+  __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
+};
+
+template <class Pairs> struct PairsOf { using type = Pairs; };
+
+// Whether a thread that evaluates the pairs it has the contractions of (Formula::in_place) also reduces them: a state
+// for each of its rows, joined with those of its neighbours at the end.
+template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place() {
+  return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
+}
+
+// What pairs read of the lanes of a tile, in shared memory.
+template <class T, int kept, int lanes> struct KeptLanes {
+  static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
+  alignas(16) T v[lanes * stride];
+
+  __device__ __forceinline__ void send_own(const TilePlace<T>& at) {
+    const int lane = threadIdx.x;
+    if (lane >= lanes) return;
+    const T* from = at.lanes + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+    constexpr int unit = 16 / sizeof(T);
+    KERNOPS_UNROLL
+    for (int k = 0; k < stride; k += unit) {
+      const int there = at.lane_stride - k;
+      send(v + lane * stride + k, from + k, there >= unit ? 16 : there * int(sizeof(T)));
+    }
+  }
+  __device__ __forceinline__ Vec<T, kept> of(int lane) const {
+    Vec<T, kept> y;
+    KERNOPS_UNROLL
+    for (int k = 0; k < kept; ++k) y.v[k] = v[lane * stride + k];
+    return y;
+  }
+};
+
+// Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
+// contracted values, first lane, kept lanes, shared memory, turn), then done(at, once, shared memory, whether it is
+// the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
+// visited is the last stage of the lanes; else it is free, and threads are to wait for each other before they leave it.
+template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
+__device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more,
+                                          Visit visit, Done done) {
+  using T = typename Formula::T;
+  using Near = typename Formula::Near;
+  using Tile = PairTile<T, C>;
+  using ForNear = AllContractions<T, C, typename Near::Contractions>;
+  using ForAll = AllContractions<T, C, typename Formula::Contractions>;
+  constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared;
+  __shared__ alignas(16) T shared[needed > room ? needed : room];
+  __shared__ KeptLanes<T, Formula::in_place ? Formula::kept_lane : 1, Tile::lanes> kept[2];
+
+  const auto o = load<Formula::kept_once>(block.once());
+  ForNear contract;
+  if (ahead) contract.begin(block.place(block.begin));
+  T *now = shared, *next = shared + ForNear::stage;
+  int turn = 0;
+  bool sent = false;
+  do {
+    for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
+      const TilePlace<T> at = block.place(lane);
+      const auto send = [&](const TilePlace<T>& at, T* to, int turn) {
+        contract.send_first(at, to);
+        if (Formula::in_place || Formula::expands) kept[turn].send_own(at);
+        send_more(at, turn);
+      };
+      if (!sent) send(at, now, turn);
+      if (!ahead)
+        contract.begin(at);  // each time, so that its registers are free for what is done with the values
+      wait_for_sent();
+      const bool own_lane = int(threadIdx.x) < at.lane_count;
+      const bool near = !Formula::expands ||
+                        (rows_near && (!own_lane || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
+      const bool all_near = __syncthreads_and(near), more = lane + Tile::lanes < block.end;
+      sent = ahead && more;
+      const auto send_next = [&](T* to) {
+        if (sent) send(block.place(lane + Tile::lanes), to, 1 - turn);
+      };
+      const auto take = [&](auto kind, const auto& values, T* stage) {
+        visit(kind, at, o, values, lane, kept[turn], ahead ? stage : shared, turn);
+      };
+      if (all_near) {
+        if constexpr (ahead && ForNear::by_parts) {
+          send_next(next);
+          take(PairsOf<Near>(), PartByPart<T, C, typename ForNear::Contract>{contract.first, now}, now);
+          swap(now, next);
+        } else if constexpr (ForNear::in_shared) {
+          ForNear::Contract::compute(at, o, shared);
+          send_next(now);
+          take(PairsOf<Near>(), InShared<T, C>{shared}, shared);
+        } else {
+          PairValues<T, C, ForNear::count> values;
+          contract.run(values.sums, at, o, shared, now, next, send_next);
+          if (!ahead) __syncthreads();
+          take(PairsOf<Near>(), values, next);
+        }
+      } else if constexpr (Formula::expands) {
+        sent = false;
+        if constexpr (ForAll::in_shared) {
+          ForAll::Contract::compute(at, o, shared);
+          take(PairsOf<Formula>(), InShared<T, C>{shared}, shared);
+        } else {
+          ForAll contract_all;
+          PairValues<T, C, ForAll::count> values;
+          T *first = shared, *second = shared + ForAll::stage;
+          contract_all.begin(at);
+          contract_all.send_first(at, first);
+          wait_for_sent();
+          __syncthreads();
+          contract_all.run(values.sums, at, o, shared, first, second, [](T*) {});
+          __syncthreads();
+          take(PairsOf<Formula>(), values, shared);
+        }
+        __syncthreads();
+      }
+      turn = 1 - turn;
+      done(at, o, shared, !more && block.last());
+    }
+  } while (block.next());
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,67 @@
+// What the host hands to the kernels of a map-reduce: plain structs, the same for both.
+#pragma once
+#include <kernops/jobs/blocks.h>
+
+namespace kernops {
+
+// Items of a place stand so many numbers of so many bytes apart: a multiple of 16 bytes where they do not fit
+// into less.
+KERNOPS_FN constexpr int padded(int entries, int bytes) {
+  return entries * bytes <= 4   ? entries
+         : entries * bytes <= 8 ? 8 / bytes
+                                : (entries * bytes + 15) / 16 * 16 / bytes;
+}
+
+// Where `size` entries of a place come from: entry k of item n at data[k * entry + n * item].
+struct DeviceSource {
+  enum Kind { constant, given, doubles, floats, index } kind;
+  const void* data;
+  long long entry, item, first;  // an index is first + n + 1, a given number that of FillJob at first + k
+  double value;
+  int offset, size;
+};
+
+// Fills the places of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and lanes
+// read what is there once: each block makes that anew, unless it is too long.
+struct FillJob {
+  static constexpr int most_sources = 40, most_given = 64, most_own = 512;
+  struct Place {
+    int first_source, end_source;
+    void* out;
+    long long count;
+  } places[3];                // once, rows, lanes
+  unsigned row_blocks;        // the first of the grid; the others take lanes
+  const DeviceSource* table;  // instead of `sources`, where there are more
+  DeviceSource sources[most_sources];
+  double given[most_given];
+};
+
+static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
+
+// So many chunks of a row one thread joins; a block joins more.
+constexpr int merged_by_one = 64;
+// Where totals are vectors, a block joins those of so many rows and entries, one a thread.
+constexpr int merged_rows = 32, merged_columns = 8;
+
+// `rows` and `lanes` point to where number 0 is, or would be: of the lanes, only lane_begin .. lane_end are
+// there. Where few rows meet them, lanes are made from their sources as they are needed, instead of a filled place.
+struct PairJob {
+  static constexpr int most_sources = 8;
+  const void *once, *rows, *lanes;  // filled places
+  long long row_begin, row_end, lane_begin, lane_end;
+  long long chunk;         // lanes that one block reduces
+  int chunks;              // to reduce, or to merge
+  int any_lanes;           // whether there are any, here or elsewhere
+  void* partials;          // null: each row is finished at once. Else the states of chunk after chunk,
+  long long partial_rows;  // so many rows in each;
+  int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
+  double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
+  long long out_entry, out_row;
+  long long out_lane;  // where pairs are stored, from lane to lane
+  const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
+  const Interval* intervals;
+  int source_count;
+  DeviceSource sources[most_sources];  // of lane_begin and those after it
+};
+
+}  // namespace kernops

@@ -1,0 +1,77 @@
+// One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different
+// instruction sets shares nothing but this.
+#pragma once
+#include <kernops/jobs/blocks.h>
+#include <kernops/tape.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kernops {
+
+// Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1
+// instead.
+struct Source {
+  Load load;
+  const double* data;
+  Count entry, item, first;
+};
+
+template <class T> struct Span {
+  const T* items;
+  int count;
+};
+
+enum class SumScheme { automatic, direct, block, kahan };
+
+struct Job {
+  Span<Slot> slots;
+  Span<Source> sources[3];   // by Place; pairs load nothing
+  Span<Step> steps[4];       // by Place
+  int entries[4];            // how many entries each place holds
+  int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
+  int reduction, k;          // row of reductions.def, and its option K
+  SumScheme scheme;
+  bool accumulate_double;  // sums of floats are doubles
+  Count rows, lanes;       // lanes: the most that a row meets
+  const RowBlock* blocks;  // of all rows, in order
+  Count block_count;
+  const Interval* intervals;
+  int tile;        // lanes of a tile
+  int row_block;   // rows that share the tile in the first-level cache
+  Count chunk;     // lanes that are reduced in one go; a function of the sizes alone, so that results are too
+  char* partials;  // where there are several chunks: the states to merge, row by row
+  double* out;     // entry k of row n at out[k * out_entry + n * out_row]
+  Count out_entry, out_row;
+  int positions, size;  // which entries of the result are positions of lanes, from 1: positions .. size - 1
+
+  Count chunks() const { return lanes == 0 ? 1 : (lanes + chunk - 1) / chunk; }
+};
+
+// A share of the work: some rows of a block, one chunk of its lanes.
+struct Unit {
+  Count row_begin, row_end, chunk;
+  const RowBlock* block;
+};
+
+// Hands out the units, false when there are none left; keep_going is asked before each tile.
+struct Units {
+  bool (*next)(Units*, Unit*);
+  bool (*keep_going)(Units*);
+};
+
+struct SegmentJob;
+struct SegmentEngine;
+
+// What one instruction set offers.
+struct Engine {
+  const char* name;
+  int pack_bytes;
+  std::size_t (*partial_bytes)(const Job&, bool single);  // the state of one row
+  void (*work)(const Job&, bool single, Units&);          // one thread's loop
+  void (*merge)(const Job&, bool single);                 // the chunks of all rows, into out
+  SegmentEngine (*segments)(const SegmentJob&);           // jobs/segments.h
+};
+extern const Engine engine_baseline, engine_avx2, engine_avx512;
+
+}  // namespace kernops

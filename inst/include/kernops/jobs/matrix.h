@@ -1,0 +1,55 @@
+// What the host hands to the kernels of matrices and solvers: plain structs, the same for both.
+#pragma once
+
+namespace kernops {
+
+// Rows and columns of a matrix, by positions from 1 (cuda/dense/matrix.cuh).
+struct GatherJob {
+  const void* from;
+  void* out;
+  const int *rows, *columns;
+  long long from_rows, row_count;
+  int column_count;
+};
+
+// Blocks of vectors, rows x columns, column by column (cuda/dense/solve.cuh). Where x is multiplied by a matrix, it has `inner`
+// columns.
+struct VectorJob {
+  const double* x;
+  double* y;
+  const double *a, *b;  // a number for each column, or row, or a matrix
+  double *partials, *sums;
+  long long rows;
+  int inner, columns, parts;  // of a column's sum
+};
+
+// The next pivot of a Cholesky decomposition, and the sum of the diagonal that is left.
+struct Pivot {
+  long long row;
+  double value, total;
+};
+
+// Pivoted Cholesky decomposition of a matrix whose columns come one by one (cuda/dense/pivoted.cuh).
+struct PivotJob {
+  static constexpr int most_columns = 4096, most_points = 16;
+  double* columns;  // n x rank
+  double* left;     // the diagonal of what is not explained yet
+  Pivot *partials, *pivots;
+  long long n;
+  int step, parts, points;
+  // of the points, n x size each, the pivot's go to `to`
+  const double* from[most_points];
+  double* to[most_points];
+  int sizes[most_points];
+};
+
+// The lower triangle of an n x n matrix, column by column, and blocks of its columns (cuda/dense/triangle.cuh).
+struct TriangleJob {
+  double *at, *block;
+  double* out;
+  const double *left, *right;  // n x rank
+  long long n, first;          // the first row and column of the block
+  int columns, rank;
+};
+
+}  // namespace kernops

@@ -1,0 +1,65 @@
+// The instruction set of one translation unit, chosen without -m flags.
+//
+//   #define KERNOPS_SIMD 3     // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
+//   #include <kernops/simd/isa.h>   // before any other header of the package
+//   ...                        // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
+//   KERNOPS_ISA_END            // the last line of the file
+//
+// Standard headers come first and are compiled for the baseline, since their inline functions may be shared
+// with the rest of the library. Where the level cannot exist only KERNOPS_ISA_MISSING is defined.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#ifndef KERNOPS_SIMD
+#define KERNOPS_SIMD 0
+#endif
+
+#if KERNOPS_SIMD > 0 && !defined(__x86_64__)
+#define KERNOPS_ISA_MISSING 1
+#define KERNOPS_ISA_END
+#else
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#if KERNOPS_SIMD == 0
+#define KERNOPS_ISA baseline
+#define KERNOPS_PACK_BYTES 16
+#elif KERNOPS_SIMD == 2
+#define KERNOPS_ISA avx2
+#define KERNOPS_PACK_BYTES 32
+#elif KERNOPS_SIMD == 3
+#define KERNOPS_ISA avx512
+#define KERNOPS_PACK_BYTES 64
+#else
+#error "KERNOPS_SIMD is 0, 2 or 3"
+#endif
+
+// g++ keeps the target to the end of the file, where templates are instantiated; clang wants the pop.
+#define KERNOPS_ISA_END
+#if KERNOPS_SIMD == 2 && defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#elif KERNOPS_SIMD == 3 && defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma"))), \
+                             apply_to = function)
+#elif KERNOPS_SIMD == 2
+#pragma GCC target("avx2,fma")
+#elif KERNOPS_SIMD == 3
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
+#endif
+#if KERNOPS_SIMD > 0 && defined(__clang__)
+#undef KERNOPS_ISA_END
+#define KERNOPS_ISA_END _Pragma("clang attribute pop")
+#endif
+
+// Not only for speed: g++ 12 compiles a friend function defined in a class template for the baseline unless
+// it has an attribute of its own, whichever.
+#define KERNOPS_INLINE inline __attribute__((always_inline))
+
+#endif

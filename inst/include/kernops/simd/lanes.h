@@ -1,0 +1,185 @@
+// A pack of float or double lanes that reads like a number: operators, comparisons, select() and those
+// functions of <cmath> that are a few instructions. It holds one vector type of the compiler; intrinsics come
+// in only where that type has no operator. Everything is inlined, so that a pack lives in a register.
+#pragma once
+
+#include <kernops/simd/isa.h>
+
+#ifndef KERNOPS_ISA_MISSING
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class T> struct Format;
+template <> struct Format<double> {
+  using Int = std::int64_t;
+  static constexpr int mantissa_bits = 52, exponent_bias = 1023;
+};
+template <> struct Format<float> {
+  using Int = std::int32_t;
+  static constexpr int mantissa_bits = 23, exponent_bias = 127;
+};
+
+template <class T> struct Pack;
+template <class T> struct IntPack;
+
+template <class S> using if_number = std::enable_if_t<std::is_arithmetic<S>::value, int>;
+
+// Lanes that hold or not: all bits of the lane set or clear.
+template <class T> struct Mask {
+  using Int = typename Format<T>::Int;
+  static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
+  typedef Int Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  KERNOPS_INLINE bool lane(int i) const { return v[i] != 0; }
+
+  friend KERNOPS_INLINE Mask operator&(Mask a, Mask b) { return {a.v & b.v}; }
+  friend KERNOPS_INLINE Mask operator|(Mask a, Mask b) { return {a.v | b.v}; }
+  friend KERNOPS_INLINE Mask operator!(Mask a) { return {~a.v}; }
+  friend KERNOPS_INLINE bool all(Mask a) { return !any(!a); }
+  friend KERNOPS_INLINE Pack<T> select(Mask m, Pack<T> yes, Pack<T> no) { return {m.v ? yes.v : no.v}; }
+  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) {
+    return {m.v ? yes.v : no.v};
+  }
+};
+
+template <class T> struct Pack {
+  using Scalar = T;
+  static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
+  typedef T Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  Pack() = default;
+  KERNOPS_INLINE Pack(Vector lanes) : v(lanes) {}
+  template <class S, if_number<S> = 0> KERNOPS_INLINE Pack(S same) : v(T(same) - Vector{}) {}
+
+  static KERNOPS_INLINE Pack load(const T* from) {
+    Pack x;
+    std::memcpy(&x.v, from, sizeof x.v);
+    return x;
+  }
+  KERNOPS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof v); }
+  KERNOPS_INLINE T lane(int i) const { return v[i]; }
+
+  friend KERNOPS_INLINE Pack operator+(Pack a, Pack b) { return a.v + b.v; }
+  friend KERNOPS_INLINE Pack operator-(Pack a, Pack b) { return a.v - b.v; }
+  friend KERNOPS_INLINE Pack operator*(Pack a, Pack b) { return a.v * b.v; }
+  friend KERNOPS_INLINE Pack operator/(Pack a, Pack b) { return a.v / b.v; }
+  friend KERNOPS_INLINE Pack operator-(Pack a) { return -a.v; }
+  KERNOPS_INLINE Pack& operator+=(Pack b) { return *this = *this + b; }
+  KERNOPS_INLINE Pack& operator-=(Pack b) { return *this = *this - b; }
+  KERNOPS_INLINE Pack& operator*=(Pack b) { return *this = *this * b; }
+  KERNOPS_INLINE Pack& operator/=(Pack b) { return *this = *this / b; }
+
+  friend KERNOPS_INLINE Mask<T> operator<(Pack a, Pack b) { return {a.v < b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>(Pack a, Pack b) { return {a.v > b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator<=(Pack a, Pack b) { return {a.v <= b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>=(Pack a, Pack b) { return {a.v >= b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator==(Pack a, Pack b) { return {a.v == b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator!=(Pack a, Pack b) { return {a.v != b.v}; }
+
+  friend KERNOPS_INLINE Mask<T> isnan(Pack x) { return x != x; }
+  friend KERNOPS_INLINE Pack abs(Pack x) { return from_bits(bits_of(x) & ~sign_bit()); }
+  friend KERNOPS_INLINE Pack copysign(Pack size, Pack sign) {
+    return from_bits((bits_of(size) & ~sign_bit()) | (bits_of(sign) & sign_bit()));
+  }
+  // NaN if either is NaN; smaller() and larger() give b if either is.
+  friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
+  friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
+
+  static KERNOPS_INLINE IntPack<T> sign_bit() { return bits_of(Pack(T(-0.0))); }
+};
+
+// Integer lanes as wide as those of Pack<T>: positions, counts, and the bits of a Pack<T>.
+template <class T> struct IntPack {
+  using Scalar = typename Format<T>::Int;
+  static constexpr int width = Pack<T>::width;
+  typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  Vector v;
+
+  IntPack() = default;
+  KERNOPS_INLINE IntPack(Vector lanes) : v(lanes) {}
+  template <class S, if_number<S> = 0> KERNOPS_INLINE IntPack(S same) : v(Scalar(same) - Vector{}) {}
+
+  static KERNOPS_INLINE IntPack load(const Scalar* from) {
+    IntPack x;
+    std::memcpy(&x.v, from, sizeof x.v);
+    return x;
+  }
+  KERNOPS_INLINE void store(Scalar* to) const { std::memcpy(to, &v, sizeof v); }
+  KERNOPS_INLINE Scalar lane(int i) const { return v[i]; }
+  static KERNOPS_INLINE IntPack iota() {
+    IntPack x;
+    for (int i = 0; i < width; ++i) x.v[i] = i;
+    return x;
+  }
+
+  friend KERNOPS_INLINE IntPack operator+(IntPack a, IntPack b) { return a.v + b.v; }
+  friend KERNOPS_INLINE IntPack operator-(IntPack a, IntPack b) { return a.v - b.v; }
+  friend KERNOPS_INLINE IntPack operator&(IntPack a, IntPack b) { return a.v & b.v; }
+  friend KERNOPS_INLINE IntPack operator|(IntPack a, IntPack b) { return a.v | b.v; }
+  friend KERNOPS_INLINE IntPack operator^(IntPack a, IntPack b) { return a.v ^ b.v; }
+  friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
+  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
+  friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // zeros come in from the left
+    typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+    return (Vector)((Unsigned)a.v >> bits);
+  }
+  friend KERNOPS_INLINE Mask<T> operator==(IntPack a, IntPack b) { return {a.v == b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator<(IntPack a, IntPack b) { return {a.v < b.v}; }
+  friend KERNOPS_INLINE Mask<T> operator>(IntPack a, IntPack b) { return {a.v > b.v}; }
+};
+
+template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
+template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
+
+// Lane i is lane i + by, counted around.
+template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
+#ifdef __clang__
+  P moved;
+  for (int i = 0; i < P::width; ++i) moved.v[i] = x.v[(i + by) % P::width];
+  return moved;
+#else
+  using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
+  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
+#endif
+}
+
+// The whole numbers that the lanes are.
+template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
+  IntPack<T> n;
+  for (int i = 0; i < Pack<T>::width; ++i) n.v[i] = typename IntPack<T>::Scalar(x.v[i]);
+  return n;
+}
+
+// A second argument from which T is not deduced, so that a number converts.
+template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
+
+// A scalar function, lane by lane.
+template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x) {
+  for (int i = 0; i < Pack<T>::width; ++i) x.v[i] = f(x.v[i]);
+  return x;
+}
+template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack<T> y) {
+  for (int i = 0; i < Pack<T>::width; ++i) x.v[i] = f(x.v[i], y.v[i]);
+  return x;
+}
+
+// The rare lanes that vector code got wrong, one by one from a scalar function; the others keep their result,
+// so that no lane depends on its neighbours.
+template <class F, class T, class... Packs>
+__attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
+  for (int i = 0; i < Pack<T>::width; ++i)
+    if (wrong.lane(i)) result.v[i] = f(x.lane(i)...);
+  return result;
+}
+template <class F, class T, class... Packs>
+KERNOPS_INLINE Pack<T> mend(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
+  return any(wrong) ? mend_lanes(result, wrong, f, x...) : result;
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
+
+#endif

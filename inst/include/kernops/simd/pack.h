@@ -1,0 +1,5 @@
+// Packs of numbers that read like numbers.
+#pragma once
+#include <kernops/simd/hardware.h>
+#include <kernops/simd/lanes.h>
+#include <kernops/simd/wide.h>

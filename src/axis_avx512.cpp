@@ -1,2 +1,0 @@
-#define KERNOPS_SIMD 3
-#include "axis_engine.h"

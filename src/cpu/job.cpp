@@ -1,0 +1,78 @@
+#include "cpu/job.h"
+
+#include <algorithm>
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
+
+}  // namespace
+
+PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
+                         Count row_end, const Target& target)
+    : Job() {
+  rows = row_end - row_begin;
+  const Blocks* ranges = data.pairs(plan.rows);
+  const Count all_lanes = data.length(both & ~plan.rows);
+  pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_lanes) : all_pairs(rows, all_lanes);
+  blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.lanes.data();
+  for (const RowBlock& block : pairs_.rows) lanes = std::max(lanes, block.lanes);
+  out = target.data, out_entry = target.entry, out_row = target.row;
+  scheme = settings.scheme, accumulate_double = settings.accumulate_double;
+  take_plan(plan);
+  find_sources(plan, data, row_begin);
+  choose_sizes(plan, settings);
+}
+
+void PreparedJob::take_plan(const Plan& plan) {
+  slots = span(plan.slots);
+  for (int place = 0; place < 4; ++place) {
+    steps[place] = span(plan.steps[place]);
+    entries[place] = plan.entries[place];
+  }
+  f = plan.f, w = plan.w;
+  f_size = plan.f_size, w_size = plan.w_size;
+  reduction = plan.reduction.row, k = plan.reduction.k, size = plan.reduction.size;
+  positions = first_position(reduction_table()[reduction], size);
+}
+
+void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_begin) {
+  for (int place = 0; place < 3; ++place) {
+    const Count first = place == int(Place::row) ? row_begin : 0;
+    for (const Load& load : plan.loads[place]) {
+      const Column* column = data.column(load);
+      Source source{load, nullptr, 0, 0, first};
+      if (column) {
+        source.data = static_cast<const double*>(column->data) + first * column->item;
+        source.entry = column->entry, source.item = column->item;
+      }
+      sources_[place].push_back(source);
+    }
+    sources[place] = span(sources_[place]);
+  }
+}
+
+// What one lane touches times the tile should fit the first-level cache, the rows that share it the second.
+// Few rows: the lanes are split.
+void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
+  const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
+  for (tile = most; tile > 64 && tile * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
+  const int row_bytes = 64 * (plan.entries[int(Place::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
+  const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
+  row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
+  const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);
+  chunk = std::min<Count>(lanes / std::max<Count>(pieces, 1) + 1, 1 << 30);
+}
+
+void PreparedJob::keep_partials(size_t bytes) {
+  if (chunks() == 1) return;
+  memory_.resize(size_t(rows) * chunks() * bytes);
+  partials = memory_.data();
+}
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,26 @@
+// A Job with the memory it points to.
+#pragma once
+#include "run/backend.h"
+
+namespace kernops {
+namespace cpu {
+
+class PreparedJob : public Job {
+ public:
+  // Rows row_begin .. row_end of the plan's result.
+  PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+              const Target& target);
+  void keep_partials(size_t bytes);  // so many a row, where there are several chunks
+
+ private:
+  void take_plan(const Plan& plan);
+  void find_sources(const Plan& plan, const Data& data, Count row_begin);
+  void choose_sizes(const Plan& plan, const Settings& settings);
+
+  Blocks pairs_;
+  std::vector<Source> sources_[3];
+  std::vector<char> memory_;
+};
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,102 @@
+// Map-reduce on the CPU: a Job for the engine of this machine's instruction set, shared out over threads.
+#include <algorithm>
+#include <atomic>
+
+#include "cpu/cpu.h"
+#include "cpu/job.h"
+#include "run/threads.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+// Hands out units, the largest first, and stops everybody once the caller wants to stop or a thread has
+// failed.
+class Schedule {
+ public:
+  Schedule(const Job& job, const Settings& settings) : job_(job), settings_(settings) {
+    for (const RowBlock* block = job.blocks; block < job.blocks + job.block_count; ++block) {
+      pairs_ += double(block->end - block->begin) * double(block->lanes);
+      for (Count row = block->begin; row < block->end; row += job.row_block)
+        for (Count chunk = 0; chunk < job.chunks(); ++chunk)
+          units_.push_back({row, std::min(row + job.row_block, block->end), chunk, block});
+    }
+    const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->lanes; };
+    std::stable_sort(units_.begin(), units_.end(),
+                     [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
+  }
+
+  void run(const Engine& engine) {
+    const Count threads =
+        pairs_ * (job_.entries[3] + 1) < 1e6 ? 1 : std::min<Count>(settings_.threads, Count(units_.size()));
+    on_threads(threads, [&](bool first) { work(engine, first); });
+    if (stopped_) throw Interrupted();
+  }
+
+ private:
+  // One thread's view; the first thread alone may talk to the caller.
+  struct View : Units {
+    Schedule* schedule;
+    bool first;
+    int tiles;
+  };
+
+  void work(const Engine& engine, bool first) {
+    View view;
+    view.next = [](Units* units, Unit* unit) { return static_cast<View*>(units)->schedule->next(unit); };
+    view.keep_going = [](Units* units) {
+      View* view = static_cast<View*>(units);
+      return view->schedule->keep_going(view->first && ++view->tiles % 8 == 0);
+    };
+    view.schedule = this, view.first = first, view.tiles = 0;
+    try {
+      engine.work(job_, settings_.single, view);
+    } catch (...) {
+      stopped_ = true;
+      throw;
+    }
+  }
+
+  bool next(Unit* unit) {
+    const size_t n = next_++;
+    if (n >= units_.size() || stopped_) return false;
+    *unit = units_[n];
+    return true;
+  }
+
+  bool keep_going(bool ask) {
+    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(units_.size())))
+      stopped_ = true;
+    return !stopped_;
+  }
+
+  const Job& job_;
+  const Settings& settings_;
+  std::vector<Unit> units_;
+  double pairs_ = 0;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+class CpuBackend final : public Backend {
+ public:
+  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.plans; }
+  Count slab() const override { return 4096; }
+
+  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, const Target& out) override {
+    const Engine& engine = engine_for(settings.isa);
+    PreparedJob job(plan, data, settings, row_begin, row_end, out);
+    if (job.rows == 0) return;
+    job.keep_partials(engine.partial_bytes(job, settings.single));
+    Schedule(job, settings).run(engine);
+    if (job.chunks() > 1) engine.merge(job, settings.single);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace cpu
+}  // namespace kernops

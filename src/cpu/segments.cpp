@@ -1,0 +1,124 @@
+// Reductions of segments on the CPU: equal numbers of values for every thread, whatever the lengths.
+#include <algorithm>
+
+#include "cpu/cpu.h"
+#include "run/huge_pages.h"
+#include "segments/units.h"
+#include "run/share_out.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+class SegmentRun {
+ public:
+  explicit SegmentRun(const SegmentRequest& request)
+      : request_(request), segments_(request.segments), job_(segment_job(request)), engine_(choose_engine()) {}
+
+  void run() {
+    fill_empties();
+    if (segments_.segments() == 0) return;
+    if (engine_.scatter)
+      scatter();
+    else
+      gather();
+  }
+
+ private:
+  SegmentEngine choose_engine() {
+    const SegmentEngine found = engine_for(request_.settings.isa).segments(job_);
+    if (segments_.groups && !found.scatter) job_.order = segments_.order().data();
+    return found;
+  }
+
+  int outputs() const {
+    return request_.formula || request_.softmax ? 1 : segment_ops()[request_.op].outputs;
+  }
+
+  void fill_empties() const {
+    if (request_.softmax) return;
+    for (int o = 0; o < outputs(); ++o) {
+      const double value = request_.empty ? *request_.empty : engine_.nothing(o);
+      for (Count column = 0; column < request_.columns; ++column)
+        for (const Count row : segments_.empties) job_.result(o, column, row) = value;
+    }
+  }
+
+  Count threads(Count units) const {
+    return segments_.covered * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, units);
+  }
+
+  // work(column, unit, scratch) for all units of all columns.
+  template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) {
+    const Count count = threads(units * request_.columns);
+    std::vector<std::vector<char>> scratch(count, std::vector<char>(scratch_bytes + 64));
+    share_out(units * request_.columns, count, request_.settings,
+              [&](Count unit, Count thread) { work(unit / units, unit % units, aligned(scratch[thread])); });
+  }
+  static char* aligned(std::vector<char>& memory) {
+    return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+  }
+
+  void gather() {
+    const SegmentUnits units(segments_, request_.tile > 0 ? request_.tile : 16384);
+    const auto& large = segments_.large;
+    const Count tiles = units.tiles(), blocks = units.blocks();
+    std::vector<char> states(size_t(blocks * request_.columns) * engine_.state_bytes);
+    const auto state = [&](Count column, Count block) {
+      return states.data() + size_t(column * blocks + block) * engine_.state_bytes;
+    };
+    const size_t scratch =
+        engine_.scratch_bytes(job_, units.widest(), std::min(units.widest(), segments_.segments()));
+
+    for_all(tiles + blocks, scratch, [&](Count column, Count unit, char* memory) {
+      const auto reduce = [&](Count first, Count last) { engine_.segments(job_, column, first, last, memory); };
+      if (unit < tiles) return units.each_stretch(unit, reduce);
+      const Count block = unit - tiles;
+      engine_.block(job_, column, large[units.owner(block)], units.number(block), state(column, block), memory);
+    });
+    for (Count column = 0; column < request_.columns; ++column)
+      for (size_t n = 0; n < large.size(); ++n)
+        engine_.join(job_, column, large[n], state(column, units.first_block(n)), units.block_count(n));
+    if (!engine_.spread || blocks == 0) return;
+    for_all(blocks, scratch, [&](Count column, Count block, char* memory) {
+      const Count n = units.owner(block);
+      engine_.spread(job_, column, large[n], units.number(block), state(column, units.first_block(n)), memory);
+    });
+  }
+
+  // So many chunks that joining them costs little; a function of the sizes alone.
+  void scatter() {
+    const Count values = segments_.values, count = segments_.count;
+    const Count chunks = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));
+    const Count chunk = ceil_div(values, chunks);
+    const size_t bytes = size_t(count + 1) * engine_.state_bytes;
+    const Count together = std::min(request_.columns, std::max<Count>(1, 16 / chunks));
+    const std::unique_ptr<char[]> states(new char[size_t(together * chunks) * bytes]);
+    in_large_pages(states.get(), size_t(together * chunks) * bytes);
+    for (Count from = 0; from < request_.columns; from += together) {
+      const Count columns = std::min(together, request_.columns - from), units = columns * chunks;
+      std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
+      share_out(units, threads(units), request_.settings, [&](Count unit, Count thread) {
+        const Count first = unit % chunks * chunk;
+        engine_.scatter(job_, from + unit / chunks, first, std::min(first + chunk, values),
+                        states.get() + size_t(unit) * bytes, scratch[thread].data());
+      });
+      share_out(columns, threads(columns), request_.settings, [&](Count column, Count) {
+        engine_.join_scattered(job_, from + column, states.get() + size_t(column * chunks) * bytes, chunks);
+      });
+    }
+    fill_empties();
+  }
+
+  const SegmentRequest& request_;
+  const Segments& segments_;
+  SegmentJob job_;
+  const SegmentEngine engine_;
+};
+
+}  // namespace
+
+void seg_reduce(const SegmentRequest& request) { SegmentRun(request).run(); }
+
+}  // namespace cpu
+}  // namespace kernops

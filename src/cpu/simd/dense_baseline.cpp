@@ -1,0 +1,1 @@
+#include "cpu/simd/dense.h"

@@ -1,0 +1,34 @@
+// Eigen for the instruction set of simd/isa.h, in a namespace of its own, so that no function compiled for AVX2
+// can be linked into baseline code.
+#pragma once
+#pragma GCC system_header  // its warnings are not ours
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <climits>
+#include <complex>
+#include <functional>
+#include <iosfwd>
+#include <iostream>
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "cpu/simd/instruction_set.h"
+
+#define Eigen KERNOPS_JOIN(Eigen_, KERNOPS_ISA)
+#define EIGEN_DONT_PARALLELIZE
+
+// g++ reads a whole file before `#pragma GCC target` defines these, which Eigen asks for.
+#if KERNOPS_SIMD == 2
+#undef __AVX__
+#undef __AVX2__
+#undef __FMA__
+#define __AVX__ 1
+#define __AVX2__ 1
+#define __FMA__ 1
+#endif
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>

@@ -1,2 +1,0 @@
-#define KERNOPS_SIMD 0
-#include "cpu_engine.h"

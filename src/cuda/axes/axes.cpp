@@ -1,0 +1,110 @@
+// Axis reductions on the GPU: how slices are shared out to blocks, and the launches of cuda/axes/reduce.cuh.
+#include <algorithm>
+
+#include "axes/axes.h"
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr Count block = 256, warp = 32, enough_blocks = 1024, most_chunks = 1024;
+
+// The lowest power of 2 from n on, at most `most`.
+Count power_of_2(Count n, Count most) {
+  Count power = 1;
+  while (power < n && power < most) power *= 2;
+  return power;
+}
+
+// Neighbouring threads read neighbouring values. Where there are too few results for all blocks, slices are
+// split.
+void lay_out(SliceJob& job) {
+  const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
+  job.along = job.reduced.count > 0 && first.stride == 1;
+  if (job.along) {
+    job.parts = int(std::max(power_of_2(first.size / 8, block), power_of_2(first.size, warp)));
+  } else {
+    const Count side_by_side = job.kept.count ? power_of_2(job.kept.run[0].size, warp) : 1;
+    job.parts = int(power_of_2(first.size, block / side_by_side));
+  }
+  const Count blocks = ceil_div(job.results, block / job.parts);
+  const Count chunks = std::min({enough_blocks / blocks, Count(job.slice / (32 * job.parts)), most_chunks});
+  job.chunk = ceil_div(std::max<Count>(job.slice, 1), std::max<Count>(chunks, 1));
+}
+
+size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
+  return job.chunks() > 1 ? size_t(job.results * job.chunks()) * state_bytes : 0;
+}
+
+// Softmax has the states of logsumexp.
+const Statistic& logsumexp() {
+  return *std::find_if(statistics().begin(), statistics().end(),
+                       [](const Statistic& s) { return s.name == "logsumexp"; });
+}
+
+// The launches of one job.
+class Launcher {
+ public:
+  Launcher(SliceJob& job, const std::string& op)
+      : job_(job),
+        text_(axis_source(op,
+                          job.doubles  ? "double"
+                          : job.floats ? "float"
+                                       : "int",
+                          job.skip)),
+        blocks_(unsigned(ceil_div(job.results, block / job.parts))) {}
+
+  void operator()(const char* name) const { run(name, blocks_, unsigned(job_.chunks())); }
+  void once(const char* name) const { run(name, blocks_, 1); }
+  void by_result(const char* name) const { run(name, unsigned(std::min<Count>(job_.results, 1 << 30)), 1); }
+  void wait() const { driver().check(driver().cuCtxSynchronize(), "running a kernel"); }
+
+ private:
+  void run(const char* name, unsigned grid_x, unsigned grid_y) const {
+    launch(function(text_, name), grid_x, grid_y, unsigned(block), &job_);
+  }
+  SliceJob& job_;
+  std::string text_;
+  unsigned blocks_;
+};
+
+}  // namespace
+
+std::string axis_source(const std::string& op, const std::string& type, bool skip) {
+  const std::string last = type + ", " + (skip ? "true" : "false") + ")\n";
+  if (op == "softmax") return "#include <kernops/cuda/axes/softmax.cuh>\nKERNOPS_AXIS_SOFTMAX(" + last;
+  for (const Statistic& row : statistics())
+    if (row.name == op) return "#include <kernops/cuda/axes/reduce.cuh>\nKERNOPS_AXIS(" + row.structure + ", " + last;
+  throw std::invalid_argument("there is no operation '" + op + "'");
+}
+
+void axis_reduce(SliceJob job) {
+  if (job.results == 0) return;
+  const Statistic& row = statistics()[job.op];
+  lay_out(job);
+  const Buffer memory(partial_bytes(job, row.state_bytes));
+  job.partials = memory.address();
+  const Launcher run(job, row.name);
+  run("kernops_axis_reduce");
+  if (job.chunks() > 1) run.by_result("kernops_axis_merge");
+  if (!job.skip && !job.floats) run.once("kernops_axis_missing");
+  run.wait();
+}
+
+void axis_softmax(SliceJob job) {
+  if (job.results == 0 || job.slice == 0) return;
+  lay_out(job);
+  const Buffer memory(partial_bytes(job, logsumexp().state_bytes));
+  job.partials = memory.address();
+  const Launcher run(job, "softmax");
+  if (job.chunks() > 1) {
+    run("kernops_axis_reduce");
+    run.by_result("kernops_axis_merge");
+  }
+  run("kernops_axis_softmax");
+  run.wait();
+}
+
+}  // namespace cuda
+}  // namespace kernops

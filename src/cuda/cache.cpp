@@ -1,0 +1,98 @@
+// Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk a text is a file of its
+// own, with the text beside it to read; a file that is damaged or of another version or compiler is compiled
+// anew.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+
+#include "cuda/cuda.h"
+#include "cuda/archive.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::uintmax_t largest_cache = std::uintmax_t(512) << 20;
+
+// Files that others put into the folder are theirs: ours start with a key.
+bool is_ours(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const size_t dot = name.find('.');
+  return dot == 32 && name.find_first_not_of("0123456789abcdef") == dot &&
+         (name.compare(dot, 7, ".kernel") == 0 || name.compare(dot, 3, ".cu") == 0);
+}
+
+// The oldest files go when there is too much.
+void make_room(const fs::path& folder) {
+  struct File {
+    fs::file_time_type time;
+    std::uintmax_t size;
+    fs::path path;
+  };
+  std::vector<File> files;
+  std::uintmax_t total = 0;
+  for (const std::string& name : cache_files()) {
+    std::error_code gone;  // by another process
+    const File file{fs::last_write_time(folder / name, gone), fs::file_size(folder / name, gone),
+                    folder / name};
+    if (gone) continue;
+    files.push_back(file);
+    total += file.size;
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.time < b.time; });
+  for (size_t n = 0; n < files.size() && total > largest_cache; ++n) {
+    std::error_code gone;
+    total -= files[n].size;
+    fs::remove(files[n].path, gone);
+  }
+}
+
+std::string compiler_if_any() {
+  try {
+    return compiler_version();
+  } catch (const CudaError&) {
+    return "";
+  }
+}
+
+std::vector<char> read(const std::string& file, const Record& wanted) {
+  for (const Record& record : read_records(file)) {
+    const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
+    if (record.key == wanted.key && same_compiler) return read_code(file, record);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> cache_files() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(paths().cache, error))
+    if (is_ours(entry.path())) names.push_back(entry.path().filename().string());
+  return names;
+}
+
+std::vector<char> compiled(const std::string& text, const std::string& architecture) {
+  Record record = describe(text, architecture);
+  record.compiler = compiler_if_any();
+  const fs::path folder = paths().cache, file = folder / (record.key + ".kernel");
+  std::vector<char> code = read(file.string(), record);
+  if (!code.empty()) return code;
+  code = compile(text, architecture, paths().include);
+  std::error_code error;  // a cache that cannot be written is none: not the user's concern
+  fs::create_directories(folder, error);
+  make_room(folder);
+  if (write_file(file.string(), to_bytes(record, code)))
+    write_file(fs::path(file).replace_extension(".cu").string(), text);
+  return code;
+}
+
+std::vector<char> binary(const std::string& text, const std::string& architecture) {
+  const std::vector<char> code = precompiled(text, architecture);
+  return code.empty() ? compiled(text, architecture) : code;
+}
+
+}  // namespace cuda
+}  // namespace kernops

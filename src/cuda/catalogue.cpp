@@ -1,0 +1,102 @@
+// The kernels compiled when the package was installed: files sm_90-1of4.kernels, several for each
+// architecture, since make fills them side by side.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "cuda/cuda.h"
+#include "cuda/archive.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<char> whole_file(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::vector<char>(std::istreambuf_iterator<char>(in), {});
+}
+
+// Code packed by the toolkit, which the driver unpacks; as it is where that fails.
+std::vector<char> packed(const std::vector<char>& code, const std::string& architecture,
+                         const std::string& fatbinary, const std::string& file) {
+  if (fatbinary.empty()) return code;
+  const std::string from = file + ".cubin", to = file + ".fatbin";
+  std::vector<char> smaller;
+  if (write_file(from, std::string(code.begin(), code.end()))) {
+    const std::string command = "'" + fatbinary + "' --compress-all --create='" + to +
+                                "' --image3=kind=elf,sm=" + architecture.substr(3) + ",file='" + from + "'";
+    if (std::system(command.c_str()) == 0) smaller = whole_file(to);
+  }
+  std::error_code error;
+  fs::remove(from, error);
+  fs::remove(to, error);
+  return smaller.empty() ? code : smaller;
+}
+
+}  // namespace
+
+std::vector<CatalogueFile> catalogue_files() {
+  std::vector<CatalogueFile> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(paths().catalogue, error)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".kernels" && name.rfind("sm_", 0) == 0)
+      files.push_back({name.substr(0, name.find('-')), entry.path().string()});
+  }
+  return files;
+}
+
+void precompile(const std::vector<std::string>& texts, const std::string& architecture,
+                const std::string& file, const std::string& fatbinary, void (*between)()) {
+  std::map<std::string, Record> known;
+  for (const Record& record : read_records(file)) known[record.key] = record;
+  std::string all;
+  for (const std::string& text : texts) {
+    Record record = describe(text, architecture);
+    record.compiler = compiler_version();
+    std::vector<char> code;
+    const auto found = known.find(record.key);
+    if (found != known.end() && found->second.compiler == record.compiler)
+      code = read_code(file, found->second);
+    if (code.empty())
+      code = packed(compile(text, architecture, paths().include), architecture, fatbinary, file);
+    all += to_bytes(record, code);
+    between();
+  }
+  if (!write_file(file, all)) throw CudaError("the file " + file + " cannot be written");
+}
+
+std::vector<char> precompiled(const std::string& text, const std::string& architecture) {
+  struct Kept {
+    std::string path;
+    Record record;
+  };
+  static std::string read_from;
+  static std::map<std::string, Kept> index;  // by key
+  static std::map<int, std::string, std::greater<int>> architectures;
+  if (read_from != paths().catalogue) {
+    read_from = paths().catalogue;
+    index.clear(), architectures.clear();
+    for (const CatalogueFile& file : catalogue_files()) {
+      architectures[std::atoi(file.architecture.c_str() + 3)] = file.architecture;
+      for (const Record& record : read_records(file.path)) index[record.key] = {file.path, record};
+    }
+  }
+  // Code for sm_80 runs on sm_86 too, not on sm_90: the nearest one of the same major version.
+  const int device = std::atoi(architecture.c_str() + 3);
+  for (const auto& [number, name] : architectures) {
+    if (number > device || number / 10 != device / 10) continue;
+    const auto found = index.find(describe(text, name).key);
+    if (found == index.end()) continue;
+    const std::vector<char> code = read_code(found->second.path, found->second.record);
+    if (!code.empty()) return code;
+  }
+  return {};
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,141 @@
+// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both
+// libraries are opened at run time, so the same build works where they are and where they are not.
+//
+// All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
+// is done in order; copies between cards have a stream of their own, in that order, too. Kernels are loaded by the
+// first thread alone; other threads launch what it has loaded.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <tuple>
+
+#include "run/backend.h"
+#include "cuda/driver.h"
+#include "cuda/pairs/tiled_plan.h"
+
+namespace kernops {
+namespace cuda {
+
+// ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
+
+// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time. Unless
+// it is narrow, 4 threads share their rows.
+struct Shape {
+  enum Kind { narrow, wide, spread };  // cuda/map_reduce.cuh, cuda/wide/map_reduce.cuh, cuda/wide/spread.cuh
+  Kind kind;
+  int rows_per_thread, threads, lanes;
+  int unrolled = 1;          // of a narrow one: lanes that a thread meets without a jump
+  bool some = false;         // not all pairs, but those of ranges
+  bool makes_lanes = false;  // as it needs them, instead of reading a filled place
+  auto fields() const { return std::make_tuple(kind, rows_per_thread, threads, lanes, unrolled, some, makes_lanes); }
+};
+constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
+TiledPlan tiled(const Plan& plan, const Settings& settings);
+bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
+bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one lane at a time
+// Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
+bool in_place(const TiledPlan& plan, const Settings& settings);
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
+Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
+
+// The shapes a plan may run in on at least so many rows, the one for many first.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);
+
+std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
+
+// Where the engine's headers are, which kernels were compiled when the package was installed, and where
+// others are kept; set when the package is loaded.
+struct Paths {
+  std::string include, catalogue, cache, version;
+};
+Paths& paths();
+
+// The code of a text if it was compiled for this architecture, or one whose code runs there, when the package
+// was installed; else empty.
+std::vector<char> precompiled(const std::string& text, const std::string& architecture);
+std::vector<std::string> cache_files();  // the names of those that are ours
+
+// The compiled kernel of a text: from the cache, or compiled and kept there.
+std::vector<char> compiled(const std::string& text, const std::string& architecture);
+// The same, but of the catalogue where it has one.
+std::vector<char> binary(const std::string& text, const std::string& architecture);
+
+// ---- devices (cuda/device.cpp)
+
+struct Device {
+  int number = 0;
+  std::string name, architecture;
+  int multiprocessors = 0;
+  bool starts_early = false;  // kernels can, before the one before them has ended
+  size_t bytes = 0;
+  void* context = nullptr;
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
+  int* arrivals = nullptr;  // of blocks that merge: so many zeros, which they leave as they were
+  static constexpr Count most_arrivals = 1 << 16;
+};
+std::vector<Device> devices();                        // all of this machine, opened or not
+void check_devices(const std::vector<int>& numbers);  // throws CudaError where one does not exist
+const Device& use_device(int number);  // opens it if need be and makes it current for this thread
+const Device& current_device();
+void synchronize();  // waits for the current device
+
+void copy_in(DevicePointer to, const void* from, size_t bytes);
+void copy_out(void* to, DevicePointer from, size_t bytes);
+// From card to card, of which one is the current one: in its order, the other must have nothing to do with
+// it.
+void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
+
+// ---- loaded kernels (cuda/modules.cpp)
+
+struct Kernels {
+  void *once, *fill, *pairs, *merge;
+  int partial_bytes;
+  int resident;  // blocks of `pairs` that a multiprocessor runs at a time
+};
+const Kernels& kernels(const std::string& text, int threads);  // of the current device
+void* function(const std::string& text, const char* name);     // one entry point of a text
+
+// An early one may begin before the kernel before it has ended, and waits for that itself (cuda/programmatic_launch.cuh).
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false);
+
+// Milliseconds that the current device takes for what `work` hands it.
+double device_milliseconds(const std::function<void()>& work);
+
+// ---- memory (cuda/memory.cpp)
+
+// Memory of the device that is current when it is made. Freed memory is kept for the next one who asks.
+class Buffer {
+ public:
+  explicit Buffer(size_t bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  DevicePointer pointer() const { return pointer_; }
+  void* address() const { return reinterpret_cast<void*>(pointer_); }
+
+ private:
+  int device_;
+  size_t bytes_;
+  DevicePointer pointer_;
+};
+size_t memory_in_use(int device);     // bytes that Buffers hold now
+size_t memory_left();                 // what they may still take of the current device
+void release_memory();                // gives back what is kept for it
+std::atomic<size_t>& memory_limit();  // what Buffers may hold on each device, 0 for all there is
+
+// Destroys the Buffers that nobody can reach any more: the host language knows which. Called where much is in
+// use, by the first thread alone.
+using Collector = void (*)();
+Collector& garbage_collector();
+void collect_garbage();
+
+// ---- several devices (cuda/pairs/team.cpp)
+
+// Told the fraction done; false stops.
+using Watch = std::function<bool(double)>;
+
+// work(n, watch) for n < count, each in a thread of its own, while this one waits and asks whether to go on.
+void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work);
+
+}  // namespace cuda
+}  // namespace kernops

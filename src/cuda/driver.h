@@ -1,0 +1,92 @@
+// The CUDA driver and NVRTC, opened at run time: the few functions used, with types of our own, so that
+// neither is needed to build the package. Signatures: CUDA Driver API and NVRTC manuals.
+#pragma once
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace kernops {
+namespace cuda {
+
+// What the user is told, as class kernops_cuda_error, kernops_compile_error or kernops_memory_error.
+struct CudaError : std::runtime_error {
+  explicit CudaError(const std::string& message, const char* kind = "cuda")
+      : std::runtime_error(message), kind(kind) {}
+  const char* kind;
+};
+
+using DevicePointer = unsigned long long;
+
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id;
+  alignas(8) char value[64];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
+// Name and arguments of each function used; all return a Result.
+// clang-format off
+#define KERNOPS_DRIVER(F) \
+  F(cuInit, unsigned) \
+  F(cuDriverGetVersion, int*) \
+  F(cuGetErrorString, Result, const char**) \
+  F(cuDeviceGetCount, int*) \
+  F(cuDeviceGet, int*, int) \
+  F(cuDeviceGetName, char*, int, int) \
+  F(cuDeviceGetAttribute, int*, int, int) \
+  F(cuDeviceTotalMem_v2, size_t*, int) \
+  F(cuDevicePrimaryCtxRetain, void**, int) \
+  F(cuCtxSetCurrent, void*) \
+  F(cuCtxSynchronize, void) \
+  F(cuCtxEnablePeerAccess, void*, unsigned) \
+  F(cuMemGetInfo_v2, size_t*, size_t*) \
+  F(cuMemAlloc_v2, DevicePointer*, size_t) \
+  F(cuMemFree_v2, DevicePointer) \
+  F(cuMemcpyHtoD_v2, DevicePointer, const void*, size_t) \
+  F(cuMemcpyDtoH_v2, void*, DevicePointer, size_t) \
+  F(cuMemcpyDtoD_v2, DevicePointer, DevicePointer, size_t) \
+  F(cuMemcpyPeerAsync, DevicePointer, void*, DevicePointer, void*, size_t, void*) \
+  F(cuMemsetD32_v2, DevicePointer, unsigned, size_t) \
+  F(cuModuleLoadData, void**, const void*) \
+  F(cuModuleGetFunction, void**, void*, const char*) \
+  F(cuModuleGetGlobal_v2, DevicePointer*, size_t*, void*, const char*) \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int, size_t) \
+  F(cuLaunchKernelEx, const LaunchConfig*, void*, void**, void**) \
+  F(cuEventCreate, void**, unsigned) \
+  F(cuEventRecord, void*, void*) \
+  F(cuEventSynchronize, void*) \
+  F(cuEventElapsedTime, float*, void*, void*) \
+  F(cuEventDestroy_v2, void*) \
+  F(cuStreamCreate, void**, unsigned) \
+  F(cuStreamWaitEvent, void*, void*, unsigned)
+// clang-format on
+
+struct Driver {
+  using Result = int;
+#define DECLARE(name, ...) Result (*name)(__VA_ARGS__);
+  KERNOPS_DRIVER(DECLARE)
+#undef DECLARE
+
+  void check(Result result, const char* what) const;  // throws CudaError
+};
+
+// The driver, initialised; throws CudaError with the reason where there is none, or no device.
+const Driver& driver();
+int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
+
+// ---- NVRTC (cuda/compiler.cpp)
+
+// Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
+std::vector<char> compile(const std::string& text, const std::string& architecture,
+                          const std::string& include);
+const std::vector<std::string>& compile_options();  // besides those two
+std::string compiler_version();                     // "13.0"; throws CudaError where NVRTC cannot be found
+
+}  // namespace cuda
+}  // namespace kernops

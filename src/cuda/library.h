@@ -1,0 +1,25 @@
+// Shared libraries of the NVIDIA driver and the CUDA toolkit, opened at run time. On systems without dlopen
+// there are none.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cuda/driver.h"
+
+namespace kernops {
+namespace cuda {
+
+void* open_library(const std::string& name);                        // null where there is none
+void* open_toolkit_library(const std::vector<std::string>& names);  // the first of these that is found
+void* find_symbol(void* library, const char* name);
+
+template <class F> void find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(find_symbol(library, name));
+  if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
+}
+
+// A driver does not load the code of a later major version of CUDA: an older toolkit is wanted then.
+bool driver_is_old();
+
+}  // namespace cuda
+}  // namespace kernops

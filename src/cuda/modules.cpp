@@ -1,0 +1,119 @@
+// Loaded kernels: found, launched and timed.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// By device and text; for the first thread alone.
+struct Loaded {
+  std::map<std::pair<int, std::string>, void*> modules;
+  std::map<std::pair<int, std::string>, Kernels> kernels;
+};
+Loaded& loaded() {
+  static auto* const all = new Loaded;
+  return *all;
+}
+
+// The code that was made last: other cards of the same kind want it too.
+const std::vector<char>& code_of(const std::string& text, const std::string& architecture) {
+  static std::string of;
+  static std::vector<char> code;
+  const std::string asked = architecture + "\n" + text;
+  if (asked != of) code = binary(text, architecture), of = asked;
+  return code;
+}
+
+std::string remedy() {
+  const std::string compiler = compiler_version();
+  const int major = driver_version() / 1000;
+  if (std::atoi(compiler.c_str()) <= major) return "";
+  return " (the NVIDIA driver knows CUDA " + std::to_string(major) +
+         ", the compiler found (NVRTC) is of CUDA " + compiler +
+         "; update the driver, or set CUDA_HOME to a CUDA " + std::to_string(major) + " toolkit)";
+}
+
+void* load_module(const std::string& text) {
+  const Device& device = current_device();
+  void*& known = loaded().modules[{device.number, text}];
+  if (known) return known;
+  const Driver& d = driver();
+  void* module = nullptr;
+  if (d.cuModuleLoadData(&module, code_of(text, device.architecture).data()) != 0) {
+    // a kernel that ships may be of a CUDA that is newer than the driver
+    const std::vector<char> code = compiled(text, device.architecture);
+    const int result = d.cuModuleLoadData(&module, code.data());
+    if (result != 0) d.check(result, ("loading a compiled kernel" + remedy()).c_str());
+  }
+  return known = module;
+}
+
+}  // namespace
+
+void* function(const std::string& text, const char* name) {
+  void* found;
+  driver().check(driver().cuModuleGetFunction(&found, load_module(text), name), "finding a compiled kernel");
+  return found;
+}
+
+const Kernels& kernels(const std::string& text, int threads) {
+  auto& all = loaded().kernels;
+  const std::pair<int, std::string> key{current_device().number, text};
+  const auto found = all.find(key);
+  if (found != all.end()) return found->second;
+  const Driver& d = driver();
+  Kernels k{function(text, "kernops_once"),
+            function(text, "kernops_fill"),
+            function(text, "kernops_pairs"),
+            function(text, "kernops_merge"),
+            0,
+            0};
+  DevicePointer bytes;
+  size_t size;
+  d.check(d.cuModuleGetGlobal_v2(&bytes, &size, load_module(text), "kernops_partial_bytes"),
+          "finding a compiled kernel");
+  copy_out(&k.partial_bytes, bytes, sizeof(int));
+  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, 0),
+          "asking about occupancy");
+  k.resident = std::max(k.resident, 1);
+  return all[key] = k;
+}
+
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early) {
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  static constexpr LaunchAttribute serialization{6, {1}};
+  const bool can = early && current_device().starts_early;
+  const LaunchConfig config{{grid_x, grid_y, 1}, {threads, 1, 1}, 0, nullptr, &serialization, can ? 1u : 0u};
+  void* arguments[] = {const_cast<void*>(job)};
+  driver().check(driver().cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
+}
+
+namespace {
+
+struct Event {
+  Event() { driver().check(driver().cuEventCreate(&handle, 0), "timing the GPU"); }
+  ~Event() { driver().cuEventDestroy_v2(handle); }
+  void record() { driver().check(driver().cuEventRecord(handle, nullptr), "timing the GPU"); }
+  void* handle = nullptr;
+};
+
+}  // namespace
+
+double device_milliseconds(const std::function<void()>& work) {
+  const Driver& d = driver();
+  Event begin, end;
+  begin.record();
+  work();
+  end.record();
+  float milliseconds = 0;
+  d.check(d.cuEventSynchronize(end.handle), "running a kernel");
+  d.check(d.cuEventElapsedTime(&milliseconds, begin.handle, end.handle), "timing the GPU");
+  return milliseconds;
+}
+
+}  // namespace cuda
+}  // namespace kernops

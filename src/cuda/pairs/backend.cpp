@@ -1,0 +1,216 @@
+// Map-reduce on one GPU or several: rows are shared out, or lanes where rows are few.
+#include <algorithm>
+#include <set>
+
+#include "cuda/pairs/card.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// A plan is tiled, and its text written, at the first call only.
+const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
+  static std::map<std::pair<long, bool>, TiledPlan> known;
+  const std::pair<long, bool> key{plan.id, adds_by_tiles(settings)};
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
+}
+
+// Part n of a range that is cut into so many of one size, the last one smaller.
+Range part(Range all, size_t n, size_t parts) {
+  const Count size = ceil_div(all.count(), Count(parts));
+  const Count begin = std::min(all.begin + Count(n) * size, all.end);
+  return {begin, std::min(begin + size, all.end)};
+}
+
+// Waits for the current device, whatever happens.
+struct Finally {
+  ~Finally() { driver().cuCtxSynchronize(); }
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(const std::vector<int>& devices) {
+    for (const int number : devices) cards_.emplace_back(number);
+  }
+
+  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.gpu_plans; }
+  Count slab() const override { return Count(cards_.size()) << 20; }
+
+  void next_batch(const Data& data) override {
+    for (Card& card : cards_) card.keep_shared(data);
+  }
+
+  Room keep(Count count) override {
+    use_device(first().number());
+    try {
+      const auto memory = std::make_shared<Buffer>(size_t(count) * sizeof(double));
+      return {static_cast<double*>(memory->address()), Home::device_double, first().number(), memory};
+    } catch (const CudaError& error) {
+      if (error.kind != std::string("memory")) throw;
+      return Backend::keep(count);
+    }
+  }
+
+  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
+                  Count row_end, const Target& out) override {
+    const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
+    if (rows.count() == 0) return;
+    const TiledPlan& plan = tiled_once(untiled, settings);
+    if (plan.stores) return store(plan, data, settings, rows, lanes, out);
+    const auto task_for = [&](Count rows_of_card) {
+      return make_task(plan, data, settings, rows_of_card, out, row_begin);
+    };
+    if (cards_.size() == 1) return reduce_alone(task_for(rows.count()), rows, lanes);
+    const Task by_rows = task_for(part(rows, 0, cards_.size()).count());
+    if (should_share_lanes(by_rows, rows, lanes))
+      reduce_together(task_for(rows.count()), rows, lanes, true);
+    else
+      reduce_together(by_rows, rows, lanes, false);
+  }
+
+ private:
+  Card& first() { return cards_.front(); }
+
+  // The first card alone has all pairs: what goes elsewhere does so some columns at a time.
+  void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range lanes,
+             const Target& out) {
+    const int device = first().number();
+    const auto write = [&](const Target& to, Range some) {
+      reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
+    };
+    if (out.home != Home::host && out.device == device) return write(out, lanes);
+    constexpr Count most_numbers = 1 << 24;
+    const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
+    for (Range some{lanes.begin, 0}; some.begin < lanes.end; some.begin = some.end) {
+      some.end = std::min(some.begin + most, lanes.end);
+      const Count block = rows.count() * some.count();
+      use_device(device);
+      const Buffer memory(size_t(block * size) * sizeof(double));
+      double* const there = static_cast<double*>(memory.address());
+      write({there - some.begin * rows.count(), block, rows.count(), Home::device_double, device}, some);
+      for (Count k = 0; k < size; ++k)
+        fetch_columns(memory.pointer() + size_t(k * block) * sizeof(double), rows.count(), some, out, k);
+    }
+  }
+
+  void fetch_columns(DevicePointer from, Count rows, Range columns, const Target& out, Count k) {
+    const bool together = out.row == rows;
+    const size_t bytes = size_t(together ? rows * columns.count() : rows) * sizeof(double);
+    for (Count j = columns.begin; j < (together ? columns.begin + 1 : columns.end); ++j, from += bytes) {
+      double* const to = out.data + k * out.entry + j * out.row;
+      if (out.home == Home::host)
+        copy_out(to, from, bytes);
+      else
+        copy_across(reinterpret_cast<DevicePointer>(to), out.device, from, first().number(), bytes);
+    }
+  }
+
+  Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_card,
+                 const Target& out, Count first_row) {
+    const Shape shape = choose_shape(plan, settings, rows_of_card, use_device(first().number()).multiprocessors);
+    const Blocks* ranges = data.pairs(plan.rows);
+    // where there are ranges, blocks know by themselves whether there are lanes
+    const bool any_lanes = !ranges && data.length(both & ~plan.rows) > 0;
+    return {plan, data, settings, ranges ? fitted(shape, *ranges) : shape, out, first_row, any_lanes};
+  }
+
+  void reduce_alone(const Task& task, Range rows, Range lanes) {
+    first().prepare(task);
+    const bool others = wait_for_others(task.data, task.out);
+    first().reduce(task, rows, lanes, task.settings.keep_going);
+    if (others) synchronize();  // nor do they know what this one has yet to copy
+  }
+
+  // A block of rows more or less should matter little, else the lanes are shared out if there are enough.
+  bool should_share_lanes(const Task& by_rows, Range rows, Range lanes) const {
+    const Count parts = Count(cards_.size());
+    return rows.count() < 16 * parts * by_rows.rows_of_block() && lanes.count() >= 2 * parts * by_rows.shape.lanes;
+  }
+
+  void reduce_together(const Task& task, Range rows, Range lanes, bool share_lanes) {
+    for (Card& card : cards_) card.prepare(task);
+    wait_for_others(task.data, task.out);
+    try {
+      share_out(task, rows, lanes, share_lanes);
+    } catch (const CudaError& error) {
+      if (error.kind != std::string("memory")) throw;
+      collect_garbage();  // which the threads cannot do
+      share_out(task, rows, lanes, share_lanes);
+    }
+  }
+
+  void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
+    const size_t count = cards_.size();
+    std::vector<std::unique_ptr<Buffer>> states(count);
+    const auto share_of = [&](size_t n) {
+      return share_lanes ? std::make_pair(rows, part(lanes, n, count))
+                         : std::make_pair(part(rows, n, count), lanes);
+    };
+    for (size_t n = 0; n < count; ++n) {
+      const auto [some, these] = share_of(n);
+      cards_[n].fetch(task, some, these, share_lanes);
+    }
+    in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
+      const auto [some, these] = share_of(n);
+      if (some.count() == 0) return;
+      const Finally waits;  // what was begun may write into the target
+      if (share_lanes)
+        states[n] = cards_[n].reduce_to_states(task, some, these, watch);
+      else
+        cards_[n].reduce(task, some, these, watch);
+      synchronize();
+    });
+    if (share_lanes) join(task, rows, states);
+  }
+
+  // The states of all cards, in the order of their lanes.
+  void join(const Task& task, Range rows, const std::vector<std::unique_ptr<Buffer>>& states) {
+    use_device(first().number());
+    const size_t bytes = size_t(rows.count()) * first().state_bytes();
+    const Buffer all(states.size() * bytes);
+    for (size_t n = 0; n < states.size(); ++n)
+      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), cards_[n].number(),
+                  bytes);
+    first().merge(task, rows, all, int(states.size()));
+    synchronize();
+  }
+
+  // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
+  // are such.
+  bool wait_for_others(const Data& data, const Target& out) {
+    std::set<int> involved;
+    for (const Card& card : cards_) involved.insert(card.number());
+    for (const auto* columns : {&data.variables, &data.reduced})
+      for (const Column& column : *columns)
+        if (column.home != Home::host) involved.insert(column.device);
+    if (out.home != Home::host) involved.insert(out.device);
+    if (involved.size() > 1)
+      for (const int number : involved) {
+        use_device(number);
+        synchronize();
+      }
+    use_device(first().number());
+    return involved.size() > 1;
+  }
+
+  std::vector<Card> cards_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> backend(const std::vector<int>& devices) {
+  return std::make_unique<CudaBackend>(devices);
+}
+
+bool available() {
+  try {
+    driver();
+    return true;
+  } catch (const CudaError&) {
+    return false;
+  }
+}
+
+}  // namespace cuda
+}  // namespace kernops

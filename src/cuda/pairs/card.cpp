@@ -1,0 +1,183 @@
+// A share of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
+// reduced. What does not fit into the memory at a time is taken in slabs, of rows first, then of lanes.
+#include "cuda/pairs/card.h"
+
+#include <algorithm>
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
+  const auto key = std::make_tuple(plan.id, settings.single, settings.scheme, settings.accumulate_double, shape.fields(),
+                                   device);
+  static std::map<std::remove_const_t<decltype(key)>, const Kernels*> known;
+  const Kernels*& k = known[key];
+  if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
+  return *k;
+}
+
+}  // namespace
+
+// What a share has on its device.
+struct Card::Work {
+  const Task& task;
+  const Watch& watch;
+  const Slabs slabs;
+  const Range lanes;
+  const bool to_states;
+  const Count total_pairs;
+  Places places;
+  std::unique_ptr<Buffer> out, states;
+  Count done_pairs = 0;
+
+  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range lanes, bool to_states,
+       bool aside, size_t state_bytes)
+      : task(task),
+        watch(watch),
+        slabs(slabs),
+        lanes(lanes),
+        to_states(to_states),
+        total_pairs(rows.count() * std::max<Count>(lanes.count(), 1)),
+        places(task, slabs.rows, slabs.lanes) {
+    if (aside) out = std::make_unique<Buffer>(size_t(slabs.rows) * task.plan.reduction.size * sizeof(double));
+    if (slabs.states > 0) states = std::make_unique<Buffer>(size_t(slabs.rows) * slabs.states * state_bytes);
+  }
+
+  bool streams() const { return slabs.lanes < lanes.count(); }
+  // After a launch. Where more is to come, waits for it, so that the caller may stop.
+  void finished(Count pairs) {
+    done_pairs += pairs;
+    if (done_pairs >= total_pairs) return;
+    synchronize();
+    if (watch && !watch(double(done_pairs) / double(total_pairs))) throw Interrupted();
+  }
+};
+
+void Card::prepare(const Task& task) {
+  use_device(number_);
+  kernels_ = &kernels_once(task.plan, task.settings, task.shape, number_);
+}
+
+void Card::reduce(const Task& task, Range rows, Range lanes, const Watch& watch) {
+  run(task, rows, lanes, false, watch);
+}
+
+std::unique_ptr<Buffer> Card::reduce_to_states(const Task& task, Range rows, Range lanes,
+                                               const Watch& watch) {
+  return run(task, rows, lanes, true, watch);
+}
+
+std::unique_ptr<Buffer> Card::run(const Task& task, Range rows, Range lanes, bool to_states,
+                                  const Watch& watch) {
+  use_device(number_);
+  const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
+  const bool aside = !to_states && !writes_directly(task.out);
+  Work work(task, watch, slabs, rows, lanes, to_states, aside, state_bytes());
+  const bool whole = slabs.rows >= rows.count() && !work.streams();
+  for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
+    some.end = std::min(some.begin + slabs.rows, rows.end);
+    const Range first{lanes.begin, std::min(lanes.begin + slabs.lanes, lanes.end)};
+    const bool has_lanes = some.begin > rows.begin && !work.streams();
+    fill(task, work.places, some, has_lanes ? Range{lanes.begin, lanes.begin} : first);
+    reduce_pairs(work, some, first);
+    for (Range these{first.end, 0}; these.begin < lanes.end; these.begin = these.end) {
+      these.end = std::min(these.begin + slabs.lanes, lanes.end);
+      if (!whole) copies_.clear();
+      fill(task, work.places, {some.begin, some.begin}, these);
+      reduce_pairs(work, some, these);
+    }
+    if (aside) deliver(task, some, *work.out);
+    if (!whole) copies_.clear();
+  }
+  return std::move(work.states);
+}
+
+// A launch takes rows for some tenths of a second, so that the caller may interrupt.
+void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
+  const Task& task = work.task;
+  const Count most_lanes = task.most_lanes(lanes.count());
+  PairJob job = job_for(task, rows, work.out.get());
+  if (!task.plan.stores && (lanes.end != work.lanes.end || work.to_states)) job.out = nullptr;
+  job.chunk = work.slabs.chunk;
+  job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, job.chunk)));
+  read_places(work, lanes, job);
+
+  const Count most =
+      std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_lanes, 1) / task.rows_of_block());
+  const Grid grid(task, rows, lanes, most);
+
+  PairJob merging = keep_states(work, rows, lanes, job);
+  const bool merges = work.states && (merging.chunks > 1 || merging.out);
+  const bool first = lanes.begin == work.lanes.begin;
+  const Count bytes = job.chunks * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
+  const bool by_last_block = merges && first && job.chunks <= merged_by_one && bytes <= 700 &&
+                             task.shape.kind != Shape::spread &&
+                             std::min(most, grid.blocks()) <= Device::most_arrivals;
+  if (by_last_block) job.arrivals = current_device().arrivals;
+  for (Count block = 0; block < grid.blocks(); block += most) {
+    const Count end = std::min(block + most, grid.blocks());
+    grid.choose(job, block, end);
+    merging.row_begin = job.row_begin, merging.row_end = job.row_end;
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job,
+           starts_early(rows, lanes));
+    if (merges && !by_last_block) merge_states(task, merging);
+    work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
+  }
+}
+
+// The kernel finds a lane by its number among all of them.
+void Card::read_places(const Work& work, Range lanes, PairJob& job) {
+  const Task& task = work.task;
+  const size_t before = size_t(lanes.begin * task.item_bytes(Place::lane));
+  job.once = work.places.once.address(), job.rows = work.places.x.address();
+  job.lanes = reinterpret_cast<const void*>(work.places.y.pointer() - before);
+  job.lane_begin = lanes.begin, job.lane_end = lanes.end;
+  if (!task.shape.makes_lanes) return;
+  const std::vector<DeviceSource> from = sources(task, Place::lane, lanes, nullptr);
+  job.source_count = int(from.size());
+  std::copy(from.begin(), from.end(), job.sources);
+}
+
+// Where a job leaves its states, if it does: behind those of the lanes before. What is returned merges all of
+// them.
+PairJob Card::keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const {
+  if (work.states) job.partials = work.states->address();
+  PairJob merging = job;
+  if (work.states && lanes.begin > work.lanes.begin) {
+    job.partials = static_cast<char*>(job.partials) + size_t(rows.count()) * state_bytes();
+    ++merging.chunks;
+  }
+  return merging;
+}
+
+// Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
+bool Card::starts_early(Range rows, Range lanes) {
+  constexpr Count most = 256;  // items for each multiprocessor
+  return rows.count() + lanes.count() <= most * current_device().multiprocessors;
+}
+
+Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
+
+void Card::merge_states(const Task& task, const PairJob& job) {
+  const Count rows = job.row_end - job.row_begin;
+  if (task.shape.kind == Shape::spread) {
+    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_columns);
+    return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_columns, &job);
+  }
+  const bool together = job.chunks > merged_by_one;
+  launch(kernels_->merge, unsigned(together ? rows : ceil_div(rows, 64)), 1, 64, &job);
+}
+
+void Card::merge(const Task& task, Range rows, const Buffer& states, int count) {
+  use_device(number_);
+  const bool direct = writes_directly(task.out);
+  const Buffer aside(direct ? 0 : size_t(rows.count()) * task.plan.reduction.size * sizeof(double));
+  PairJob job = job_for(task, rows, direct ? nullptr : &aside);
+  job.partials = states.address(), job.chunks = count;
+  merge_states(task, job);
+  if (!direct) deliver(task, rows, aside);
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,129 @@
+// One device at work on its share of a map-reduce.
+#pragma once
+#include <kernops/jobs/device.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+inline int bytes_of_number(const Column& column) { return column.home == Home::device_float ? 4 : 8; }
+
+struct Range {
+  Count begin, end;
+  Count count() const { return end - begin; }
+};
+
+// A map-reduce as all cards see it.
+struct Task {
+  const TiledPlan& plan;
+  const Data& data;
+  const Settings& settings;
+  Shape shape;
+  Target out;
+  Count first_row;  // which row of the plan's result stands first in `out`
+  bool any_lanes;
+
+  int bytes() const { return settings.single ? 4 : 8; }
+  int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
+  Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
+  Count rows_of_block() const {
+    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread;
+  }
+  // Pairs that take some tenths of a second, after which the caller may interrupt.
+  Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
+
+  const Blocks* ranges() const { return data.pairs(plan.rows); }
+  Count most_lanes(Count lanes) const;  // of so many, that a block meets
+  Count full_blocks(Count rows) const;  // that meet as many: they have as many pairs as so many rows
+};
+
+// The blocks of some rows, all of which meet some lanes; they are launched so many at most at a time.
+class Grid {
+ public:
+  Grid(const Task& task, Range rows, Range lanes, Count most);
+  Count blocks() const { return blocks_ ? Count(begins_.size()) : ceil_div(rows_, per_block_); }
+  void choose(PairJob& job, Count first, Count end) const;
+
+ private:
+  Count begin_of(Count block) const {
+    return block == blocks() ? rows_ : blocks_ ? begins_[size_t(block)] : block * per_block_;
+  }
+
+  Count per_block_, rows_;
+  std::vector<Count> begins_;  // where there are ranges: of the blocks
+  std::unique_ptr<Buffer> blocks_, intervals_;
+};
+
+// What the kernels read of some rows and lanes.
+struct Places {
+  Places(const Task& task, Count rows, Count lanes)
+      : once(size_t(task.item_bytes(Place::once))),
+        x(size_t(rows * task.item_bytes(Place::row))),
+        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Place::lane))) {}
+  Buffer once, x, y;
+};
+
+class Card {
+ public:
+  explicit Card(int number) : number_(number) {}
+  int number() const { return number_; }
+
+  // Loads the kernels of a task: called by the first thread, before any other.
+  void prepare(const Task& task);
+
+  // Copies what other cards hold, unless it is taken in slabs: before any card begins, as they would have to
+  // end first.
+  void fetch(const Task& task, Range rows, Range lanes, bool to_states);
+
+  // Drops the copies of what serves one batch alone.
+  void keep_shared(const Data& data);
+
+  // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
+  void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);
+  // The same, but the states of the rows are returned: a share of the lanes is reduced elsewhere.
+  std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range lanes, const Watch& watch);
+  // Merges states of rows in the order in which they stand, so many after one another, into the target.
+  void merge(const Task& task, Range rows, const Buffer& states, int count);
+
+  size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
+
+ private:
+  // How much is taken at a time, and how the lanes of a slab are split.
+  struct Slabs {
+    Count rows, lanes, chunk;
+    int states;  // of a row, at a time
+  };
+  struct Work;
+
+  Count filled() const;  // blocks that run at a time
+  static bool starts_early(Range rows, Range lanes);
+  Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
+  void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
+  Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;
+  Count bytes_of(const Task& task, Place place) const;
+  size_t memory_for(size_t needed);
+  std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
+  std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
+  void fill(const Task& task, const Places& places, Range rows, Range lanes);
+  void reduce_pairs(Work& work, Range rows, Range lanes);
+  void read_places(const Work& work, Range lanes, PairJob& job);
+  PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
+  void merge_states(const Task& task, const PairJob& job);
+  Column here(const Column& column, int size, Range items);
+  bool is_here(const Column& column) const;
+
+  bool writes_directly(const Target& out) const;
+  void deliver(const Task& task, Range rows, const Buffer& from);
+  PairJob job_for(const Task& task, Range rows, const Buffer* aside) const;
+
+  int number_;
+  const Kernels* kernels_ = nullptr;
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // of data from elsewhere: address, items
+};
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,187 @@
+// Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of
+// long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k *
+// (x - y)).
+#include <algorithm>
+
+#include "formula/op_table.h"
+#include "cuda/pairs/tiling.h"
+
+namespace kernops {
+namespace {
+
+constexpr int shortest_sum = 8;  // below, a thread keeps the sums of vectors in its registers
+constexpr int most = 4;          // contractions at a time
+constexpr int most_levels = 200;  // of steps that make an entry
+constexpr int most_leaves = 2;   // vectors of each place that one of them reads
+
+// The value for a vector is the sum of the values for its entries.
+bool adds_up(const OpRow& op) {
+  static const std::set<std::string> names = {"Sum",    "Scalprod",   "SqNorm2",
+                                              "SqDist", "DiagSqNorm", "DiagSqDist"};
+  return names.count(op.name) > 0;
+}
+
+class Tiler : Tiling {
+ public:
+  Tiler(const Plan& untiled, bool long_vectors) : long_vectors_(long_vectors) {
+    static_cast<Plan&>(plan) = untiled;
+  }
+
+  TiledPlan make() {
+    own_slots();
+    take_out_factor();
+    plan.expansion = find_expansion(plan, long_vectors_);
+    used.assign(plan.slots.size(), false);
+    used[0] = true;
+    if (long_vectors_) find_spread();
+    need(plan.f), need(plan.w);
+    place_expansion(*this, long_vectors_);
+    plan.weighted = can_weight_lanes(*this);
+    auto& steps = plan.steps[int(Place::pair)];
+    steps.erase(std::remove_if(steps.begin(), steps.end(),
+                               [&](const Step& step) { return !computed.count(step.out); }),
+                steps.end());
+    reorder();
+    return plan;
+  }
+
+ private:
+  // Each pair step gets a slot of its own, so that a slot has one meaning.
+  void own_slots() {
+    std::vector<int> now(plan.slots.size());
+    for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
+    for (Step& step : plan.steps[int(Place::pair)]) {
+      for (int& in : step.in) in = now[in];
+      plan.slots.push_back({Place::pair, 0, step.size});
+      now[step.out] = int(plan.slots.size()) - 1;
+      step.out = now[step.out];
+    }
+    plan.f = now[plan.f], plan.w = now[plan.w];
+  }
+
+  // What depends on the row alone multiplies the sum, not each of its terms.
+  void take_out_factor() {
+    if (reduction_table()[plan.reduction.row].name != "Sum") return;
+    for (int* product : {&plan.f, &plan.w}) {
+      if (plan.slots[*product].place != Place::pair || op_row(plan.maker(*product)->op).name != "Mult") continue;
+      const Step& step = *plan.maker(*product);
+      for (const int n : {0, 1}) {
+        if (plan.slots[step.in[n]].place != Place::row || step.sizes[n] != 1) continue;
+        plan.factor = step.in[n];
+        *product = step.in[1 - n];
+        return;
+      }
+    }
+  }
+
+  // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
+  void find_spread() {
+    if (reduction_table()[plan.reduction.row].name != "Sum" || plan.f_size < shortest_sum) return;
+    std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
+    if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
+      choices = {{add(Place::pair, "Mult", plan.f_size, plan.f, plan.w), 0}};
+    for (const auto& [made, number] : choices) {
+      Entries vector{made, plan.f_size, {}, {}};
+      if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
+      plan.spread = vector;
+      plan.f = number, plan.w = 0;
+      return;
+    }
+  }
+
+  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
+  // takes more.
+  bool collect(int slot, Entries& made, int levels = most_levels) {
+    const Slot& s = plan.slots[slot];
+    if (s.place == Place::once && s.size == 1) return used[slot] = true;
+    if (s.size != made.size) return false;
+    if (s.place != Place::pair) {
+      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end())
+        made.leaves.push_back(slot);
+      return leaves(made, s.place) <= most_leaves;
+    }
+    const auto same = [&](const Step& other) { return other.out == slot; };
+    if (std::any_of(made.steps.begin(), made.steps.end(), same)) return true;
+    const Step& step = *plan.maker(slot);
+    if (levels == 0 || !op_row(step.op).entrywise()) return false;
+    for (const int in : step.in)
+      if (!collect(in, made, levels - 1)) return false;
+    made.steps.push_back(step);
+    return true;
+  }
+
+  long leaves(const Entries& made, Place place) const {
+    return std::count_if(made.leaves.begin(), made.leaves.end(),
+                         [&](int leaf) { return plan.slots[leaf].place == place; });
+  }
+
+  bool contracts(const Step& step) {
+    if (!long_vectors_ || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
+        step.sizes[0] < long_vector)
+      return false;
+    Entries made{step.out, step.sizes[0], {}, {}};
+    for (const int in : step.in)
+      if (!collect(in, made)) return false;
+    if (!leaves(made, Place::row) || !leaves(made, Place::lane)) return false;
+    made.steps.push_back(step);
+    plan.contractions.push_back(made);
+    return true;
+  }
+
+  // Without recursion: a formula may be deeper than the stack.
+  void need(int needed) {
+    std::vector<int> todo{needed};
+    while (!todo.empty()) {
+      const int slot = todo.back();
+      todo.pop_back();
+      if (used[slot]) continue;
+      used[slot] = true;
+      if (plan.slots[slot].place != Place::pair) continue;
+      const Step step = *plan.maker(slot);
+      if (contracts(step)) continue;
+      computed.insert(slot);
+      todo.insert(todo.end(), std::rbegin(step.in), std::rend(step.in));
+    }
+  }
+
+  // Norms come first within a place, then what pairs read; long vectors after it, and those of a sum of vectors, start
+  // at multiples of 16 bytes.
+  void reorder() {
+    const Expansion& e = plan.expansion;
+    const auto rank = [&](int slot) {
+      if (slot == e.lane_norm && (plan.weighted || e.root)) return plan.weighted && !plan.lane_weight() ? 1 : 2;
+      return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used[slot] ? 1 : 2;
+    };
+    for (const Place place : {Place::once, Place::row, Place::lane}) {
+      int end = 0;
+      for (const int now : {0, 1, 2}) {
+        for (int n = 0; n < int(plan.slots.size()); ++n) {
+          Slot& slot = plan.slots[n];
+          if (slot.place != place || rank(n) != now) continue;
+          const auto& sums = plan.spread.leaves;
+          const bool spread = std::find(sums.begin(), sums.end(), n) != sums.end();
+          if (spread || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
+          slot.offset = end;
+          end += slot.size;
+        }
+        if (now == 1) plan.kept[int(place)] = end;
+      }
+      plan.entries[int(place)] = end;
+    }
+  }
+
+  const bool long_vectors_;
+};
+
+}  // namespace
+
+bool TiledPlan::is_product(const Entries& made) const {
+  return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
+         slots[made.leaves[0]].place != slots[made.leaves[1]].place;
+}
+
+TiledPlan tile(const Plan& plan, bool long_vectors) {
+  return Tiler(plan, long_vectors).make();
+}
+
+}  // namespace kernops

@@ -1,0 +1,61 @@
+// Where the results of a share go: straight into the target, or aside until they are delivered.
+#include "cuda/pairs/card.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// Entry k of row n of a result that waits for its delivery, at k * entry + n * row: in the order of the
+// target.
+struct Order {
+  bool by_row;  // entries of a row stand together
+  Count entry, row;
+  Order(const Target& out, int size, Count rows)
+      : by_row(out.entry == 1), entry(by_row ? 1 : rows), row(by_row ? size : 1) {}
+};
+
+}  // namespace
+
+// Results go where the target is, in its order, or aside until they are delivered.
+PairJob Card::job_for(const Task& task, Range rows, const Buffer* aside) const {
+  PairJob job{};
+  job.row_end = rows.count();
+  job.any_lanes = task.any_lanes;
+  job.partial_rows = rows.count();
+  if (aside) {
+    const Order order(task.out, task.plan.reduction.size, rows.count());
+    job.out = static_cast<double*>(aside->address()), job.out_entry = order.entry, job.out_row = order.row;
+  } else if (task.plan.stores) {  // columns, along which rows stand side by side
+    job.out = task.out.data + (rows.begin - task.first_row);
+    job.out_entry = task.out.entry, job.out_row = 1, job.out_lane = task.out.row;
+  } else {
+    job.out = task.out.data + (rows.begin - task.first_row) * task.out.row;
+    job.out_entry = task.out.entry, job.out_row = task.out.row;
+  }
+  return job;
+}
+
+bool Card::writes_directly(const Target& out) const {
+  return out.home != Home::host && out.device == number_;
+}
+
+void Card::deliver(const Task& task, Range rows, const Buffer& from) {
+  const Target& out = task.out;
+  const int size = task.plan.reduction.size;
+  const Count count = rows.count();
+  const Order order(out, size, count);
+  const Count runs = order.by_row || count == out.entry ? 1 : size;
+  const size_t run_bytes = size_t(count * size / runs) * sizeof(double);
+  double* first = out.data + (rows.begin - task.first_row) * out.row;
+  for (Count run = 0; run < runs; ++run) {
+    double* to = first + run * out.entry;
+    const DevicePointer there = from.pointer() + size_t(run) * run_bytes;
+    if (out.home == Home::host)
+      copy_out(to, there, run_bytes);
+    else
+      copy_across(reinterpret_cast<DevicePointer>(to), out.device, there, number_, run_bytes);
+  }
+}
+
+}  // namespace cuda
+}  // namespace kernops

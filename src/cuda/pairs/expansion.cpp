@@ -1,0 +1,100 @@
+// c |x - y|^2 of an exponential, expanded: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and vectors are
+// computed once an item, which leaves one multiplication and addition for each entry of a pair. What cancels
+// is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
+// the exponents this way while both norms are small (cuda/values.cuh).
+//
+// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this is
+// for short ones, too. It saves a multiplication, and what keeps an exponent within limits. The polynomial that stands
+// before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
+#include <algorithm>
+
+#include "formula/op_table.h"
+#include "cuda/pairs/tiled_plan.h"
+
+namespace kernops {
+namespace {
+
+class Expander {
+ public:
+  Expander(const Plan& plan, bool long_vectors)
+      : plan_(plan), steps_(plan.steps[int(Place::pair)]), long_vectors_(long_vectors) {}
+
+  Expansion make() const {
+    for (const Step& product : steps_) {
+      if (op_row(product.op).name != "Mult" || !only_exponentiated(product.out)) continue;
+      for (const int n : {0, 1}) {
+        const int factor = product.in[n];
+        if (!is_once(factor)) continue;
+        const Expansion found = of_distance(product.out, factor, product.in[1 - n]);
+        if (found.exponent) return found;
+      }
+    }
+    return {};
+  }
+
+ private:
+  Expansion of_distance(int exponent, int factor, int slot) const {
+    const Step* made = plan_.maker(slot);
+    const int root = made && op_row(made->op).name == "Sqrt" ? slot : 0;
+    if (root) made = plan_.maker(made->in[0]);
+    if (!made || op_row(made->op).name != "SqDist") return {};
+    int row = made->in[0], lane = made->in[1];
+    if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
+    if (plan_.slots[row].place != Place::row || plan_.slots[lane].place != Place::lane || !may_replace(row)) return {};
+    if (root ? !may_scale(made->out, root, exponent) || !may_replace(lane) : readers(slot) != 1) return {};
+    // a lane has both of its vectors in shared memory
+    if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
+    return {exponent, made->out, root, factor, row, lane, 0, 0, 0, 0, 0, {}};
+  }
+
+  // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next to
+  // which their rounding is small.
+  bool may_scale(int distance, int root, int exponent) const {
+    return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+      const bool reads_one = reads(step, root) || (reads(step, distance) && step.out != root);
+      return !reads_one || step.out == exponent || (multiplies_once(step) && joins_constant(step.out));
+    }) && plan_.f != root && plan_.w != root && plan_.f != distance && plan_.w != distance;
+  }
+  bool is_once(int slot) const { return plan_.slots[slot].place == Place::once && plan_.slots[slot].size == 1; }
+  bool multiplies_once(const Step& step) const {
+    return op_row(step.op).name == "Mult" && (is_once(step.in[0]) || is_once(step.in[1]));
+  }
+  bool joins_constant(int slot) const {
+    const auto sum = std::find_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); });
+    if (readers(slot) != 1 || sum == steps_.end() || op_row(sum->op).name != "Add") return false;
+    const int other = sum->in[sum->in[0] == slot ? 1 : 0];
+    const Step* made = plan_.maker(other);
+    return is_once(other) || (made && op_row(made->op).name == "Add" && (is_once(made->in[0]) || is_once(made->in[1])));
+  }
+
+  // Where a thread has it in registers, it should not have it twice.
+  bool may_replace(int vector) const {
+    return long_vectors_ ? plan_.slots[vector].size >= long_vector : readers(vector) == 1;
+  }
+
+  static bool reads(const Step& step, int slot) {
+    return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
+  }
+  long readers(int slot) const {
+    return std::count_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); }) +
+           (plan_.f == slot) + (plan_.w == slot);
+  }
+
+  bool only_exponentiated(int slot) const {
+    if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
+    return std::all_of(
+               steps_.begin(), steps_.end(),
+               [=](const Step& step) { return op_row(step.op).name == "Exp2" || !reads(step, slot); }) &&
+           plan_.w != slot;
+  }
+
+  const Plan& plan_;
+  const std::vector<Step>& steps_;
+  const bool long_vectors_;
+};
+
+}  // namespace
+
+Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(plan, long_vectors).make(); }
+
+}  // namespace kernops

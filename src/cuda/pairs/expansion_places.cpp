@@ -1,0 +1,123 @@
+// Gives the expansion of an exponent (cuda/pairs/expansion.cpp) its slots and steps.
+//
+// In one thread, -2 c x takes the place of x, and under a root, -c x and -c y those of both. Contracted, the inner product
+// of two scaled vectors takes that of the distance; they end with zeros where the chunks of tensor cores do.
+#include <algorithm>
+
+#include "formula/op_table.h"
+#include "cuda/pairs/tiling.h"
+
+namespace kernops {
+namespace {
+
+class Placing {
+ public:
+  Placing(Tiling& tiling, bool long_vectors)
+      : tiling_(tiling), plan_(tiling.plan), e_(tiling.plan.expansion), long_vectors_(long_vectors) {}
+
+  void run() {
+    if (!e_.exponent) return;
+    const bool contracted = std::any_of(plan_.contractions.begin(), plan_.contractions.end(),
+                                        [&](const Entries& made) { return made.slot == e_.distance; });
+    if (long_vectors_ && !contracted) {
+      e_ = {};
+      return;
+    }
+    if (contracted) take_inner_product();
+    else if (e_.root) scale_both();
+    else multiply_row();
+    tiling_.used[e_.row_norm] = tiling_.used[e_.lane_norm] = true;
+  }
+
+ private:
+  int add(Place place, const char* op, int size, int a, int b = 0) { return tiling_.add(place, op, size, a, b); }
+
+  void take_inner_product() {
+    const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
+    e_.centre = first_row(e_.row);
+    e_.row_norm = tiling_.new_slot(Place::row, 1), e_.lane_norm = tiling_.new_slot(Place::lane, 1);
+    e_.row_vector = tiling_.new_slot(Place::row, padded), e_.lane_vector = tiling_.new_slot(Place::lane, padded);
+    const Step product = make_step("Scalprod", {e_.distance, 1}, {e_.row_vector, size}, {e_.lane_vector, size});
+    plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.lane_vector}, {product}};
+  }
+
+  // Any point would do as the centre, as long as it is among the others: distances do not depend on the
+  // origin.
+  int first_row(int vector) {
+    for (Load load : plan_.loads[int(Place::row)]) {
+      if (load.slot != vector) continue;
+      load.slot = tiling_.new_slot(Place::once, plan_.slots[vector].size);
+      plan_.loads[int(Place::once)].push_back(load);
+      return load.slot;
+    }
+    return 0;
+  }
+
+  void multiply_row() {
+    const auto norm = [&](Place place, int vector) {
+      return add(place, "Mult", 1, e_.factor, add(place, "SqNorm2", 1, vector));
+    };
+    e_.row_norm = norm(Place::row, e_.row), e_.lane_norm = norm(Place::lane, e_.lane);
+    const int twice = add(Place::once, "Add", 1, e_.factor, e_.factor);
+    e_.row_vector = add(Place::row, "Mult", plan_.slots[e_.row].size, add(Place::once, "Minus", 1, twice), e_.row);
+    e_.lane_vector = e_.lane;
+    tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
+  }
+
+  void scale_both() {
+    const int scale = add(Place::once, "Minus", 1, e_.factor);
+    int square = 0;
+    const int positive = add(Place::once, "ReLU", 1, add(Place::once, "Sign", 1, scale));
+    scale_vector(Place::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
+    scale_vector(Place::lane, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
+    for (const Step& product : plan_.steps[int(Place::pair)]) {
+      if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
+      for (const int n : {0, 1}) {
+        if (product.in[n] != e_.root && product.in[n] != e_.distance) continue;
+        const bool squared = product.in[n] == e_.distance;
+        if (squared && !square) square = add(Place::once, "Square", 1, scale);
+        const int factor = add(Place::once, "Divide", 1, product.in[1 - n], squared ? square : scale);
+        tiling_.used[factor] = true;
+        e_.factors[product.out] = factor;
+      }
+    }
+  }
+
+  // The norm, which nobody reads but to see whether it is small, is divided by 1 or 0.
+  void scale_vector(Place place, int from, int scale, int positive, int& vector, int& norm) {
+    vector = add(place, "Mult", plan_.slots[from].size, scale, from);
+    norm = add(place, "Divide", 1, add(place, "Sqrt", 1, add(place, "SqNorm2", 1, vector)), positive);
+    tiling_.used[from] = false, tiling_.used[vector] = true;
+  }
+
+  Tiling& tiling_;
+  TiledPlan& plan_;
+  Expansion& e_;
+  const bool long_vectors_;
+};
+
+}  // namespace
+
+void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
+
+bool can_weight_lanes(const Tiling& tiling) {
+  const TiledPlan& plan = tiling.plan;
+  const Expansion& e = plan.expansion;
+  const bool sums = reduction_table()[plan.reduction.row].name == "Sum";
+  if (!e.exponent || e.root || !plan.contractions.empty() || !sums) return false;
+  const auto is_power = [&](int slot) {
+    return plan.slots[slot].place == Place::pair && op_row(plan.maker(slot)->op).name == "Exp2" &&
+           plan.maker(slot)->in[0] == e.exponent;
+  };
+  const auto is_weight = [&](int slot) {
+    const Slot& weight = plan.slots[slot];
+    return slot == 0 || (weight.place == Place::lane && weight.size == 1 && slot != e.lane_vector);
+  };
+  const long readers = std::count_if(tiling.computed.begin(), tiling.computed.end(), [&](int slot) {
+    const auto& in = plan.maker(slot)->in;
+    return std::any_of(std::begin(in), std::end(in), [&](int read) { return read == e.exponent || is_power(read); });
+  });
+  return readers == 1 && ((is_power(plan.f) && is_weight(plan.w)) || (is_power(plan.w) && is_weight(plan.f)));
+}
+
+}  // namespace kernops

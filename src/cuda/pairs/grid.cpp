@@ -1,0 +1,70 @@
+// The blocks of a grid. All pairs are cut evenly; where there are ranges, no block straddles two clusters.
+#include "cuda/pairs/card.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr Count no_limit = Count(1) << 62;
+
+template <class T> std::unique_ptr<Buffer> uploaded(const std::vector<T>& items) {
+  auto there = std::make_unique<Buffer>(items.size() * sizeof(T));
+  copy_in(there->pointer(), items.data(), items.size() * sizeof(T));
+  return there;
+}
+
+}  // namespace
+
+Count Task::most_lanes(Count lanes) const {
+  if (!ranges()) return lanes;
+  Count most = 0;
+  for (const RowBlock& block : ranges()->rows) most = std::max(most, block.lanes);
+  return std::min(most, lanes);
+}
+
+Count Task::full_blocks(Count rows) const {
+  if (!ranges()) return ceil_div(rows, rows_of_block());
+  double met = 0;  // by all blocks of all rows
+  for (const RowBlock& block : ranges()->rows)
+    met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.lanes);
+  const double share = double(rows) / double(ranges()->rows.back().end);
+  return std::max<Count>(1, Count(share * met / double(std::max<Count>(1, most_lanes(no_limit)))));
+}
+
+// No larger blocks than what the clusters fill, as the typical pair sees them.
+Shape fitted(Shape shape, const Blocks& ranges) {
+  double pairs = 1, rows = 0;  // the rows that a pair shares its cluster with, on average
+  for (const RowBlock& block : ranges.rows) {
+    const double count = double(block.end - block.begin), some = count * double(block.lanes);
+    pairs += some, rows += some * count;
+  }
+  shape.some = true;
+  if (shape.kind != Shape::narrow) return shape;
+  while (shape.rows_per_thread > 1 && shape.rows_per_thread * shape.threads > rows / pairs)
+    shape.rows_per_thread /= 2;
+  while (shape.threads > 32 && shape.threads > 2 * rows / pairs) shape.threads /= 2;
+  shape.lanes = shape.threads;
+  return shape;
+}
+
+Grid::Grid(const Task& task, Range rows, Range lanes, Count most)
+    : per_block_(task.rows_of_block()), rows_(rows.count()) {
+  if (!task.ranges()) return;
+  Blocks all = cut(clip(*task.ranges(), rows.begin, rows.end, lanes.begin, lanes.end), per_block_);
+  for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
+  const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.lanes > b.lanes; };
+  const Count count = Count(all.rows.size());
+  for (Count n = 0; n < count; n += most)  // the largest first, so that no late one is waited for
+    std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
+  blocks_ = uploaded(all.rows), intervals_ = uploaded(all.lanes);
+}
+
+void Grid::choose(PairJob& job, Count first, Count end) const {
+  job.row_begin = begin_of(first), job.row_end = begin_of(end);
+  if (!blocks_) return;
+  job.blocks = static_cast<const RowBlock*>(blocks_->address()) + first;
+  job.intervals = static_cast<const Interval*>(intervals_->address());
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,122 @@
+// How the kernel of a plan is laid out on a GPU.
+#include <kernops/jobs/device.h>
+
+#include <algorithm>
+
+#include "cuda/cuda.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr int shared_bytes = 48 * 1024;  // what every GPU has for a block
+
+bool grouped(const Plan& plan) { return reduction_table()[plan.reduction.row].exponentiates(); }
+
+// About how many numbers a row keeps in registers, its own entries among them.
+int words(const Plan& plan, int entries) {
+  return entries + plan.entries[int(Place::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
+         (grouped(plan) ? 16 + 3 * plan.w_size : 0);
+}
+
+// About how many instructions a pair takes.
+int work(const TiledPlan& plan) {
+  int entries = 0;
+  for (const Step& step : plan.steps[int(Place::pair)]) {
+    const OpRow& op = op_row(step.op);
+    int most = step.size;
+    for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
+    if (op.name == "MatMult") most = step.size * step.ints[0];  // each entry adds up as many products
+    entries += most * (op.group == "special functions" ? 32 : op.group == "elementwise" ? 4 : 1);
+  }
+  return entries;
+}
+
+// Whether a pair adds to as many floats as keep the loads of its lane busy.
+bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
+  return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].name == "Sum" && plan.f_size >= 8;
+}
+
+// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
+// card. The limits are where the H200 changed its mind.
+Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const int needed = words(plan, plan.kept[int(Place::row)]);
+  const Expansion& expansion = plan.expansion;
+  const bool squared = expansion.exponent && !expansion.root;
+  int most = settings.single && needed <= (squared ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
+  if ((grouped(plan) && expansion.exponent) || much_work(plan)) most = 1;
+  if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
+  if (most == 2 && sums_of_some(plan, settings) && needed <= 40) most = 3;
+  while (most > 2 && rows < Count(most) * 64 * multiprocessors) most = (most + 1) / 2;
+  const bool few = rows <= few_rows, large = settings.single && most != 3 && rows >= Count(256) * multiprocessors;
+  const bool bare_root = expansion.root && expansion.factors.empty();
+  const int unrolled = much_work(plan) ? 1 : !settings.single || bare_root ? 4 : most == 3 ? 16 : 8;
+  int threads = few ? int(few_rows) / most : large ? 256 : 128;
+  const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
+  while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
+  const bool made = few && int(plan.loads[int(Place::lane)].size()) <= PairJob::most_sources;
+  return {Shape::narrow, most, threads, threads, unrolled, false, made};
+}
+
+// Whether each pair adds a number of little work times a vector of the lane (cuda/wide/spread_lanes.cuh).
+bool spreads_lanes(const TiledPlan& plan, const Settings& settings) {
+  return adds_by_tiles(settings) && plan.spread.size > 0 && plan.spread.steps.empty() &&
+         plan.slots[plan.spread.slot].place == Place::lane && plan.contractions.empty() && in_place(plan, settings);
+}
+
+}  // namespace
+
+bool adds_by_tiles(const Settings& settings) {
+  return settings.single && !settings.accumulate_double && settings.scheme != SumScheme::kahan;
+}
+
+// While a thread can hold a row in its registers, it is better off with it; inner products are shared
+// earlier, and so are sums of vectors of the lanes that tensor cores make.
+TiledPlan tiled(const Plan& plan, const Settings& settings) {
+  const int needed = words(plan, plan.entries[int(Place::row)]);
+  const TiledPlan shared = tile(plan, needed > 18);
+  const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
+                                   [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
+  if (spreads_lanes(shared, settings) && plan.f_size >= 14) return shared;
+  return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
+}
+
+// Pairs that take longer than loading their lanes gain nothing from more rows or from several lanes at a time, and
+// their code is long.
+bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
+
+// Formulas of little work on a few values of rows and lanes, which start at multiples of 16 bytes.
+bool in_place(const TiledPlan& plan, const Settings& settings) {
+  const int bytes = settings.single ? 4 : 8;
+  return padded(plan.entries[int(Place::lane)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
+         plan.kept[int(Place::row)] <= 8 && plan.kept[int(Place::lane)] <= 16;
+}
+
+// Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
+// they are contracted, and so many lanes that what a thread has of their pairs stays in registers. Where totals
+// of long vectors do, too, there are half as many rows.
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+  const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
+  if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
+  int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
+  if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) lanes = 16;
+  if (spreads_lanes(plan, settings)) return {Shape::spread, 4, 128, 64};
+  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
+  const bool spread = plan.spread.size > 0;
+  const int rows_per_thread = spread && in_place(plan, settings) ? 2 : 4;
+  return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(lanes, 8)};
+}
+
+// Each shape of choose_shape() serves twice as many rows as it begins with, at least.
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows) {
+  std::vector<Shape> all;
+  for (Count rows = 1 << 24; rows >= least_rows; rows /= 2) {
+    const Shape shape = choose_shape(plan, settings, rows, 128);
+    if (all.empty() || all.back().fields() != shape.fields()) all.push_back(shape);
+  }
+  return all;
+}
+
+}  // namespace cuda
+}  // namespace kernops

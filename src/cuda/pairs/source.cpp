@@ -1,0 +1,102 @@
+// A Plan as CUDA text: its places, and where its kernels begin.
+#include <algorithm>
+
+#include "cuda/pairs/text.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(const Words& words)
+      : words(words), plan(words.plan), settings(words.settings), shape(words.shape) {}
+
+  std::string text() {
+    const bool wide = words.wide(), expands = words.expands();
+    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/spread"};
+    const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
+    std::string out = (wide ? rows : "") + "#include <kernops/" + headers[shape.kind] +
+                      ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
+    if (wide) out += long_vectors(words);
+    if (expands) out += "struct Near {\n" + pairs(words, true) + "};\n\n";
+    out += "struct Formula {\n  using T = ::T;\n";
+    out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
+           ";\n  static constexpr bool expands = " + yes_or_no(expands) +
+           ", weighted = " + yes_or_no(expands && plan.weighted) + ";\n";
+    out += "  static constexpr int once = " + number(plan.entries[0]) +
+           ", kept_once = " + number(plan.kept[0]) +
+           ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
+    if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
+    if (wide && words.spreads()) out += "  using Spread = ::Spread;\n";
+    out += place("run_once(T* o)", Place::once, "o");
+    out += place("run_row(const T* o, T* x)", Place::row, "x");
+    out += place("run_lane(const T* o, T* y)", Place::lane, "y");
+    out += pairs(words, false) + "};\n\n";
+    return out + entry_points();
+  }
+
+ private:
+  std::string engine(const ReductionRow& row) const {
+    if (row.engine != "Sum") return row.engine;
+    return settings.scheme == SumScheme::direct  ? "DirectSum"
+           : settings.scheme == SumScheme::kahan ? "KahanSum"
+                                                  : "Sum";
+  }
+
+  std::string entry_points() const {
+    const bool spread = words.spreads();
+    const bool weighs = plan.w != 0 || plan.weighted;
+    const int f = spread ? 1 : plan.f_size, w = spread ? 1 : weighs ? plan.w_size : 0;
+    const std::string row = "using Row = engines::" + engine(reduction_table()[plan.reduction.row]) +
+                            "<T, " + number(f) + ", " + number(w) + ", " +
+                            number(std::max(plan.reduction.k, 1)) +
+                            (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
+    const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
+    if (shape.kind == Shape::narrow)
+      return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " +
+             number(shape.unrolled) + ", " + number(shape.threads) + ", " + pairs +
+             (shape.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
+    return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
+           number(shape.lanes / 8) + ", " + pairs + ")\n";
+  }
+
+  std::string place(const std::string& head, Place where, const std::string& target) const {
+    std::string out = "  KERNOPS_FN static void " + head + " {\n";
+    if (where == Place::once) out += "    o[0] = 1;\n";
+    for (const Step& step : plan.steps[int(where)]) {
+      out += "    put<" + operation(step) + ", " + number(plan.slots[step.out].offset) + ", " +
+             number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" +
+             arguments(step, words.names, target) + ";\n";
+    }
+    return out + scaled(where, target) + "  }\n";
+  }
+
+  // The vectors of an expansion's inner product.
+  std::string scaled(Place where, const std::string& target) const {
+    const Expansion& e = plan.expansion;
+    if (plan.inner_product.size == 0 || where == Place::once) return "";
+    const bool row = where == Place::row;
+    const Slot& slot = plan.slots[row ? e.row_vector : e.lane_vector];
+    const Slot& norm = plan.slots[row ? e.row_norm : e.lane_norm];
+    return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
+           number(slot.size) + (settings.single && !row && words.row_in_spread() ? ", true>(" : ", false>(") + target +
+           ", " + words.names[row ? e.row : e.lane] + ", " + words.names[e.factor] +
+           (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
+  }
+
+  const Words& words;
+  const TiledPlan& plan;
+  const Settings& settings;
+  const Shape& shape;
+};
+
+}  // namespace
+
+std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
+  return Writer(Words(plan, settings, shape)).text();
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,67 @@
+// The words that all parts of a CUDA text are written with.
+#include "cuda/pairs/text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// What a unit of its own computes, slowly; division and powers take it several times.
+bool is_special(const Step& step) {
+  static const std::set<std::string> special = {"Sqrt", "Rsqrt", "Inv", "Divide", "Log", "Log2"};
+  return special.count(op_row(step.op).name) > 0;
+}
+
+}  // namespace
+
+std::string number(int n) { return std::to_string(n); }
+std::string part(int offset, int size, const std::string& of) {
+  return "part<" + number(offset) + ", " + number(size) + ">(" + of + ")";
+}
+std::string operation(const Step& step) { return "ops::" + op_row(step.op).name; }
+std::string arguments(const Step& step, const Names& names, std::string text) {
+  for (size_t n = 0; n < op_row(step.op).vectors.size(); ++n)
+    text += (text.empty() ? "" : ", ") + names[step.in[n]];
+  return text + ")";
+}
+
+Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape)
+    : plan(plan), settings(settings), shape(shape), names(plan.slots.size()) {
+  const char* place_names[] = {"o", "x", "y"};
+  for (size_t n = 1; n < plan.slots.size(); ++n) {
+    const Slot& slot = plan.slots[n];
+    if (slot.place != Place::pair) names[n] = part(slot.offset, slot.size, place_names[int(slot.place)]);
+  }
+  names[0] = "one<T>()";
+  for (size_t n = 0; n < plan.contractions.size(); ++n) names[plan.contractions[n].slot] = part(int(n), 1, "c");
+}
+
+bool Words::takes_turns(const Step& step) const {
+  const auto& steps = plan.steps[int(Place::pair)];
+  return op_row(step.op).name == "Exp2" && !wide() &&
+         std::any_of(steps.begin(), steps.end(), is_special);
+}
+
+std::string Words::call(const Step& step, int size, const Names& names) const {
+  if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
+  const bool empty = op_row(step.op).vectors.empty();
+  return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " +
+         number(step.ints[1]) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
+}
+
+// The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
+// exponent has; else 0.
+int Words::row_in_spread() const {
+  const Expansion& e = plan.expansion;
+  const Entries& made = plan.spread;
+  if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
+  const int* in = made.steps[0].in;
+  return in[0] == e.row && in[1] == e.lane ? 1 : in[0] == e.lane && in[1] == e.row ? -1 : 0;
+}
+
+}  // namespace cuda
+}  // namespace kernops

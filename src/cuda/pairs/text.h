@@ -1,0 +1,44 @@
+// The parts of a plan's CUDA text: names and order only. What they mean stands in the headers under inst/include.
+#pragma once
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+using Names = std::vector<std::string>;  // of slots
+
+// What all parts are written with.
+struct Words {
+  const TiledPlan& plan;
+  const Settings& settings;
+  const Shape& shape;
+  Names names;
+
+  Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
+  bool wide() const { return shape.kind != Shape::narrow; }
+  bool spreads() const { return plan.spread.size > 0; }
+  bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
+
+  std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
+  int row_in_spread() const;
+
+ private:
+  bool takes_turns(const Step& step) const;
+};
+
+std::string number(int n);
+std::string part(int offset, int size, const std::string& of);
+std::string operation(const Step& step);
+std::string arguments(const Step& step, const Names& names, std::string text);  // after some, and a bracket
+inline const char* yes_or_no(bool yes) { return yes ? "true" : "false"; }
+inline int at_least_one(int n) { return n > 0 ? n : 1; }
+
+// What is done for each pair (cuda/pairs/text_pairs.cpp), `near` where exponents may be expanded.
+std::string pairs(const Words& words, bool near);
+
+// What is done for the entries of long vectors (cuda/pairs/text_vectors.cpp), and which of these some pairs take.
+std::string long_vectors(const Words& words);
+std::string contractions(const Words& words, bool near);
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,87 @@
+// What is done for each pair, as CUDA text.
+#include "cuda/pairs/text.h"
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+class Pairs {
+ public:
+  explicit Pairs(const Words& words) : words(words), plan(words.plan) {}
+
+  std::string text(bool near) const {
+    const bool wide = words.wide(), spread = words.spreads();
+    const auto entries = [&](Place where) {
+      return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
+    };
+    std::string out =
+        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) +
+        ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
+    if (wide) out += contractions(words, near);
+    if (near && !wide) out += norm();
+    out += "  using F = Vec<T, " + number(spread ? 1 : plan.slots[plan.f].size) + ">;\n";
+    out += "  using W = Vec<T, " + number(spread ? 1 : plan.w_size) + ">;\n";
+    out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
+           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
+           (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn) {\n");
+    Names names = words.names;
+    int count = 0;
+    for (const Step& step : plan.steps[int(Place::pair)]) {
+      if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
+      const std::string name = "t" + number(count++);
+      out += "    const auto " + name + " = " +
+             (near ? near_call(step, names) : words.call(step, step.size, names)) + ";\n";
+      names[step.out] = name;  // buffers that the CPU reuses are new names here
+    }
+    if (near && plan.weighted && !plan.lane_weight()) names[0] = names[plan.expansion.lane_norm];
+    return out + "    f = " + names[plan.f] + ";\n    w = " + names[plan.w] + ";\n  }\n";
+  }
+
+ private:
+  // Where a lane has the norm of its vector, and the weight that takes it; the same where there is no other weight.
+  std::string norm() const {
+    const int norm = plan.expansion.lane_norm, weight = plan.weighted ? plan.lane_weight() : 0;
+    return "  static constexpr int norm = " + number(plan.slots[norm].offset) +
+           ", weight = " + number(plan.slots[weight ? weight : norm].offset) + ";\n";
+  }
+
+  std::string near_call(const Step& step, const Names& names) const {
+    return plan.expansion.root ? scaled_call(step, names) : expanded_call(step, names);
+  }
+  std::string scaled_call(const Step& step, const Names& names) const {
+    const Expansion& e = plan.expansion;
+    if (step.out == e.distance)
+      return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
+    if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
+    const char* every = e.factors.empty() ? "2" : "3";  // with more to do besides, the special functions are waited for less
+    if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
+    const auto factor = e.factors.find(step.out);
+    if (factor == e.factors.end()) return words.call(step, step.size, names);
+    const int read = step.in[0] == e.root || step.in[0] == e.distance ? step.in[0] : step.in[1];
+    return "apply<ops::Mult, 1, 0, 0>(" + names[factor->second] + ", " + names[read] + ")";
+  }
+  std::string expanded_call(const Step& step, const Names& names) const {
+    const Expansion& e = plan.expansion;
+    if (step.out == e.exponent) {
+      const bool contracted = plan.inner_product.size > 0;
+      return "expanded(" + names[e.row_norm] + ", " + (plan.weighted ? "" : names[e.lane_norm] + ", ") +
+             (contracted ? names[e.distance] + ", unscaled<T>()"
+                         : names[e.row_vector] + ", " + names[e.lane_vector]) +
+             ")";
+    }
+    if (step.in[0] == e.exponent) return "exp2_of_small(" + names[e.exponent] + ")";
+    return words.call(step, step.size, names);
+  }
+
+  const Words& words;
+  const TiledPlan& plan;
+};
+
+}  // namespace
+
+std::string pairs(const Words& words, bool near) { return Pairs(words).text(near); }
+
+}  // namespace cuda
+}  // namespace kernops

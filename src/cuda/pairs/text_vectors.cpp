@@ -1,0 +1,76 @@
+// What is done for the entries of long vectors, as CUDA text.
+#include "cuda/pairs/text.h"
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// How the vector of a sum is made of those of row and lane, where it is a lane's, or such a difference: then they are
+// near each other where the exponent is expanded, and there seen from a centre and scaled.
+std::string parts_of_spread(const Words& words) {
+  const Expansion& e = words.plan.expansion;
+  const Entries& made = words.plan.spread;
+  const int of_row = words.row_in_spread();
+  const bool of_lane = made.steps.empty() && words.plan.slots[made.slot].place == Place::lane;
+  return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane ? 1 : -of_row) +
+         ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
+         ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1);
+}
+
+// One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
+// there once.
+std::string entries(const Words& words, const std::string& name, const Entries& made) {
+  const char* letters[] = {"z", "x", "y"};
+  Names names = words.names;
+  std::string offsets[3];
+  int count[3] = {};
+  for (const int leaf : made.leaves) {
+    const Slot& slot = words.plan.slots[leaf];
+    const int at = int(slot.place);
+    names[leaf] = part(count[at], 1, letters[at]);
+    offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
+  }
+  std::string out =
+      "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
+      ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
+      ">;\n  using Once = At<" + offsets[0] +
+      ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
+      ", scaled = " + yes_or_no(&made == &words.plan.inner_product) +
+      (&made == &words.plan.spread ? ";\n  static constexpr int" + parts_of_spread(words).substr(1) : "") +
+      ";\n  template <class X, class Y, class Z, class O>\n" +
+      "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
+  int steps = 0;
+  for (const Step& step : made.steps) {
+    const std::string result = "t" + number(steps++);
+    out += "    const auto " + result + " = " + words.call(step, 1, names) + ";\n";
+    names[step.out] = result;
+  }
+  return out + "    return " + names[made.slot] + ";\n  }\n};\n\n";
+}
+
+}  // namespace
+
+std::string long_vectors(const Words& words) {
+  std::string out;
+  for (size_t n = 0; n < words.plan.contractions.size(); ++n)
+    out += entries(words, "Contraction" + number(int(n)), words.plan.contractions[n]);
+  if (words.plan.inner_product.size > 0) out += entries(words, "InnerProduct", words.plan.inner_product);
+  if (words.plan.spread.size > 0) out += entries(words, "Spread", words.plan.spread);
+  return out;
+}
+
+std::string contractions(const Words& words, bool near) {
+  std::string list;
+  for (size_t n = 0; n < words.plan.contractions.size(); ++n) {
+    const bool expanded = near && words.plan.contractions[n].slot == words.plan.expansion.distance;
+    list += (n ? ", " : "") + (expanded ? "InnerProduct" : "Contraction" + number(int(n)));
+  }
+  return "  static constexpr int kept_row = " + number(at_least_one(words.plan.kept[1])) +
+         ", kept_lane = " + number(at_least_one(words.plan.kept[2])) + ";\n  using Contractions = List<" + list +
+         ">;\n";
+}
+
+}  // namespace cuda
+}  // namespace kernops

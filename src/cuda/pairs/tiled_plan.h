@@ -1,0 +1,51 @@
+// A Plan as a GPU takes it: with long vectors summed and spread by tiles, and exponents of distances expanded.
+#pragma once
+#include <map>
+
+#include "formula/plan.h"
+
+namespace kernops {
+
+// A vector entry by entry, or its sum: the steps are to be read as if all sizes were 1. Without steps, the only leaf.
+struct Entries {
+  int slot, size;
+  std::vector<int> leaves;  // slots of vectors of rows, lanes or once
+  std::vector<Step> steps;
+};
+
+// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
+// where x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of
+// cuda/values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the distance, the
+// exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'| then, and infinite
+// or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their slots, what multiplies
+// those of x' and y' instead. All 0 where there is none.
+struct Expansion {
+  int exponent, distance, root, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
+  std::map<int, int> factors;
+};
+
+// A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
+// entries of each place. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms
+// of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what the sum
+// of a row is to be multiplied by, 0 for none. Where lanes are `weighted`, 2^lane_norm multiplies the weight of a lane,
+// or is it, instead of adding to each exponent; then that norm does not come first.
+struct TiledPlan : Plan {
+  int factor = 0;
+  Expansion expansion{};
+  Entries inner_product{};  // what stands for the contraction of the distance then
+  std::vector<Entries> contractions;
+  Entries spread{};
+  std::array<int, 3> kept{};
+  bool weighted = false;
+  int lane_weight() const { return slots[f].place == Place::lane ? f : slots[w].place == Place::lane ? w : 0; }
+  bool tiled() const { return !contractions.empty() || spread.size > 0; }
+  bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and lane
+};
+TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
+
+// What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a thread,
+// of any.
+constexpr int long_vector = 16;  // from here on, a thread does not keep it in its registers
+Expansion find_expansion(const Plan& plan, bool long_vectors);
+
+}  // namespace kernops

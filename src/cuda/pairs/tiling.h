@@ -1,0 +1,30 @@
+// A TiledPlan in the making.
+#pragma once
+#include <set>
+
+#include "cuda/pairs/tiled_plan.h"
+
+namespace kernops {
+
+struct Tiling {
+  TiledPlan plan;
+  std::vector<bool> used;  // slots that the pair steps that are left read
+  std::set<int> computed;  // slots that they write
+
+  int new_slot(Place place, int size);
+  int add(Place place, const char* op, int size, int a, int b = 0);  // a step: its slot
+};
+
+struct SizedSlot {
+  int slot, size;
+};
+Step make_step(const char* op, SizedSlot out, SizedSlot a, SizedSlot b);
+
+// Finds slots for the expansion, or drops it where vectors are long and not contracted.
+void place_expansion(Tiling& tiling, bool long_vectors);
+
+// A sum of exponentials, or of their products with one number of the lane that nothing else reads; where there are
+// several numbers, it is not faster.
+bool can_weight_lanes(const Tiling& tiling);
+
+}  // namespace kernops

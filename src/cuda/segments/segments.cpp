@@ -1,0 +1,111 @@
+// Reductions of segments on the GPU. Values are taken in chunks of whole tiles; a segment that goes across the edge
+// of two chunks hands on what it carries, so that results depend neither on where the values are nor on how much
+// memory is free.
+#include "cuda/segments/segments.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// Where the results of some columns go: to the device as they come, to the host chunk by chunk.
+class Results {
+ public:
+  Results(const SegmentWork& work, const DeviceSegments& device, Count first, Count columns, int output)
+      : work_(work),
+        columns_(columns),
+        to_(work.out.data + (output * work.columns + first) * work.out.entry),
+        empty_(nothing(work, output)) {
+    if (stays()) {
+      fill_empties(to_, work.out.entry, work.segments.count);
+      return;
+    }
+    for (const SegmentChunk& chunk : device.chunks)
+      longest_ = std::max(longest_, chunk.next_result - chunk.first_result);
+    window_ = std::make_unique<Buffer>(size_t(longest_ * columns) * sizeof(double));
+  }
+
+  void place(SegmentRun& job, const SegmentChunk& chunk) const {
+    double* first = to_;
+    job.out_column = work_.out.entry;
+    if (!stays()) {
+      job.out_column = longest_;
+      fill_empties(at<double>(*window_), longest_, chunk.next_result - chunk.first_result);
+      first = at<double>(*window_, -chunk.first_result);
+    }
+    job.out = first + (job.rows ? 0 : chunk.row);
+  }
+
+  void deliver(const SegmentChunk& chunk) const {
+    if (stays()) return;
+    const Count count = chunk.next_result - chunk.first_result;
+    for (Count c = 0; c < columns_; ++c)
+      copy_out(to_ + c * work_.out.entry + chunk.first_result,
+               window_->pointer() + size_t(c * longest_) * sizeof(double), size_t(count) * sizeof(double));
+  }
+
+ private:
+  bool stays() const { return work_.out.home != Home::host; }
+  void fill_empties(double* from, Count column, Count count) const {
+    if (count == 0 || work_.segments.empties.empty()) return;
+    ResultsJob job{};
+    job.out = from, job.out_column = column, job.count = count, job.columns = columns_, job.value = empty_;
+    on_results("kernops_fill", work_, job);
+  }
+
+  const SegmentWork& work_;
+  const Count columns_;
+  double* const to_;
+  const double empty_;
+  Count longest_ = 0;
+  std::unique_ptr<Buffer> window_;
+};
+
+void reduce_columns(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged) {
+  const size_t states = size_t(device.chunks[0].tiles) * size_t(columns) * most_state_bytes,
+               edge = size_t(columns) * most_carried_bytes;
+  const Buffer carries(states), heads(states), edges[2] = {Buffer(edge), Buffer(edge)};
+  SegmentJobs jobs(work, device, first, columns, staged);
+  for (int output = 0; output < outputs_of(work); ++output) {
+    const std::string text = segment_text(work, output, staged);
+    void *tile = function(text, "kernops_segments"), *spine = function(text, "kernops_spine");
+    const Results results(work, device, first, columns, output);
+    for (size_t n = 0; n < device.chunks.size(); ++n) {
+      const SegmentChunk& chunk = device.chunks[n];
+      SegmentRun job = jobs(n);
+      results.place(job, chunk);
+      job.carries = carries.address(), job.heads = heads.address();
+      if (chunk.open_before) job.incoming = edges[n % 2].address();
+      if (chunk.open_after) job.outgoing = edges[1 - n % 2].address();
+      launch(tile, unsigned(chunk.tiles), unsigned(columns), unsigned(segment_tile / lane_values(single(work))), &job);
+      launch(spine, blocks(chunk.tiles + 1, spine_threads), unsigned(columns), spine_threads, &job);
+      results.deliver(chunk);
+      jobs.done(n);
+    }
+  }
+}
+
+// There is nothing but segments without values.
+void give_nothing(const SegmentWork& work) {
+  const Count count = work.segments.count * work.columns;
+  for (int output = 0; output < outputs_of(work) && count > 0; ++output) {
+    double* out = work.out.data + output * work.columns * work.out.entry;
+    ResultsJob job{};
+    job.out = out, job.value = nothing(work, output);
+    if (work.out.home == Home::host)
+      std::fill(out, out + count, job.value);
+    else
+      on_results("kernops_fill", work, job);
+  }
+}
+
+}  // namespace
+
+void seg_reduce(const SegmentWork& work) {
+  if (work.segments.segments() == 0 || work.columns == 0) return give_nothing(work);
+  each_portion(work, false, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
+    reduce_columns(work, device, first, columns, staged);
+  });
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,221 @@
+// Reductions of segments on the GPU: their texts, and where they are on the device.
+#pragma once
+#include <kernops/jobs/device_segments.h>
+
+#include <algorithm>
+
+#include "cuda/cuda.h"
+#include "segments/segments.h"
+
+namespace kernops {
+namespace cuda {
+
+// What the GPU reduces: the values of a request, or what is made of each of them and its weight, or the weights
+// alone where there are no values. Weights may have several columns, as values do, and be double or float.
+struct SegmentWork : SegmentRequest {
+  explicit SegmentWork(const SegmentRequest& request) : SegmentRequest(request) {}
+  std::string map = "Itself", join = "Times";  // structs of cuda/segments/terms.cuh: of a value, and of the two,
+  const SegmentFormula* product = nullptr;     // or a formula of them
+  const int* through = nullptr;  // weight number through[n] goes with value n: numbers from 0, on the device
+  std::vector<const double*> given;  // numbers of each segment and column, on the device
+  bool precise = false;              // floats are reduced as doubles
+};
+
+// Reduces to the target, whose results of one column stand side by side. Weights of a mean, variance or deviation
+// are counts, those of a sum of exponentials multiply them.
+void seg_reduce(const SegmentWork& work);
+void seg_weighted(const SegmentWork& work);
+// A number for each value by a struct of cuda/segments/spread.cuh, to where the value stands, or, `in_place` being false, in
+// the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
+void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere);
+void seg_softmax(const SegmentWork& work);
+// False, and nothing is written, where a product is not in the range of numbers that division needs.
+bool seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place);
+
+// ---- texts (cuda/segments/source.cpp)
+
+inline bool in_order(const SegmentWork& work) {
+  return !work.segments.groups && work.segments.sources.empty();
+}
+const SegmentValues& foremost(const SegmentWork& work);  // the values, or the weights alone
+inline bool plain_values(const SegmentWork& work) {  // side by side, reduced as they are
+  return !work.weights.data && work.map == "Itself" && work.x.row == 1;
+}
+inline bool single(const SegmentWork& work) {
+  return foremost(work).type == SegmentValues::floats && !work.precise;
+}
+constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
+
+// The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
+// `staged` values have been put in order.
+std::string segment_text(const SegmentWork& work, int output, bool staged);
+std::string by_key_text(const SegmentWork& work);
+std::string gaps_text(const SegmentWork& work, bool staged);
+std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged);
+std::string results_text();
+std::string plan_text();
+std::string keys_text(bool single);
+
+// The texts that are compiled when the package is installed; those of every operation, and kind of values.
+std::vector<std::string> usual_segment_texts();
+std::vector<std::string> all_segment_texts();
+
+// ---- plans (cuda/segments/plan.cpp)
+
+// Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
+constexpr Count usual_chunk = Count(1) << 28;
+struct SegmentChunk {
+  Count first;                       // of all values
+  int count, tiles;
+  Count row, next_row;               // segments that end here
+  bool open_before, open_after;      // whether one goes across the edge
+  Count first_result, next_result;   // rows of the result, with those that are empty: each is in one chunk
+  Count begin;                       // of keys: where the first of its segments begins
+};
+
+SegmentChunk chunk_of(Count first, Count count);  // of nothing but values yet
+
+// Keys on a device, of which each run of equal adjacent ones is a segment.
+class KeyRuns : public Segments {
+ public:
+  KeyRuns(const void* keys, bool single, Count keys_count);
+  void find();  // unless that has been done: only now are they counted
+  // The same, reducing values in the same pass; the target has room for a result of each key.
+  bool can_reduce(const SegmentWork& work) const;
+  void find_and_reduce(const SegmentWork& work);
+  const std::vector<Count>& offsets() const override;  // which then are on the host, too
+  void come_to_host() override;
+  // To the device: of each run, its first key, as keys are, and how many there are of it.
+  void describe(void* firsts, double* lengths) const;
+  const void* const keys;
+  const bool single;  // floats, else doubles
+  const int device;
+
+ private:
+  template <class F> void each_chunk(F body) const;  // body(chunk, plan)
+  bool found_ = false;
+  std::unique_ptr<Buffer> firsts_;  // what the one pass found
+  mutable std::vector<Count> offsets_;
+};
+
+// The plan of a chunk, and what belongs to its segments.
+struct ChunkPlan {
+  ChunkPlan(const Segments& segments, const SegmentChunk& chunk);
+  ChunkPlan(const KeyRuns& runs, const SegmentChunk& chunk);
+  explicit ChunkPlan(const SegmentChunk& chunk);                   // of nothing yet
+  void complete(const KeyRuns& runs, const SegmentChunk& chunk);  // its ends and limits being known
+  Buffer ends, limits, opens;
+  std::unique_ptr<Buffer> offsets, shifts, rows;
+  SegmentPlan plan;
+  int ended = 0;  // of keys: segments that end here
+};
+
+// Kept with Segments, so that a plan is made once, unless it is too large to be kept.
+class DeviceSegments {
+ public:
+  // Of keys, the first chunk may be planned already.
+  DeviceSegments(const Segments& segments, Count chunk_values, std::unique_ptr<ChunkPlan> first = nullptr);
+  const ChunkPlan& plan(size_t chunk);
+  const unsigned* order();
+  bool serves(Count chunk_values) const;
+  std::vector<SegmentChunk> chunks;
+
+ private:
+  void cut_by_offsets();
+  void cut_by_keys(std::unique_ptr<ChunkPlan> plan);
+  void keep(size_t chunk, std::unique_ptr<ChunkPlan> plan);
+  const Segments& segments_;
+  const KeyRuns* const runs_;  // the segments, if keys say where they are
+  const Count chunk_values_;
+  const int device_;
+  bool keep_;
+  std::vector<std::unique_ptr<ChunkPlan>> plans_;
+  std::unique_ptr<Buffer> order_;
+};
+DeviceSegments& on_device(const Segments& segments, Count chunk_values);
+
+// ---- values (cuda/segments/values.cpp)
+
+// How much is taken at a time. Values that stand in another order are `staged` where they do not fit as a whole:
+// put in order, chunk by chunk.
+struct Portions {
+  Count chunk, columns;
+  bool staged;
+};
+Portions choose_portions(const SegmentWork& work, bool spreads);
+
+// body(device, first, columns, staged) for some columns after others.
+template <class F> void each_portion(const SegmentWork& work, bool spreads, F body) {
+  const Portions portions = choose_portions(work, spreads);
+  DeviceSegments& device = on_device(work.segments, portions.chunk);
+  for (Count first = 0; first < work.columns; first += portions.columns)
+    body(device, first, std::min(portions.columns, work.columns - first), portions.staged);
+}
+
+// Position `first` on of the segments of a chunk, place by place.
+template <class F> void each_position(const Segments& segments, const SegmentChunk& chunk, F f) {
+  const std::vector<Count>& offsets = segments.offsets();
+  Count s = chunk.row;
+  for (Count m = chunk.first; m < chunk.first + chunk.count; ++m) {
+    while (m >= offsets[size_t(s) + 1]) ++s;
+    f(m, segments.groups            ? Count(segments.order()[size_t(m)])
+         : segments.sources.empty() ? m
+                                    : segments.sources[size_t(s)] + m - offsets[size_t(s)]);
+  }
+}
+
+// Values or weights of some columns, where the chunk finds them.
+class Operand {
+ public:
+  Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
+          bool by_chunk);
+  // The one at `at`, in column c, is [at * row + c * column] from here; also those of a chunk that is not the first.
+  const void* address(const SegmentChunk& chunk);
+  Count row() const { return by_chunk_ ? 1 : from_.row; }
+  Count column(const SegmentChunk& chunk) const { return by_chunk_ ? chunk.count : from_.column; }
+
+ private:
+  void bring(const SegmentChunk& chunk);
+  void bring_all();
+  SegmentValues from_;
+  const Segments& segments_;
+  const Count rows_, columns_;
+  const size_t bytes_;
+  const bool by_chunk_;
+  std::unique_ptr<Buffer> there_;
+  const SegmentChunk* held_ = nullptr;
+};
+
+// What the kernels are told of each chunk, but where results go.
+class SegmentJobs {
+ public:
+  SegmentJobs(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged);
+  SegmentRun operator()(size_t chunk);
+  void done(size_t chunk) const;  // interrupts, if that is wanted
+
+ private:
+  const SegmentWork& work_;
+  DeviceSegments& device_;
+  const Count first_;
+  const bool staged_;
+  Operand x_, weights_;
+};
+
+template <class T> T* at(const Buffer& buffer, Count n = 0) { return static_cast<T*>(buffer.address()) + n; }
+template <class T> void fill(const Buffer& buffer, const T* from, size_t count) {
+  copy_in(buffer.pointer(), from, count * sizeof(T));
+}
+inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items, each)); }
+
+// ---- results (cuda/segments/results.cpp)
+
+int operation(const std::string& name);  // its row in segments.def
+int outputs_of(const SegmentWork& work);
+double nothing(const SegmentWork& work, int output);  // the result of a segment without values
+// A kernel of cuda/segments/results.cuh, on as many results as there are columns for all segments.
+void on_results(const char* kernel, const SegmentWork& work, ResultsJob job);
+// What results on the device still want: NA, and what is given for segments whose values were all left out.
+void settle(const SegmentWork& work);
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,203 @@
+// Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the
+// headers.
+#include <cmath>
+#include <cstdio>
+
+#include "cuda/segments/segments.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+const char* type_of(const SegmentValues& values) {
+  const char* names[] = {"double", "float", "int"};
+  return names[values.type];
+}
+const char* number_type(const SegmentWork& work) { return single(work) ? "float" : "double"; }
+
+std::string where(const SegmentWork& work, bool staged) {
+  return staged || in_order(work)  ? "Where::in_order"
+         : work.segments.groups    ? "Where::ordered"
+                                   : "Where::shifted";
+}
+
+// The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation.
+std::string reduction(const SegmentWork& work) {
+  static const std::vector<std::string> structs = {
+#define SEGMENT_OP(name, reduction, kind, meaning) #reduction,
+#include <kernops/segments.def>
+  };
+  const std::string& name = structs[size_t(work.op)];
+  if (name == "Mean") return "MeanOf<DirectSum>";
+  if (name != "BlockSum") return name;
+  return work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
+}
+
+std::string constant(double value) {
+  if (std::isnan(value)) return "not_a_number<T>()";
+  if (std::isinf(value)) return value > 0 ? "infinity<T>()" : "-infinity<T>()";
+  char text[40];
+  snprintf(text, sizeof text, "T(%.17g)", value);
+  return text;
+}
+
+// The formula's steps, one after another.
+std::string join_function(const std::string& name, const Plan& plan) {
+  std::vector<std::string> names(plan.slots.size());
+  names[0] = "one<T>()";
+  for (const Load& load : plan.loads[int(Place::once)])
+    names[load.slot] = "(Vec<T, 1>{" + constant(load.value) + "})";
+  for (const Load& load : plan.loads[int(Place::lane)]) names[load.slot] = load.id == 0 ? "a" : "b";
+  std::string out =
+      "struct " + name + " {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
+  int count = 0;
+  for (const Place place : {Place::once, Place::lane})
+    for (const Step& step : plan.steps[int(place)]) {
+      const OpRow& row = op_row(step.op);
+      std::string arguments;
+      for (size_t n = 0; n < row.vectors.size(); ++n) arguments += (n ? ", " : "") + names[step.in[n]];
+      const std::string name = "t" + std::to_string(count++);
+      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) +
+             ", " + std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
+             (row.vectors.empty() ? ", T>(" : ">(") + arguments + ");\n";
+      names[step.out] = name;
+    }
+  return out + "    return " + names[plan.f] + ".v[0];\n  }\n};\n";
+}
+
+// What is reduced of a value and its weight.
+std::string term(const SegmentWork& work) {
+  const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
+  const std::string close = work.given.empty() ? ">" : ", true>";
+  if (!work.weights.data) return "Mapped<" + V + T + ", " + work.map + close;
+  if (!work.x.data) return "PartnerAlone<" + W + T + ">";
+  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : work.join) + close;
+}
+
+// What terms are made of.
+std::string preamble(const SegmentWork& work) {
+  std::string text;
+  if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";
+  text += "using namespace kernops;\nusing T = " + std::string(number_type(work)) + ";\n";
+  if (work.product) text += join_function("Multiply", work.product->plan);
+  return text;
+}
+
+std::string values_of_lane() { return std::to_string(lane_values(false)); }
+
+std::string operator_of(const SegmentWork& work, int output) {
+  const std::string skip = work.skip_missing ? "true" : "false";
+  if (work.formula)
+    return join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
+  return "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + std::to_string(output) + ">;\n";
+}
+
+}  // namespace
+
+const SegmentValues& foremost(const SegmentWork& work) { return work.x.data ? work.x : work.weights; }
+
+std::string segment_text(const SegmentWork& work, int output, bool staged) {
+  const bool plain = plain_values(work) && (staged || in_order(work));
+  std::string text = "#include <kernops/cuda/segments/reduce.cuh>\n";
+  if (!plain) text += "#include <kernops/cuda/segments/terms.cuh>\n";
+  text += preamble(work) + operator_of(work, output);
+  text += plain ? "using Values = Contiguous<" + std::string(type_of(work.x)) + ">;\n"
+                : "using Values = Anywhere<" + term(work) + ", " + where(work, staged) + ">;\n";
+  return text + "KERNOPS_SEGMENTS(Op, Values, double, " + std::to_string(lane_values(single(work))) + ")\n";
+}
+
+std::string by_key_text(const SegmentWork& work) {
+  return "#include <kernops/cuda/segments/by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
+         "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + std::to_string(lane_values(true)) +
+         ")\nKERNOPS_SPINE(Op, double)\n";
+}
+
+std::string gaps_text(const SegmentWork& work, bool staged) {
+  return "#include <kernops/cuda/segments/spread.cuh>\n" + preamble(work) + "using Term = " + term(work) +
+         ";\nKERNOPS_GAPS(Term, " + where(work, staged) + ", " + values_of_lane() + ")\n";
+}
+
+std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged) {
+  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + what + ", " +
+         type_of(work.x) + ", " + type_of(work.weights) + ", " +
+         (work.out.home == Home::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
+         (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
+}
+
+std::string results_text() { return "#include <kernops/cuda/segments/results.cuh>\nKERNOPS_SEGMENT_RESULTS\n"; }
+
+std::string plan_text() { return "#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
+
+std::string keys_text(bool single) {
+  return std::string("#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_KEYS_PLAN(") +
+         (single ? "float" : "double") + ", " + std::to_string(lane_values(false)) + ")\n";
+}
+
+std::vector<std::string> usual_segment_texts() {
+  const Segments segments;
+  SegmentWork work{SegmentRequest{segments}};
+  const double somewhere = 0;
+  std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), results_text()};
+  work.x.data = &somewhere;
+  for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
+    work.x.type = type;
+    for (const char* op : {"sum", "prod", "min", "max", "mean", "logsumexp"}) {
+      work.op = operation(op);
+      texts.push_back(segment_text(work, 0, false));
+    }
+    texts.push_back(spread_text(work, "Softmax", true, false));
+  }
+  return texts;
+}
+
+// Each operation once, each kind of values once, each way in which they meet others.
+std::vector<std::string> all_segment_texts() {
+  std::vector<std::string> texts = usual_segment_texts();
+  const Segments plain;
+  Segments ordered, shifted;
+  int group = 0;
+  ordered.groups = &group, shifted.sources = {0};
+  SegmentWork work{SegmentRequest{plain}};
+  work.x.data = &group;
+  for (size_t op = 0; op < segment_ops().size(); ++op) {
+    work.op = int(op), work.skip_missing = op % 2;
+    for (int output = 0; output < segment_ops()[op].outputs; ++output)
+      texts.push_back(segment_text(work, output, false));
+  }
+  work.x.type = SegmentValues::floats;
+  for (const char* op : {"sum", "mean", "var", "logsumexp", "any", "last"}) {
+    work.op = operation(op);
+    texts.push_back(by_key_text(work));
+  }
+  work.x.type = SegmentValues::doubles;
+  const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
+  work.formula = &formula;
+  texts.push_back(segment_text(work, 0, false));
+  for (const Segments* segments : {&ordered, &shifted}) {
+    SegmentWork placed{SegmentRequest{*segments}};
+    placed.x.data = &group;
+    for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
+      placed.x.type = type;
+      texts.push_back(segment_text(placed, 0, false));
+      texts.push_back(gaps_text(placed, false));
+    }
+    placed.weights.data = &group;
+    for (const char* join : {"Times", "Mass", "PlusLog"}) {
+      placed.join = join;
+      texts.push_back(segment_text(placed, 0, false));
+    }
+    placed.product = &formula;
+    texts.push_back(segment_text(placed, 0, false));
+    texts.push_back(gaps_text(placed, false));
+    placed.x.data = nullptr;
+    texts.push_back(segment_text(placed, 0, false));
+    for (const char* what : {"Softmax", "SumGradient", "MeanGradient", "VarGradient", "PositionGradient",
+                             "ProductGradient", "LogSumExpGradient", "SoftmaxGradient"})
+      texts.push_back(spread_text(placed, what, segments == &ordered, false));
+  }
+  return texts;
+}
+
+}  // namespace cuda
+}  // namespace kernops

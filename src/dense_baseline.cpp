@@ -1,1 +1,0 @@
-#include "dense_engine.h"

@@ -1,0 +1,32 @@
+// The functions behind the BUILT rows of ops.def: operations made of others.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+// Operations made of others by a function: of vectors, and of lists of integers behind them.
+struct Built {
+  Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
+  size_t vectors, least_lists, most_lists;
+};
+const Built* find_built(const std::string& name);  // null where there is none
+
+namespace built {
+
+using Trees = std::vector<Tree>;
+using Integers = std::vector<int>;
+using Lists = std::vector<Integers>;
+
+Tree tensor_dot(Graph& graph, const Trees& args, const Lists& lists);  // formula/tensors.cpp
+Tree kron(Graph& graph, const Trees& args, const Lists& lists);
+Tree soft_dtw(Graph& graph, const Trees& args, const Lists& lists);     // formula/soft_dtw.cpp
+Tree grad_matrix(Graph& graph, const Trees& args, const Lists& lists);  // formula/derivatives.cpp
+Tree diff(Graph& graph, const Trees& args, const Lists& lists);
+Tree divergence(Graph& graph, const Trees& args, const Lists& lists);
+Tree laplacian(Graph& graph, const Trees& args, const Lists& lists);
+
+[[noreturn]] void fail(const std::string& message);  // formula/built.cpp
+Tree concat(Graph& graph, const Trees& parts);
+
+}  // namespace built
+}  // namespace kernops

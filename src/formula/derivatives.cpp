@@ -1,0 +1,64 @@
+// Derivatives within formulas.
+#include "formula/built.h"
+#include "formula/gradient.h"
+
+namespace kernops {
+namespace built {
+namespace {
+
+Tree unit(Graph& graph, int size, int k) { return graph.operation("ElemT", {graph.constant(1)}, {size, k}); }
+
+void check_variable(const Graph& graph, Tree v) {
+  if (graph[v].kind != Node::variable)
+    fail("derivatives are taken by a variable: the second argument must be one");
+}
+
+// The gradient (df/dv)^T g is linear in g, so its own gradient by g along u is (df/dv) u.
+Tree along(Graph& graph, Tree f, Tree v, Tree u) {
+  const int size = graph[f].size;
+  const Tree g = graph.variable(-1 - graph.count(), size, none);
+  const Tree back = gradient(graph, f, v, g);
+  const Tree forth = back < 0 ? -1 : gradient(graph, back, g, u);
+  return forth < 0 ? graph.operation("Zero", {}, {size}) : forth;
+}
+
+}  // namespace
+
+Tree grad_matrix(Graph& graph, const Trees& args, const Lists&) {
+  check_variable(graph, args[1]);
+  Trees rows;
+  for (int size = graph[args[0]].size, k = 0; k < size; ++k)
+    rows.push_back(gradient_or_zeros(graph, args[0], args[1], unit(graph, size, k)));
+  return concat(graph, rows);
+}
+
+Tree diff(Graph& graph, const Trees& args, const Lists&) {
+  check_variable(graph, args[1]);
+  if (graph[args[2]].size != graph[args[1]].size)
+    fail("the change must have the size of the variable, " + std::to_string(graph[args[1]].size) + ", not " +
+         std::to_string(graph[args[2]].size));
+  return along(graph, args[0], args[1], args[2]);
+}
+
+Tree divergence(Graph& graph, const Trees& args, const Lists&) {
+  check_variable(graph, args[1]);
+  const int size = graph[args[1]].size;
+  if (graph[args[0]].size != size)
+    fail("a divergence needs as many entries as the variable has, " + std::to_string(size) + ", not " +
+         std::to_string(graph[args[0]].size));
+  Tree sum = -1;
+  for (int k = 0; k < size; ++k) {
+    const Tree term = graph.operation("Elem", {along(graph, args[0], args[1], unit(graph, size, k))}, {k});
+    sum = sum < 0 ? term : graph.operation("Add", {sum, term});
+  }
+  return sum;
+}
+
+Tree laplacian(Graph& graph, const Trees& args, const Lists&) {
+  check_variable(graph, args[1]);
+  if (graph[args[0]].size != 1) fail("a Laplacian needs a scalar");
+  return divergence(graph, {gradient_or_zeros(graph, args[0], args[1], graph.constant(1)), args[1]}, {});
+}
+
+}  // namespace built
+}  // namespace kernops

@@ -1,0 +1,116 @@
+// DiffT: reverse-mode differentiation of formulas and of whole reductions, by the gradient columns of the
+// tables.
+#include "formula/gradient.h"
+
+#include <algorithm>
+
+#include "formula/build.h"
+#include "formula/limits.h"
+
+namespace kernops {
+namespace {
+
+Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation("Add", {a, b}); }
+
+// What a repeated argument receives is summed; what came out shorter is repeated.
+Tree fit(Graph& graph, Tree g, int size) {
+  const int now = graph[g].size;
+  if (now == size) return g;
+  return size == 1 ? graph.operation("Sum", {g}) : graph.operation("SumT", {g}, {size});
+}
+
+// One pass from the last node down to v: a node passes on the sum of what all its users gave it. So what is shared is
+// differentiated once, be it an operation or a value that was reduced beforehand.
+class Pass {
+ public:
+  Pass(Graph& graph, Tree last, Tree v) : graph_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
+    for (Tree t = v; t <= last; ++t) depends_[t] = t == v || any_depends(t);
+  }
+
+  void give(Tree t, Tree g) {
+    if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
+  }
+
+  // What reaches f and w of a reduction is written in reductions.def.
+  void through(const Reduction& reduction, Tree g) {
+    const ReductionRow& row = reduction_table()[reduction.row];
+    const Tree reduced[] = {reduction.f, reduction.w};
+    Scope scope = {{"f", reduction.f},
+                   {"g", g},
+                   {"F", graph_.constant(graph_[reduction.f].size)},
+                   {"p", graph_.constant(reduction.k)}};
+    if (reduction.w >= 0) {
+      scope["w"] = reduction.w;
+      scope["W"] = graph_.constant(graph_[reduction.w].size);
+    }
+    for (size_t n = 0; n < row.gradients.size(); ++n)
+      if (depends(reduced[n]) && !is_zero(row.gradients[n]))
+        give(reduced[n], build(graph_, row.gradients[n], scope, reduction.over));
+  }
+
+  Tree at_v() {
+    for (Tree t = Tree(received_.size()) - 1; t > v_; --t) {
+      look_up();
+      if (received_[t] < 0) continue;
+      if (graph_[t].kind == Node::reduced)
+        through_reduced(t);
+      else
+        through_operation(t);
+    }
+    return received_[v_];
+  }
+
+ private:
+  bool depends(Tree t) const { return t >= v_ && depends_[t]; }
+
+  bool any_depends(Tree t) const {
+    const Node& node = graph_[t];
+    if (node.kind != Node::reduced)
+      return std::any_of(node.args.begin(), node.args.end(), [this](Tree arg) { return depends(arg); });
+    const Reduction& inner = graph_.reductions[node.id];
+    return depends(inner.f) || depends(inner.w);
+  }
+
+  void through_operation(Tree t) {
+    const Node node = graph_[t];
+    const OpRow& row = op_table()[node.id];
+    const size_t vectors = row.vectors.size();
+    Scope scope = arguments_scope(row, graph_, {node.args.begin(), node.args.begin() + vectors},
+                                  {node.ints.begin(), node.ints.begin() + row.integers.size()});
+    scope["g"] = received_[t];
+    for (size_t n = 0; n < vectors; ++n)
+      if (depends(node.args[n]) && !is_zero(row.gradients[n]))
+        give(node.args[n], build(graph_, row.gradients[n], scope));
+  }
+
+  // A value that was reduced beforehand receives something from each pair: itself summed over the axis it was reduced
+  // over.
+  void through_reduced(Tree t) {
+    const Reduction inner = graph_.reductions[graph_[t].id];
+    through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));
+  }
+
+  Graph& graph_;
+  const Tree v_;
+  std::vector<bool> depends_;  // whether a node depends on v
+  std::vector<Tree> received_;
+};
+
+}  // namespace
+
+Tree gradient(Graph& graph, Tree f, Tree v, Tree g) {
+  if (v > f) return -1;
+  Pass pass(graph, f, v);
+  pass.give(f, g);
+  return pass.at_v();
+}
+
+Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g) {
+  const Tree last = std::max(reduction.f, reduction.w);
+  if (v > last) return -1;
+  Pass pass(graph, last, v);
+  pass.through(reduction, g);
+  return pass.at_v();
+}
+
+}  // namespace kernops

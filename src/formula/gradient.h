@@ -1,0 +1,18 @@
+// DiffT: reverse-mode differentiation.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+// (d f / d v)^T g, of the size of v; -1 where f does not depend on v.
+Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
+// The integrand of the vector-Jacobian product of a whole reduction; -1 likewise.
+Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
+
+// The same, with zeros of the size of v where f does not depend on it.
+template <class F> Tree gradient_or_zeros(Graph& graph, const F& f, Tree v, Tree g) {
+  const Tree found = gradient(graph, f, v, g);
+  return found >= 0 ? found : graph.operation("Zero", {}, {graph[v].size});
+}
+
+}  // namespace kernops

@@ -1,0 +1,177 @@
+// ops.def and reductions.def as tables for the parser, the gradient and R.
+#include "formula/op_table.h"
+
+#include <kernops/ops.h>
+
+#include <algorithm>
+
+namespace kernops {
+namespace {
+
+// Splits at the commas that no bracket protects.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::string part;
+  int depth = 0;
+  for (const char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (c == ',' && depth == 0) {
+      parts.push_back(part);
+      part.clear();
+    } else if (c != ' ' || !part.empty()) {
+      part += c;
+    }
+  }
+  if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::vector<Expr> parse_all(const std::string& text) {
+  std::vector<Expr> all;
+  for (const std::string& part : split(text)) all.push_back(parse(part));
+  return all;
+}
+
+template <class Op>
+double value(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) {
+  return Op::template entry<double>(0, a, b, c, A, B, C, p, q);
+}
+
+// The size of a result in which arguments of size 1 repeat; 0 where they do not fit.
+Count same(Count A, Count B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
+Count same(Count A, Count B, Count C) { return same(same(A, B), C); }
+
+OpRow row(const char* group, const char* name, const char* arguments, const char* size, const char* meaning) {
+  OpRow row;
+  row.name = name, row.group = group, row.size = size, row.meaning = meaning;
+  row.arguments = std::string(arguments).substr(1, std::string(arguments).size() - 2);
+  for (const char c : row.arguments) {
+    if (c >= 'a' && c <= 'c') row.vectors += c;
+    if (c >= 'p' && c <= 'q') row.integers += c;
+  }
+  return row;
+}
+
+std::vector<OpRow> make_op_table() {
+  std::vector<OpRow> table;
+  const char* group = "";
+  int id = 0;
+#define GROUP(name_) group = name_;
+#define SIZE(expression)                                             \
+  [](Count A, Count B, Count C, Count p, Count q) -> Count {         \
+    return (void)A, (void)B, (void)C, (void)p, (void)q, expression; \
+  }
+#define OP(name_, arguments_, size_, entry_, meaning_, ...)           \
+  table.push_back(row(group, #name_, #arguments_, #size_, meaning_)); \
+  table.back().id = id++;                                             \
+  table.back().size_of = SIZE((size_));                               \
+  table.back().value = value<ops::name_>;                             \
+  table.back().gradient = #__VA_ARGS__;                               \
+  table.back().gradients = parse_all(#__VA_ARGS__);
+#define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
+  table.push_back(row(group, #name_, #arguments_, #condition_, meaning_)); \
+  table.back().composite = true;                                           \
+  table.back().size_of = SIZE((condition_));                               \
+  table.back().formula = #formula_;                                        \
+  table.back().body = parse(#formula_);
+#define LEAF(name_, meaning_)                               \
+  table.push_back(row(group, #name_, "()", "1", meaning_)); \
+  table.back().leaf = true;
+#define BUILT(name_, arguments_, meaning_)                        \
+  table.push_back(row(group, #name_, #arguments_, "", meaning_)); \
+  table.back().vectors.clear(), table.back().integers.clear();
+#include <kernops/ops.def>
+#undef SIZE
+  return table;
+}
+
+std::vector<ReductionRow> make_reduction_table() {
+  std::vector<ReductionRow> table;
+#define REDUCTION(name_, arguments_, size_, engine_, meaning_, ...)                                 \
+  {                                                                                                 \
+    const std::string arguments = #arguments_;                                                      \
+    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_, \
+                     #__VA_ARGS__, arguments.find('w') != arguments.npos,                           \
+                     arguments.find('p') != arguments.npos,                                         \
+                     [](Count F, Count W, Count p) -> Count { return (void)F, (void)W, (void)p, size_; }, \
+                     parse_all(#__VA_ARGS__)});                                                     \
+  }
+#include <kernops/reductions.def>
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OpRow>& op_table() {
+  static const std::vector<OpRow> table = make_op_table();
+  return table;
+}
+
+int find_op(const std::string& name) {
+  static const std::map<std::string, int> places = [] {
+    std::map<std::string, int> first;
+    for (size_t n = 0; n < op_table().size(); ++n) first.emplace(op_table()[n].name, int(n));
+    return first;
+  }();
+  const auto found = places.find(name);
+  return found == places.end() ? -1 : found->second;
+}
+
+const OpRow& op_row(int id) {
+  static const std::vector<const OpRow*> rows = [] {
+    std::vector<const OpRow*> by_id;
+    for (const OpRow& row : op_table())
+      if (row.id >= 0) by_id.push_back(&row);
+    return by_id;
+  }();
+  return *rows[id];
+}
+
+namespace {
+
+int checked_size(const std::string& name, Count size) {
+  if (size <= most_entries) return int(size);
+  throw FormulaError("`" + name + "` would have " + std::to_string(size) + " entries, more than " +
+                         std::to_string(most_entries),
+                     -1);
+}
+
+}  // namespace
+
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
+            const std::vector<int>& ints) {
+  int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
+  for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
+  std::copy(ints.begin(), ints.end(), p);
+  return checked_size(row.name, row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]));
+}
+
+int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k) {
+  return checked_size(row.name + "_Reduction", row.size_of(graph[f].size, w < 0 ? 0 : graph[w].size, k));
+}
+
+const std::vector<ReductionRow>& reduction_table() {
+  static const std::vector<ReductionRow> table = make_reduction_table();
+  return table;
+}
+
+int find_reduction(const std::string& name, bool weighted) {
+  const auto& table = reduction_table();
+  for (size_t n = 0; n < table.size(); ++n)
+    if (table[n].name == name && table[n].weighted == weighted && !table[n].stores()) return int(n);
+  return -1;
+}
+
+int store_row() {
+  const auto& table = reduction_table();
+  return int(std::find_if(table.begin(), table.end(), [](const ReductionRow& row) { return row.stores(); }) -
+             table.begin());
+}
+
+// KMin_ArgKMin and the like hold them in their last half.
+int first_position(const ReductionRow& row, int size) {
+  if (row.name.rfind("Arg", 0) == 0) return 0;
+  return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
+}
+
+}  // namespace kernops

@@ -1,0 +1,151 @@
+// Nodes -> straight-line code. Each value is computed as rarely as it may be (once, once a row, once a lane,
+// once a pair), and pair values share buffers as soon as nobody needs the earlier one.
+#include "formula/plan.h"
+
+#include <algorithm>
+
+#include "formula/limits.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Reduction& reduction) : graph_(graph) {
+    plan_.reduction = reduction;
+    plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
+    plan_.stores = reduction_table()[reduction.row].stores();
+    plan_.slots.push_back({Place::once, 0, 1});  // slot 0 stands in for unused arguments
+    plan_.entries[0] = 1;
+  }
+
+  Plan make() {
+    const auto [f, w] = outputs_ = outputs();
+    mark_needed();
+    for (Tree t = 0; t < int(needed_.size()); ++t)
+      if (needed_[t]) emit(t);
+    plan_.f = slot_[f];
+    plan_.w = w < 0 ? 0 : slot_[w];
+    plan_.f_size = graph_[plan_.reduction.f].size;
+    plan_.w_size = w < 0 ? 1 : graph_[w].size;
+    measure();
+    return plan_;
+  }
+
+ private:
+  // What the reduction reads, and its weights. A sum of products multiplies as it adds.
+  std::array<Tree, 2> outputs() const {
+    const Node& f = graph_[plan_.reduction.f];
+    const bool product = f.kind == Node::operation && op_table()[f.id].name == "Mult" && f.axes == both;
+    if (product && reduction_table()[plan_.reduction.row].name == "Sum") return {f.args[0], f.args[1]};
+    return {plan_.reduction.f, plan_.reduction.w};
+  }
+
+  void mark_needed() {
+    const Tree last = *std::max_element(outputs_.begin(), outputs_.end());
+    needed_.assign(last + 1, false);
+    last_use_.assign(last + 1, last + 1);
+    slot_.assign(last + 1, 0);
+    for (const Tree output : outputs_)
+      if (output >= 0) needed_[output] = true;
+    for (Tree t = last; t >= 0; --t) {
+      if (!needed_[t]) continue;
+      for (const Tree arg : graph_[t].args) {
+        if (arg < 0) continue;
+        if (!needed_[arg]) last_use_[arg] = t;  // the first one met from behind is the last user
+        needed_[arg] = true;
+      }
+    }
+    for (const Tree output : outputs_)
+      if (output >= 0) last_use_[output] = last + 1;
+  }
+
+  Place place_of(unsigned axes) const {
+    if (axes == none) return Place::once;
+    if (axes == both) return Place::pair;
+    return axes == plan_.rows ? Place::row : Place::lane;
+  }
+
+  void emit(Tree t) {
+    look_up();
+    const Node& node = graph_[t];
+    const Place place = place_of(node.axes);
+    slot_[t] = allocate(place, node.size);
+    if (node.kind != Node::operation) {
+      static const Load::Kind kinds[] = {Load::constant, Load::variable, Load::index, Load::reduced};
+      plan_.loads[int(place)].push_back({kinds[node.kind], node.id, slot_[t], node.value});
+      plan_.counts_indices = plan_.counts_indices || node.kind == Node::index;
+      return;
+    }
+    const OpRow& row = op_table()[node.id];
+    Step step{row.id, slot_[t], node.size, {0, 0, 0}, {1, 1, 1}, {node.ints[0], node.ints[1]}};
+    for (size_t n = 0; n < row.vectors.size(); ++n) {
+      step.in[n] = slot_[node.args[n]];
+      step.sizes[n] = graph_[node.args[n]].size;
+    }
+    plan_.steps[int(place)].push_back(step);
+    if (place == Place::pair) release_arguments(t);
+  }
+
+  int allocate(Place place, int size) {
+    if (place == Place::pair) {
+      for (auto free = free_.begin(); free != free_.end(); ++free) {
+        if (plan_.slots[*free].size != size) continue;
+        const int slot = *free;
+        free_.erase(free);
+        return slot;
+      }
+    }
+    int& end = plan_.entries[int(place)];
+    plan_.slots.push_back({place, end, size});
+    end += size;
+    return int(plan_.slots.size()) - 1;
+  }
+
+  void release_arguments(Tree t) {
+    std::array<Tree, 3> args = graph_[t].args;
+    std::sort(args.begin(), args.end());
+    const auto end = std::unique(args.begin(), args.end());
+    for (auto arg = args.begin(); arg != end; ++arg)
+      if (*arg >= 0 && last_use_[*arg] == t && plan_.slots[slot_[*arg]].place == Place::pair)
+        free_.push_back(slot_[*arg]);
+  }
+
+  // How many entries per lane the pair loop touches: what should stay in the first-level cache.
+  void measure() {
+    std::vector<bool> touched(plan_.slots.size(), false);
+    touched[plan_.f] = touched[plan_.w] = true;
+    for (const Step& step : plan_.steps[int(Place::pair)]) {
+      touched[step.out] = true;
+      for (const int in : step.in) touched[in] = true;
+    }
+    for (size_t n = 0; n < touched.size(); ++n)
+      if (touched[n] && plan_.slots[n].place >= Place::lane) plan_.pair_footprint += plan_.slots[n].size;
+  }
+
+  const Graph& graph_;
+  Plan plan_;
+  std::array<Tree, 2> outputs_;
+  std::vector<bool> needed_;
+  std::vector<Tree> last_use_;
+  std::vector<int> slot_;  // of each node
+  std::vector<int> free_;  // pair slots nobody needs any more
+};
+
+}  // namespace
+
+const Step* Plan::maker(int slot) const {
+  for (const Step& step : steps[int(Place::pair)])
+    if (step.out == slot) return &step;
+  return nullptr;
+}
+
+Plan plan(const Graph& graph, const Reduction& reduction) {
+  static long made = 0;
+  Plan plan = Planner(graph, reduction).make();
+  plan.id = ++made;
+  return plan;
+}
+
+}  // namespace kernops

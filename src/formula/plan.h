@@ -1,0 +1,26 @@
+// Nodes -> straight-line code.
+#pragma once
+#include <kernops/tape.h>
+
+#include "formula/graph.h"
+
+namespace kernops {
+
+struct Plan {
+  long id = 0;  // of no other plan
+  Reduction reduction;
+  unsigned rows;  // the axis of the result; the other one runs along the lanes
+  std::vector<Slot> slots;
+  std::array<std::vector<Load>, 3> loads;  // by Place, pairs load nothing
+  std::array<std::vector<Step>, 4> steps;  // by Place
+  std::array<int, 4> entries{};            // how many entries each place holds
+  int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
+  int f_size, w_size;
+  int pair_footprint = 0;                  // entries that the pair steps touch
+  bool counts_indices = false;
+  bool stores = false;  // the values of pairs, which are not reduced
+  const Step* maker(int slot) const;  // the step that writes a pair's value; null where a place has it
+};
+Plan plan(const Graph& graph, const Reduction& reduction);
+
+}  // namespace kernops

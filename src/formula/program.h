@@ -1,0 +1,25 @@
+// A formula with its declarations as a whole.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+struct Variable {
+  std::string name;
+  int position, size;
+  Axes axes;
+  std::set<Shape> matrices = {};  // as which the formula reads a parameter
+};
+
+struct Program {
+  Graph graph;
+  std::vector<Variable> variables;  // in the order of the arguments
+  int result;                       // the last reduction; those it needs come before it
+};
+Program compile(const std::string& formula, const std::vector<std::string>& declarations);
+
+// The terms of a sum instead of the sum: a matrix, column by column, with a row for each row of the sum. So the points
+// of the other axis are what the result has one of, a column, each.
+void store_terms(Program& program);
+
+}  // namespace kernops

@@ -1,0 +1,150 @@
+// Products of scalars, reordered by what their factors depend on: in 2 * (-s * (Exp(..) * (b * e))) the pair
+// loop then multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
+#include "formula/regroup.h"
+
+#include <algorithm>
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace {
+
+constexpr double log2_e = 1.4426950408889634;
+
+class Regrouper {
+ public:
+  Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2)
+      : graph_(graph),
+        base_2_(base_2),
+        mult_(find_op("Mult")),
+        last_(*std::max_element(roots.begin(), roots.end())),
+        uses_(last_ + 1, 0),
+        jumps_(last_ + 1, false),
+        inside_(last_ + 1, false),
+        now_(last_ + 1, -1) {
+    for (const Tree root : roots)
+      if (root >= 0) uses_[root] = 2;  // never part of a longer product
+    for (Tree t = last_; t >= 0; --t)
+      if (uses_[t]) visit_arguments(t);
+    for (Tree t = 0; t <= last_; ++t)
+      if (uses_[t]) mark_parts(t);
+    for (Tree t = 0; t <= last_; ++t)
+      if (uses_[t] && !inside_[t]) now_[t] = rebuilt(t);
+  }
+
+  Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
+
+ private:
+  void visit_arguments(Tree t) {
+    const Node& node = graph_[t];
+    for (size_t n = 0; n < node.args.size(); ++n) {
+      const Tree arg = node.args[n];
+      if (arg < 0) continue;
+      ++uses_[arg];
+      if (jumps_[t] || (node.kind == Node::operation && is_zero(op_table()[node.id].gradients[n]))) jumps_[arg] = true;
+    }
+  }
+
+  // Products of scalars; a quotient by what changes rarely is one with its inverse, an opposite one with -1. Not where
+  // something jumps, such as Floor(x / y): 49 (1 / 49) is less than 1.
+  bool is_product(Tree t) const {
+    const Node& node = graph_[t];
+    if (node.kind != Node::operation || node.size != 1) return false;
+    if (node.id == minus_) return true;
+    const bool rare_divisor =
+        node.id == divide_ && graph_[node.args[1]].axes != both && node.axes == both && !jumps_[t];
+    return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 &&
+           graph_[node.args[1]].size == 1;
+  }
+
+  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // of what uses it, if that is a product
+
+  // The parts of a longer product are not made themselves.
+  void mark_parts(Tree t) {
+    const Node& node = graph_[t];
+    if (!is_product(t)) return;
+    for (const Tree arg : {node.args[0], node.id == mult_ ? node.args[1] : -1})
+      if (arg >= 0 && is_part(arg)) inside_[arg] = true;
+  }
+
+  // From left to right; what a node adds to its arguments, a divisor or a sign, comes behind them.
+  std::vector<Tree> factors_of(Tree product) {
+    std::vector<Tree> factors;
+    std::vector<std::pair<Tree, bool>> todo{{product, false}};  // and whether its arguments are done
+    while (!todo.empty()) {
+      const auto [t, done] = todo.back();
+      todo.pop_back();
+      const Node node = graph_[t];
+      if (done && node.id == divide_) {
+        factors.push_back(graph_.operation("Inv", {now_[node.args[1]]}));
+      } else if (done) {
+        factors.push_back(graph_.constant(-1));
+      } else if (t != product && !is_part(t)) {
+        factors.push_back(now_[t]);
+      } else {
+        todo.push_back({node.id == mult_ ? node.args[1] : t, node.id != mult_});
+        todo.push_back({node.args[0], false});
+      }
+    }
+    return factors;
+  }
+
+  Tree rebuilt(Tree t) {
+    const Node node = graph_[t];
+    if (node.kind != Node::operation) return t;
+    if (is_product(t)) return product(factors_of(t));
+    if (base_2_ && node.id == exp_ && node.size == 1) return power_of_2(node.args[0]);
+    const OpRow& row = op_table()[node.id];
+    std::vector<Tree> args;
+    for (size_t n = 0; n < row.vectors.size(); ++n) args.push_back(now_[node.args[n]]);
+    return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
+  }
+
+  // exp(a) as 2^(log2(e) a): the constant joins the factors of a that change rarely.
+  Tree power_of_2(Tree a) {
+    std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
+    factors.push_back(graph_.constant(log2_e));
+    return graph_.operation("Exp2", {product(factors)});
+  }
+
+  // Constants and parameters first, then one axis, then the other, then what changes with each pair.
+  Tree product(std::vector<Tree> factors) {
+    std::stable_sort(factors.begin(), factors.end(),
+                     [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
+    Tree of_axes[4] = {-1, -1, -1, -1};
+    for (const Tree factor : factors) multiply(of_axes[graph_[factor].axes], factor);
+    multiply(of_axes[of_axes[axis_i] >= 0 ? axis_i : of_axes[axis_j] >= 0 ? axis_j : both], of_axes[none]);
+    Tree result = of_axes[both];
+    multiply(result, of_axes[axis_j]);
+    multiply(result, of_axes[axis_i]);
+    return result;
+  }
+
+  void multiply(Tree& product, Tree factor) {
+    if (factor < 0) return;
+    product = product < 0 ? factor : graph_.operation(mult_, {factor, product}, {});
+  }
+
+  Graph& graph_;
+  const bool base_2_;
+  const int mult_, divide_ = find_op("Divide"), minus_ = find_op("Minus"), exp_ = find_op("Exp");
+  const Tree last_;
+  std::vector<int> uses_;
+  std::vector<bool> jumps_;   // whether what has a gradient of 0 is made of it
+  std::vector<bool> inside_;  // a longer product
+  std::vector<Tree> now_;
+};
+
+}  // namespace
+
+Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
+  // reductions that exponentiate take their argument in base 2 as well
+  if (base_2 && reduction_table()[reduction.row].exponentiates())
+    reduction.f = graph.operation("Mult", {graph.constant(log2_e), reduction.f});
+  const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
+  reduction.f = regrouped(reduction.f);
+  reduction.w = regrouped(reduction.w);
+  return reduction;
+}
+
+}  // namespace kernops

@@ -1,0 +1,35 @@
+// Reads a formula from left to right, a token at a time.
+#pragma once
+#include "formula/parse.h"
+
+namespace kernops {
+
+class Scanner {
+ public:
+  explicit Scanner(const std::string& text) : text_(text) { skip_space(); }
+
+  int at() const { return at_; }
+  char operator[](int at) const { return text_[at]; }
+  bool at_end() const { return at_ >= int(text_.size()); }
+  unsigned char next() const { return at_end() ? 0 : text_[at_]; }
+  bool next_is(const char* token) const;
+  bool take(const char* token);  // goes on behind it, and behind white space, if it comes next
+
+  bool number_is_next() const;
+  bool name_is_next() const;
+  Expr number();
+  Expr name();
+
+  std::string character() const;  // that comes next, all its bytes
+  // What to write for an operator of R that has another name here, or for a sign as it is printed, if one comes next.
+  std::string instead() const;
+
+ private:
+  bool in_name() const;  // digits and `_` begin none
+  void skip_space();
+
+  const std::string& text_;
+  int at_ = 0;
+};
+
+}  // namespace kernops

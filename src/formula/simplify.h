@@ -1,0 +1,10 @@
+// Rewriting by rules.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+// The first rule that rewrites operation `op` of these arguments; -1 where none does.
+Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
+
+}  // namespace kernops

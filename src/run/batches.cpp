@@ -1,0 +1,53 @@
+// The same computation for batch after batch.
+#include <algorithm>
+#include <atomic>
+
+#include "run/backend.h"
+#include "run/threads.h"
+
+namespace kernops {
+namespace {
+
+// So many pairs are not worth a second thread.
+constexpr double few_pairs = 1e6;
+
+Data nth(Data data, Count batch) {
+  for (Column& column : data.variables)
+    if (column.batch) column.data = static_cast<const double*>(column.data) + batch * column.batch;
+  return data;
+}
+
+Target nth(Target out, Count batch) {
+  out.data += batch * out.batch;
+  return out;
+}
+
+}  // namespace
+
+void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
+                     const Target& out) {
+  const bool side_by_side =
+      double(data.pair_count()) < few_pairs && !on_gpu(kernel, data, settings, out);
+  std::atomic<Count> next{0};
+  std::atomic<bool> stopped{false};
+  on_threads(side_by_side ? std::min<Count>(settings.threads, batches) : 1, [&](bool first) {
+    Settings here = settings;
+    if (side_by_side) here.threads = 1;
+    here.keep_going = [&](double fraction) {
+      if (!first || !settings.keep_going) return !stopped;
+      return !stopped && settings.keep_going((double(next - 1) + fraction) / double(batches));
+    };
+    try {
+      const std::unique_ptr<Backend> backend = backend_for(kernel, data, settings, out);
+      for (Count batch; !stopped && (batch = next++) < batches;) {
+        execute(*backend, kernel, nth(data, batch), here, nth(out, batch));
+        backend->next_batch(data);
+      }
+    } catch (...) {
+      stopped = true;
+      throw;
+    }
+  });
+}
+
+}  // namespace kernops

@@ -1,0 +1,45 @@
+// Which pairs there are, as blocks of rows with their intervals of lanes.
+#include <algorithm>
+
+#include "run/backend.h"
+
+namespace kernops {
+
+Count Blocks::pair_count() const {
+  Count pairs = 0;
+  for (const RowBlock& block : rows) pairs += (block.end - block.begin) * block.lanes;
+  return pairs;
+}
+
+Blocks all_pairs(Count rows, Count lanes) { return {{{0, rows, 0, 1, lanes}}, {{0, lanes, 0}}}; }
+
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end) {
+  Blocks clipped;
+  for (const RowBlock& block : blocks.rows) {
+    if (block.begin >= row_end || block.end <= row_begin) continue;
+    RowBlock some{std::max(block.begin, row_begin) - row_begin, std::min(block.end, row_end) - row_begin,
+                  Count(clipped.lanes.size()), 0, 0};
+    for (Count n = block.first; n < block.last; ++n) {
+      const Count begin = std::max(blocks.lanes[n].begin, lane_begin),
+                  end = std::min(blocks.lanes[n].end, lane_end);
+      if (begin >= end) continue;
+      clipped.lanes.push_back({begin, end, some.lanes});
+      some.lanes += end - begin;
+    }
+    some.last = Count(clipped.lanes.size());
+    clipped.rows.push_back(some);
+  }
+  return clipped;
+}
+
+Blocks cut(const Blocks& blocks, Count most_rows) {
+  Blocks pieces{{}, blocks.lanes};
+  for (RowBlock piece : blocks.rows)
+    for (const Count end = piece.end; piece.begin < end; piece.begin = piece.end) {
+      piece.end = std::min(piece.begin + most_rows, end);
+      pieces.rows.push_back(piece);
+    }
+  return pieces;
+}
+
+}  // namespace kernops

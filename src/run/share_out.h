@@ -1,0 +1,31 @@
+// Work in equal units, shared out over threads.
+#pragma once
+#include <atomic>
+
+#include "run/backend.h"
+#include "run/threads.h"
+
+namespace kernops {
+
+// work(unit, thread) for each unit; the first thread asks whether to go on. Throws what a unit threw, or
+// Interrupted.
+template <class Work> void share_out(Count units, Count threads, const Settings& settings, const Work& work) {
+  std::atomic<Count> next{0}, others{0};
+  std::atomic<bool> stopped{false};
+  on_threads(threads, [&](bool first) {
+    const Count thread = first ? 0 : ++others;
+    try {
+      for (Count unit = next++; unit < units && !stopped; unit = next++) {
+        work(unit, thread);
+        if (first && settings.keep_going && !settings.keep_going(double(unit) / double(units)))
+          stopped = true;
+      }
+    } catch (...) {
+      stopped = true;
+      throw;
+    }
+  });
+  if (stopped) throw Interrupted();
+}
+
+}  // namespace kernops

@@ -1,0 +1,75 @@
+#include "segments/missing.h"
+
+#include <kernops/missing.h>
+
+namespace kernops {
+namespace {
+
+bool is_nan(double x) { return x != x; }
+
+bool missing_at(const SegmentValues& x, Count column, Count row) {
+  const Count at = column * x.column + row * x.row;
+  return x.type == SegmentValues::integers ? static_cast<const int*>(x.data)[at] == INT32_MIN
+                                           : is_missing(static_cast<const double*>(x.data)[at]);
+}
+
+// body(row of the result, row of x) for all values of the rows that are wanted.
+template <class Wanted, class Body> void each_value(const Segments& segments, Wanted wanted, Body body) {
+  if (segments.groups) {
+    for (Count n = 0; n < segments.values; ++n)
+      if (segments.groups[n] >= 0) body(segments.groups[n], n);
+    return;
+  }
+  const std::vector<Count>& offsets = segments.offsets();
+  for (Count s = 0; s < segments.segments(); ++s) {
+    const Count row = segments.row(s), begin = offsets[s];
+    if (!wanted(row)) continue;
+    const Count from = segments.sources.empty() ? begin : segments.sources[s];
+    for (Count k = 0; k < offsets[s + 1] - begin; ++k) body(row, from + k);
+  }
+}
+
+// Of a softmax a whole segment is missing, or, where missing values are skipped, they alone.
+void mark_softmax(const SegmentRequest& request, Count column) {
+  std::vector<char> marked(size_t(request.segments.count), 0);
+  const auto all = [](Count) { return true; };
+  const auto result = [&](Count row) -> double& {
+    return request.out.data[column * request.out.entry + row * request.out.row];
+  };
+  const auto is_gap = [&](Count n) { return missing_at(request.x, column, n); };
+  if (!request.skip_missing) each_value(request.segments, all, [&](Count row, Count n) { marked[row] |= is_gap(n); });
+  each_value(request.segments, all, [&](Count row, Count n) {
+    if (is_nan(result(n)) && (marked[row] || is_gap(n))) result(n) = missing();
+  });
+}
+
+}  // namespace
+
+void mark_missing(const SegmentRequest& request) {
+  const std::string& name = segment_ops()[request.op].name;
+  const bool named = !request.formula && !request.softmax;
+  if (request.x.on_device || (request.skip_missing && !request.softmax)) return;
+  if (named && (name == "first" || name == "last")) return;  // they are one of the values
+  const int outputs = named ? segment_ops()[request.op].outputs : 1;
+  const Count rows = request.softmax ? request.segments.values : request.segments.count;
+  for (Count column = 0; column < request.columns; ++column) {
+    const auto result = [&](int o, Count row) -> double& {
+      return request.out.data[(o * request.columns + column) * request.out.entry + row * request.out.row];
+    };
+    bool any = false;
+    for (Count row = 0; row < rows; ++row) any |= is_nan(result(0, row));
+    if (!any) continue;
+    if (request.softmax) {
+      mark_softmax(request, column);
+      continue;
+    }
+    const auto wanted = [&](Count row) { return is_nan(result(0, row)); };
+    each_value(request.segments, wanted, [&](Count row, Count n) {
+      if (!missing_at(request.x, column, n)) return;
+      for (int o = 0; o < outputs; ++o)
+        if (is_nan(result(o, row))) result(o, row) = missing();
+    });
+  }
+}
+
+}  // namespace kernops

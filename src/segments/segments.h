@@ -1,0 +1,97 @@
+// Reductions of segments: what R asks for and what a backend answers. Free of R.
+//
+// A segment is a run of positions of the values put in order ("CSR order"), and its result a row of the
+// output. The struct of reductions.h that segments.def names takes in the values one after another; where a
+// backend splits a segment, it must merge() the parts in order, at places that do not depend on threads.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "run/backend.h"
+
+namespace kernops {
+
+// Where the segments are; made once, used for any values and operation. Empty segments are set apart: all
+// other lists are of the ones that are not.
+class Segments {
+ public:
+  virtual ~Segments() = default;
+
+  Count values = 0;            // rows of x that it is made for
+  Count count = 0;             // segments, empty ones too: rows of the result
+  Count first = 0, covered = 0;  // the position of the first value that is in a segment, and how many are
+  std::vector<Count> rows;     // of the result, in ascending order; without elements: segment s gives row s
+  std::vector<Count> empties;  // rows of the result that have nothing to reduce
+  std::vector<Count> sources;  // segment s begins at row sources[s] of x; without elements: at row offsets[s]
+  const int* groups = nullptr;  // of values in any order: the row of the result that each belongs to, or -1
+  Count longest = 0;
+  Count burst = 0;           // of groups: the most values of one in a scatter_window() of jobs/segments.h
+  std::vector<Count> large;  // segments of more values than segment_block of jobs/segments.h
+
+  // From lengths in order, of which some may be 0; `begin` is the position of the first value.
+  void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
+  // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
+  virtual const std::vector<Count>& offsets() const { return offsets_; }
+  virtual void come_to_host() {}  // where they are not: the CPU is to reduce them
+  Count segments() const { return count - Count(empties.size()); }  // that are not empty
+  Count row(Count s) const { return rows.empty() ? s : rows[s]; }
+
+  // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first asked for.
+  const std::vector<std::uint32_t>& order() const;
+
+  // What a backend keeps with the segments, such as its copy on a device.
+  mutable std::shared_ptr<void> kept;
+
+ private:
+  std::vector<Count> offsets_{0};
+  mutable std::once_flag sorted_;
+  mutable std::vector<std::uint32_t> order_;
+};
+
+struct SegmentOp {
+  std::string name, meaning;
+  enum Kind { Number, Same, Position, Truth } kind;
+  int outputs;
+};
+const std::vector<SegmentOp>& segment_ops();  // in the order of segments.def
+
+// An associative formula of a and b: straight-line code over lanes (Place::once and Place::lane), whose
+// variables are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from
+// its first value: neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is,
+// and so on.
+struct SegmentFormula {
+  Plan plan;
+};
+SegmentFormula segment_formula(const std::string& text);  // throws FormulaError
+
+// Row n of column k at data[n * row + k * column].
+struct SegmentValues {
+  enum Type { doubles, floats, integers } type = doubles;  // integers are int32; the lowest one is R's NA
+  bool on_device = false;
+  const void* data = nullptr;
+  Count row = 1, column = 0;
+};
+
+struct SegmentRequest {
+  const Segments& segments;
+  int op = 0;                               // row of segments.def, or
+  const SegmentFormula* formula = nullptr;  // an operation of the user, or
+  bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
+  const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
+  bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
+  SegmentValues x;
+  SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
+  Count columns = 1;
+  Target out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
+  Settings settings{};
+  Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
+  const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
+};
+
+// A result that is NaN may stand for nothing to reduce (var of one value) or for NaN among the values.
+namespace cpu {
+void seg_reduce(const SegmentRequest& request);
+}
+}  // namespace kernops

@@ -1,0 +1,58 @@
+// The work of reducing segments in units of equal numbers of values, whatever their lengths: tiles, each with the
+// segments that begin in it, and the blocks of those that are longer than a block.
+#pragma once
+#include <kernops/jobs/segments.h>
+
+#include <algorithm>
+
+#include "segments/segments.h"
+
+namespace kernops {
+namespace cpu {
+
+SegmentJob segment_job(const SegmentRequest& request);  // all but the order of groups
+
+class SegmentUnits {
+ public:
+  SegmentUnits(const Segments& segments, Count tile) : segments_(segments), tile_(tile) {
+    for (const Count s : segments.large) before_.push_back(before_.back() + ceil_div(length(s), segment_block));
+  }
+
+  Count tiles() const { return ceil_div(segments_.covered, tile_); }
+  Count blocks() const { return before_.back(); }
+  Count widest() const { return tile_ + segment_block; }
+
+  // reduce(first, last) for the segments of a tile, long ones left out.
+  template <class F> void each_stretch(Count tile, F reduce) const {
+    const std::vector<Count>& large = segments_.large;
+    const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
+    for (Count s = first_from(begin); s < last; ++s) {
+      const auto next = std::lower_bound(large.begin(), large.end(), s);
+      const Count end = next == large.end() ? last : std::min(*next, last);
+      if (s < end) reduce(s, end);
+      s = end;
+    }
+  }
+
+  // Which of the long segments a block belongs to, and its number there.
+  Count owner(Count block) const {
+    return std::upper_bound(before_.begin(), before_.end(), block) - before_.begin() - 1;
+  }
+  Count number(Count block) const { return block - before_[owner(block)]; }
+  Count first_block(Count owner) const { return before_[owner]; }
+  Count block_count(Count owner) const { return before_[owner + 1] - before_[owner]; }
+
+ private:
+  Count length(Count s) const { return segments_.offsets()[s + 1] - segments_.offsets()[s]; }
+  Count first_from(Count position) const {
+    const std::vector<Count>& offsets = segments_.offsets();
+    return std::lower_bound(offsets.begin(), offsets.end() - 1, position) - offsets.begin();
+  }
+
+  const Segments& segments_;
+  const Count tile_;
+  std::vector<Count> before_{0};  // blocks, of each long segment
+};
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,148 @@
+// What R asks about the CUDA backend.
+#include "border.h"
+#include "cuda/cuda.h"
+#include "cuda/archive.h"
+#include "cuda/segments/segments.h"
+
+using namespace kernops;
+
+// [[Rcpp::export]]
+void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
+  cuda::paths() = {include, catalogue, cache, version};
+  cuda::garbage_collector() = R_gc;
+}
+
+// An empty string where these GPUs can be used, or any if none are named, else why not. The first one is
+// opened.
+// [[Rcpp::export(rng = false)]]
+std::string cuda_problem(std::vector<int> devices) {
+  try {
+    cuda::driver();
+    cuda::check_devices(devices);
+    if (!devices.empty()) cuda::use_device(devices.front());
+    return "";
+  } catch (const cuda::CudaError& error) {
+    return error.what();
+  }
+}
+
+// One row for each GPU of this machine. What is free is known of those that are in use.
+// [[Rcpp::export]]
+Rcpp::DataFrame cuda_describe() {
+  return guard([&] {
+    Rcpp::IntegerVector number, multiprocessors;
+    Rcpp::CharacterVector name, architecture;
+    Rcpp::NumericVector free_bytes, total_bytes, used_bytes;
+    for (const cuda::Device& device : cuda::devices()) {
+      number.push_back(device.number), multiprocessors.push_back(device.multiprocessors);
+      name.push_back(device.name), architecture.push_back(device.architecture);
+      total_bytes.push_back(double(device.bytes)),
+          used_bytes.push_back(double(cuda::memory_in_use(device.number)));
+      if (device.context) cuda::use_device(device.number);
+      free_bytes.push_back(device.context ? double(cuda::memory_left()) : NA_REAL);
+    }
+    return Rcpp::DataFrame::create(Rcpp::_["device"] = number, Rcpp::_["name"] = name,
+                                   Rcpp::_["architecture"] = architecture,
+                                   Rcpp::_["multiprocessors"] = multiprocessors,
+                                   Rcpp::_["free_bytes"] = free_bytes, Rcpp::_["total_bytes"] = total_bytes,
+                                   Rcpp::_["used_bytes"] = used_bytes, Rcpp::_["stringsAsFactors"] = false);
+  });
+}
+
+// The newest CUDA that the driver knows, "13.0"; empty where there is none.
+// [[Rcpp::export]]
+std::string cuda_driver() {
+  try {
+    const int version = cuda::driver_version();
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  } catch (const cuda::CudaError& error) {
+    return "";
+  }
+}
+
+// [[Rcpp::export]]
+std::string cuda_compiler() {
+  try {
+    return cuda::compiler_version();
+  } catch (const cuda::CudaError& error) {
+    return "";
+  }
+}
+
+// The CUDA text of the last reduction of a kernel, of all pairs or of some.
+// [[Rcpp::export]]
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme,
+                        bool accumulate_double = false, bool some = false) {
+  Settings settings;
+  settings.single = single;
+  settings.scheme = SumScheme(scheme);
+  settings.accumulate_double = accumulate_double;
+  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
+  cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
+  shape.some = some;
+  return cuda::source(plan, settings, shape);
+}
+
+// Compiles a text without a GPU: bytes of the binary.
+// [[Rcpp::export]]
+int cuda_compile(std::string text, std::string architecture) {
+  return guard([&] { return int(cuda::compile(text, architecture, cuda::paths().include).size()); });
+}
+
+// The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.
+// [[Rcpp::export]]
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true) {
+  Settings settings;
+  settings.single = single;
+  std::vector<std::string> texts;
+  for (const Plan& untiled : kernel->gpu_plans) {
+    const TiledPlan plan = cuda::tiled(untiled, settings);
+    for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
+      texts.push_back(cuda::source(plan, settings, shape));
+  }
+  return texts;
+}
+
+// The CUDA texts of the usual reductions of segments, or of every kind of them.
+// [[Rcpp::export]]
+std::vector<std::string> cuda_segment_sources(bool all = false) {
+  return all ? cuda::all_segment_texts() : cuda::usual_segment_texts();
+}
+
+// [[Rcpp::export]]
+void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file,
+                     std::string fatbinary) {
+  guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
+}
+
+// The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed
+// package.
+// [[Rcpp::export]]
+Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
+  return guard([&] {
+    const auto code = only_shipped ? cuda::precompiled(text, architecture) : cuda::binary(text, architecture);
+    Rcpp::RawVector bytes(new_vector(RAWSXP, double(code.size())));
+    std::copy(code.begin(), code.end(), bytes.begin());
+    return bytes;
+  });
+}
+
+// [[Rcpp::export]]
+std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
+
+// One row for each architecture that kernels were compiled for when the package was installed.
+// [[Rcpp::export]]
+Rcpp::DataFrame cuda_catalogue_files() {
+  std::map<std::string, std::array<double, 2>> found;
+  for (const cuda::CatalogueFile& file : cuda::catalogue_files())
+    for (const cuda::Record& record : cuda::read_records(file.path)) {
+      if (record.version != cuda::engine_version()) continue;
+      found[file.architecture][0] += 1, found[file.architecture][1] += double(record.size);
+    }
+  std::vector<std::string> architecture;
+  std::vector<double> kernels, bytes;
+  for (const auto& [name, count] : found)
+    architecture.push_back(name), kernels.push_back(count[0]), bytes.push_back(count[1]);
+  return Rcpp::DataFrame::create(Rcpp::_["architecture"] = architecture, Rcpp::_["kernels"] = kernels,
+                                 Rcpp::_["bytes"] = bytes, Rcpp::_["stringsAsFactors"] = false);
+}
