@@ -9,6 +9,12 @@
 
 namespace kernops {
 
+// The rows of segments.def.
+enum class StatisticId : int {
+#define SEGMENT_OP(name, ...) name,
+#include <kernops/segments.def>
+};
+
 struct Statistic {
   std::string name, structure;
   int outputs;

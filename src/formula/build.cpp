@@ -135,7 +135,7 @@ class Builder {
 
   // "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7"
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
-    std::string message = "`" + text_of(e) + "` needs " + rule_of(row.size);
+    std::string message = "`" + text_of(e) + "` needs " + row.rule;
     for (size_t n = 0; n < args.size(); ++n)
       message += (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " +
                  counted(graph_[args[n]].size, "entry", "entries");
@@ -158,8 +158,8 @@ class Builder {
     const Tree base = build(e.args[0]), exponent = build(e.args[1]);
     const Node to = graph_[exponent];
     if (to.kind == Node::constant && to.value == std::floor(to.value) && std::fabs(to.value) <= 1e9)
-      return graph_.operation("Pow", {base}, {int(to.value)});
-    const int op = find_op("Powf");
+      return graph_.operation(OpId::Pow, {base}, {int(to.value)});
+    const int op = find_op(OpId::Powf);
     if (size_of(op_table()[op], graph_, {base, exponent}, {}) <= 0)
       throw FormulaError(misfit(e, op_table()[op], {base, exponent}), e.position);
     return graph_.operation(op, {base, exponent}, {});
@@ -174,7 +174,7 @@ class Builder {
     const int size = graph_[f].size;
     if (graph_[v].kind != Node::variable)
       throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
-    if (graph_[g].size == 1 && size > 1) g = graph_.operation("SumT", {g}, {size});
+    if (graph_[g].size == 1 && size > 1) g = graph_.operation(OpId::SumT, {g}, {size});
     if (graph_[g].size != size)
       throw FormulaError("the third argument of `Grad` must have the size of the first: it has " +
                              std::to_string(graph_[g].size) + " entries, not " + std::to_string(size),
@@ -187,7 +187,7 @@ class Builder {
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction must stand outermost, or directly in `Grad`", e.position);
-    const bool counted = name.find("KM") != name.npos;
+    const bool counted = is_counted(name);
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);
     return graph_.reduced({row, k, f, w, over_, size_of(reduction_table()[row], graph_, f, w, k)});

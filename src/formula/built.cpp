@@ -10,7 +10,7 @@ namespace built {
 
 Tree concat(Graph& graph, const Trees& parts) {
   Tree whole = parts[0];
-  for (size_t n = 1; n < parts.size(); ++n) whole = graph.operation("Concat", {whole, parts[n]});
+  for (size_t n = 1; n < parts.size(); ++n) whole = graph.operation(OpId::Concat, {whole, parts[n]});
   return whole;
 }
 

@@ -6,7 +6,7 @@ namespace kernops {
 namespace built {
 namespace {
 
-Tree unit(Graph& graph, int size, int k) { return graph.operation("ElemT", {graph.constant(1)}, {size, k}); }
+Tree unit(Graph& graph, int size, int k) { return graph.operation(OpId::ElemT, {graph.constant(1)}, {size, k}); }
 
 void check_variable(const Graph& graph, Tree v) {
   if (graph[v].kind != Node::variable)
@@ -19,7 +19,7 @@ Tree along(Graph& graph, Tree f, Tree v, Tree u) {
   const Tree g = graph.variable(-1 - graph.count(), size, none);
   const Tree back = gradient(graph, f, v, g);
   const Tree forth = back < 0 ? -1 : gradient(graph, back, g, u);
-  return forth < 0 ? graph.operation("Zero", {}, {size}) : forth;
+  return forth < 0 ? graph.operation(OpId::Zero, {}, {size}) : forth;
 }
 
 }  // namespace
@@ -48,8 +48,8 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
          std::to_string(graph[args[0]].size));
   Tree sum = -1;
   for (int k = 0; k < size; ++k) {
-    const Tree term = graph.operation("Elem", {along(graph, args[0], args[1], unit(graph, size, k))}, {k});
-    sum = sum < 0 ? term : graph.operation("Add", {sum, term});
+    const Tree term = graph.operation(OpId::Elem, {along(graph, args[0], args[1], unit(graph, size, k))}, {k});
+    sum = sum < 0 ? term : graph.operation(OpId::Add, {sum, term});
   }
   return sum;
 }

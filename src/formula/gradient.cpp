@@ -10,13 +10,13 @@
 namespace kernops {
 namespace {
 
-Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation("Add", {a, b}); }
+Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
 // What a repeated argument receives is summed; what came out shorter is repeated.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
-  return size == 1 ? graph.operation("Sum", {g}) : graph.operation("SumT", {g}, {size});
+  return size == 1 ? graph.operation(OpId::Sum, {g}) : graph.operation(OpId::SumT, {g}, {size});
 }
 
 // One pass from the last node down to v: a node passes on the sum of what all its users gave it. So what is shared is

@@ -69,8 +69,8 @@ Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<i
   return simpler >= 0 ? simpler : intern(node);
 }
 
-Tree Graph::operation(const char* name, const std::vector<Tree>& args, const std::vector<int>& ints) {
-  return operation(find_op(name), args, ints);
+Tree Graph::operation(OpId op, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  return operation(find_op(op), args, ints);
 }
 
 }  // namespace kernops

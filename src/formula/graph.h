@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formula/op_id.h"
+
 namespace kernops {
 
 // What a value depends on: a set of axes. Parameters and constants depend on none.
@@ -45,7 +47,7 @@ class Graph {
   Tree index(unsigned axis);
   Tree reduced(const Reduction& reduction);
   Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // simplified
-  Tree operation(const char* name, const std::vector<Tree>& args, const std::vector<int>& ints = {});
+  Tree operation(OpId op, const std::vector<Tree>& args, const std::vector<int>& ints = {});
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;

@@ -4,6 +4,7 @@
 #include <kernops/ops.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kernops {
 namespace {
@@ -41,9 +42,10 @@ double value(const double* a, const double* b, const double* c, int A, int B, in
 Count same(Count A, Count B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
 Count same(Count A, Count B, Count C) { return same(same(A, B), C); }
 
-OpRow row(const char* group, const char* name, const char* arguments, const char* size, const char* meaning) {
-  OpRow row;
-  row.name = name, row.group = group, row.size = size, row.meaning = meaning;
+OpRow row(const OpRow& group, const std::string& rule, const char* name, const char* arguments, const char* size, const char* meaning) {
+  OpRow row = group;
+  row.name = name, row.size = size, row.meaning = meaning;
+  if (!rule.empty()) row.rule = rule;
   row.arguments = std::string(arguments).substr(1, std::string(arguments).size() - 2);
   for (const char c : row.arguments) {
     if (c >= 'a' && c <= 'c') row.vectors += c;
@@ -54,31 +56,36 @@ OpRow row(const char* group, const char* name, const char* arguments, const char
 
 std::vector<OpRow> make_op_table() {
   std::vector<OpRow> table;
-  const char* group = "";
+  OpRow group;  // what its rows have in common
+  std::string rule;
   int id = 0;
-#define GROUP(name_) group = name_;
+#define GROUP(name_, cost_, by_entry_, rule_) \
+  group.group = name_, group.cost = cost_, group.by_entry = by_entry_, group.rule = rule_;
+#define RULE(words_) rule = words_;
+#define MATRIX(number_, rows_, columns_) table.back().matrices.push_back({number_, SIZE((rows_)), SIZE((columns_))});
+#define WORK(entries_) table.back().work = SIZE((entries_));
 #define SIZE(expression)                                             \
   [](Count A, Count B, Count C, Count p, Count q) -> Count {         \
     return (void)A, (void)B, (void)C, (void)p, (void)q, expression; \
   }
 #define OP(name_, arguments_, size_, entry_, meaning_, ...)           \
-  table.push_back(row(group, #name_, #arguments_, #size_, meaning_)); \
+  table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #size_, meaning_)); \
   table.back().id = id++;                                             \
   table.back().size_of = SIZE((size_));                               \
   table.back().value = value<ops::name_>;                             \
   table.back().gradient = #__VA_ARGS__;                               \
   table.back().gradients = parse_all(#__VA_ARGS__);
 #define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
-  table.push_back(row(group, #name_, #arguments_, #condition_, meaning_)); \
+  table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #condition_, meaning_)); \
   table.back().composite = true;                                           \
   table.back().size_of = SIZE((condition_));                               \
   table.back().formula = #formula_;                                        \
   table.back().body = parse(#formula_);
 #define LEAF(name_, meaning_)                               \
-  table.push_back(row(group, #name_, "()", "1", meaning_)); \
+  table.push_back(row(group, "", #name_, "()", "1", meaning_)); \
   table.back().leaf = true;
 #define BUILT(name_, arguments_, meaning_)                        \
-  table.push_back(row(group, #name_, #arguments_, "", meaning_)); \
+  table.push_back(row(group, "", #name_, #arguments_, "", meaning_)); \
   table.back().vectors.clear(), table.back().integers.clear();
 #include <kernops/ops.def>
 #undef SIZE
@@ -87,10 +94,11 @@ std::vector<OpRow> make_op_table() {
 
 std::vector<ReductionRow> make_reduction_table() {
   std::vector<ReductionRow> table;
-#define REDUCTION(name_, arguments_, size_, engine_, meaning_, ...)                                 \
+#define REDUCTION(name_, arguments_, size_, accumulator_, result_, meaning_, ...)                   \
   {                                                                                                 \
     const std::string arguments = #arguments_;                                                      \
-    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, #engine_, meaning_, \
+    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_,                     \
+                     Accumulator::accumulator_, #accumulator_, Result::result_, meaning_,           \
                      #__VA_ARGS__, arguments.find('w') != arguments.npos,                           \
                      arguments.find('p') != arguments.npos,                                         \
                      [](Count F, Count W, Count p) -> Count { return (void)F, (void)W, (void)p, size_; }, \
@@ -117,15 +125,17 @@ int find_op(const std::string& name) {
   return found == places.end() ? -1 : found->second;
 }
 
-const OpRow& op_row(int id) {
-  static const std::vector<const OpRow*> rows = [] {
-    std::vector<const OpRow*> by_id;
-    for (const OpRow& row : op_table())
-      if (row.id >= 0) by_id.push_back(&row);
+int find_op(OpId op) {
+  static const std::vector<int> places = [] {
+    std::vector<int> by_id;
+    for (size_t n = 0; n < op_table().size(); ++n)
+      if (op_table()[n].id >= 0) by_id.push_back(int(n));
     return by_id;
   }();
-  return *rows[id];
+  return places[int(op)];
 }
+
+const OpRow& op_row(int id) { return op_table()[find_op(OpId(id))]; }
 
 namespace {
 
@@ -162,16 +172,32 @@ int find_reduction(const std::string& name, bool weighted) {
   return -1;
 }
 
+bool is_counted(const std::string& name) {
+  const auto& table = reduction_table();
+  return std::any_of(table.begin(), table.end(),
+                     [&](const ReductionRow& row) { return row.name == name && row.counted; });
+}
+
+bool exponentiates(Accumulator accumulator) {
+  switch (accumulator) {
+#define ENTRYWISE(...)
+#define SHIFTED_EXP(name, ...) case Accumulator::name:
+#define K_EXTREME(...)
+#define STORE(...)
+#include <kernops/accumulators.def>
+    return true;
+    default: return false;
+  }
+}
+
 int store_row() {
   const auto& table = reduction_table();
   return int(std::find_if(table.begin(), table.end(), [](const ReductionRow& row) { return row.stores(); }) -
              table.begin());
 }
 
-// KMin_ArgKMin and the like hold them in their last half.
 int first_position(const ReductionRow& row, int size) {
-  if (row.name.rfind("Arg", 0) == 0) return 0;
-  return row.name.find("_Arg") != row.name.npos ? size / 2 : size;
+  return row.result == Result::Positions ? 0 : row.result == Result::Both ? size / 2 : size;
 }
 
 }  // namespace kernops

@@ -7,41 +7,67 @@
 
 namespace kernops {
 
+// An argument that is read as a matrix, row by row.
+struct MatrixArgument {
+  int number;
+  Count (*rows)(Count A, Count B, Count C, Count p, Count q), (*columns)(Count A, Count B, Count C, Count p, Count q);
+};
+
 struct OpRow {
-  std::string name, group, arguments, size, meaning, gradient;
+  std::string name, group, arguments, size, rule, meaning, gradient;  // the rule says in words what size asks for
   std::string vectors, integers;         // the letters of the arguments of each sort
   bool composite = false, leaf = false;  // a composite is written in `formula`
   std::string formula;
-  int id = -1;  // among the rows that are operations of their own
+  int id = -1;    // an OpId, for the rows that are operations of their own
+  int cost = 1;   // about how many instructions an entry takes
+  bool by_entry = false;
   Count (*size_of)(Count A, Count B, Count C, Count p, Count q) = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p,
                   int q) = nullptr;
+  Count (*work)(Count A, Count B, Count C, Count p, Count q) = nullptr;  // entries computed with, if not the largest size
+  std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
-  bool entrywise() const { return (group == "arithmetic" || group == "elementwise") && !vectors.empty(); }
+  bool is(OpId op) const { return id == int(op); }
+  bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k needs entries k
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
+int find_op(OpId op);
 const OpRow& op_row(int id);
-std::string rule_of(const std::string& size);  // what a size of ops.def asks for, in words
 constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
             const std::vector<int>& ints);
 
+// The rows of accumulators.def.
+enum class Accumulator {
+#define ENTRYWISE(name, ...) name,
+#define SHIFTED_EXP(name, ...) name,
+#define K_EXTREME(name, ...) name,
+#define STORE(name) name,
+#include <kernops/accumulators.def>
+};
+bool exponentiates(Accumulator accumulator);
+enum class Result { Values, Positions, Both };
+
 struct ReductionRow {
-  std::string name, arguments, size, engine, meaning, gradient;
+  std::string name, arguments, size;
+  Accumulator accumulator;
+  std::string accumulator_name;  // in CUDA texts
+  Result result;
+  std::string meaning, gradient;
   bool weighted, counted;  // takes w, takes K
   Count (*size_of)(Count F, Count W, Count p);
   std::vector<Expr> gradients;
-  bool stores() const { return engine == "Store"; }
-  bool exponentiates() const {
-    return engine == "LogSumExp" || engine == "SoftMax" || engine == "MaxSumShiftExp";
-  }
+  bool sums() const { return accumulator == Accumulator::Sum; }
+  bool stores() const { return accumulator == Accumulator::Store; }
+  bool exponentiates() const { return kernops::exponentiates(accumulator); }
 };
 const std::vector<ReductionRow>& reduction_table();
 int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 where there is none
 int find_reduction(const std::string& name, bool weighted);  // of those that formulas may name
+bool is_counted(const std::string& name);
 int store_row();
 int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes
 

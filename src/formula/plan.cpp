@@ -37,8 +37,8 @@ class Planner {
   // What the reduction reads, and its weights. A sum of products multiplies as it adds.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
-    const bool product = f.kind == Node::operation && op_table()[f.id].name == "Mult" && f.axes == both;
-    if (product && reduction_table()[plan_.reduction.row].name == "Sum") return {f.args[0], f.args[1]};
+    const bool product = f.kind == Node::operation && op_table()[f.id].is(OpId::Mult) && f.axes == both;
+    if (product && reduction_table()[plan_.reduction.row].sums()) return {f.args[0], f.args[1]};
     return {plan_.reduction.f, plan_.reduction.w};
   }
 

@@ -16,7 +16,7 @@ class Regrouper {
   Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2)
       : graph_(graph),
         base_2_(base_2),
-        mult_(find_op("Mult")),
+        mult_(find_op(OpId::Mult)),
         last_(*std::max_element(roots.begin(), roots.end())),
         uses_(last_ + 1, 0),
         jumps_(last_ + 1, false),
@@ -76,7 +76,7 @@ class Regrouper {
       todo.pop_back();
       const Node node = graph_[t];
       if (done && node.id == divide_) {
-        factors.push_back(graph_.operation("Inv", {now_[node.args[1]]}));
+        factors.push_back(graph_.operation(OpId::Inv, {now_[node.args[1]]}));
       } else if (done) {
         factors.push_back(graph_.constant(-1));
       } else if (t != product && !is_part(t)) {
@@ -104,7 +104,7 @@ class Regrouper {
   Tree power_of_2(Tree a) {
     std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
     factors.push_back(graph_.constant(log2_e));
-    return graph_.operation("Exp2", {product(factors)});
+    return graph_.operation(OpId::Exp2, {product(factors)});
   }
 
   // Constants and parameters first, then one axis, then the other, then what changes with each pair.
@@ -127,7 +127,7 @@ class Regrouper {
 
   Graph& graph_;
   const bool base_2_;
-  const int mult_, divide_ = find_op("Divide"), minus_ = find_op("Minus"), exp_ = find_op("Exp");
+  const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
   const Tree last_;
   std::vector<int> uses_;
   std::vector<bool> jumps_;   // whether what has a gradient of 0 is made of it
@@ -140,7 +140,7 @@ class Regrouper {
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
   // reductions that exponentiate take their argument in base 2 as well
   if (base_2 && reduction_table()[reduction.row].exponentiates())
-    reduction.f = graph.operation("Mult", {graph.constant(log2_e), reduction.f});
+    reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});
   const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
   reduction.f = regrouped(reduction.f);
   reduction.w = regrouped(reduction.w);

@@ -1,5 +1,7 @@
 #include "formula/shapes.h"
 
+#include <algorithm>
+
 namespace kernops {
 
 void read_as_matrix(Graph& graph, Tree t, Shape shape) {
@@ -20,16 +22,12 @@ void read_as_matrix(Graph& graph, Tree t, Shape shape) {
 
 void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args,
                    const std::vector<int>& ints) {
-  const auto size = [&](int n) { return graph[args[n]].size; };
-  if (row.name == "MatVecMult") {
-    read_as_matrix(graph, args[0], {size(0) / size(1), size(1)});
-  } else if (row.name == "VecMatMult") {
-    read_as_matrix(graph, args[1], {size(0), size(1) / size(0)});
-  } else if (row.name == "MatMult") {
-    read_as_matrix(graph, args[0], {size(0) / ints[0], ints[0]});
-    read_as_matrix(graph, args[1], {ints[0], size(1) / ints[0]});
-  } else if (row.name == "Transpose") {
-    read_as_matrix(graph, args[0], {ints[0], ints[1]});
+  int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
+  for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
+  std::copy(ints.begin(), ints.end(), p);
+  for (const MatrixArgument& m : row.matrices) {
+    const auto of = [&](auto count) { return int(count(sizes[0], sizes[1], sizes[2], p[0], p[1])); };
+    read_as_matrix(graph, args[m.number], {of(m.rows), of(m.columns)});
   }
 }
 

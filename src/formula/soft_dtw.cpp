@@ -9,14 +9,14 @@ namespace {
 
 // The soft minimum of three.
 Tree soft_min(Graph& graph, Tree a, Tree b, Tree c, Tree gamma) {
-  const Tree least = graph.operation("Min2", {a, graph.operation("Min2", {b, c})});
+  const Tree least = graph.operation(OpId::Min2, {a, graph.operation(OpId::Min2, {b, c})});
   const auto weight = [&](Tree x) {
-    return graph.operation("Exp",
-                           {graph.operation("Divide", {graph.operation("Subtract", {least, x}), gamma})});
+    return graph.operation(OpId::Exp,
+                           {graph.operation(OpId::Divide, {graph.operation(OpId::Subtract, {least, x}), gamma})});
   };
-  const Tree sum = graph.operation("Add", {weight(a), graph.operation("Add", {weight(b), weight(c)})});
-  return graph.operation("Subtract",
-                         {least, graph.operation("Mult", {gamma, graph.operation("Log", {sum})})});
+  const Tree sum = graph.operation(OpId::Add, {weight(a), graph.operation(OpId::Add, {weight(b), weight(c)})});
+  return graph.operation(OpId::Subtract,
+                         {least, graph.operation(OpId::Mult, {gamma, graph.operation(OpId::Log, {sum})})});
 }
 
 // A diagonal of the table of costs: cells (i, n - i) for i from `first`.
@@ -28,17 +28,16 @@ struct Diagonal {
 }  // namespace
 
 Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
-  const Tree x = args[0], y = graph.operation("Reverse", {args[1]}), gamma = args[2];
+  const Tree x = args[0], y = graph.operation(OpId::Reverse, {args[1]}), gamma = args[2];
   const int A = graph[x].size, B = graph[y].size;
   if (graph[gamma].size != 1) fail("the smoothing of SoftDTW_SqDist must be one number");
   const auto part = [&](Tree v, int from, int to) {
-    return graph.operation("Extract", {v}, {from, to - from + 1});
+    return graph.operation(OpId::Extract, {v}, {from, to - from + 1});
   };
   Diagonal two_before{}, before{};
   for (int n = 0; n <= A + B - 2; ++n) {
     Diagonal now{-1, std::max(0, n - B + 1), std::min(n, A - 1)};
-    const Tree cost = graph.operation(
-        "Square", {graph.operation("Subtract", {part(x, now.first, now.last),
+    const Tree cost = graph.operation(OpId::Square, {graph.operation(OpId::Subtract, {part(x, now.first, now.last),
                                                 part(y, B - 1 - n + now.first, B - 1 - n + now.last)})});
     const auto of = [](const Diagonal& d, int i) { return i - d.first; };
     Trees reached;  // at the least cost, from the cells before
@@ -51,7 +50,7 @@ Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
       reached.push_back(soft_min(graph, inner(before, -1), inner(before, 0), inner(two_before, -1), gamma));
     }
     if (n > 0 && now.last == n) reached.push_back(part(before.cells, of(before, n - 1), of(before, n - 1)));
-    now.cells = n == 0 ? cost : graph.operation("Add", {cost, concat(graph, reached)});
+    now.cells = n == 0 ? cost : graph.operation(OpId::Add, {cost, concat(graph, reached)});
     two_before = before, before = now;
   }
   return before.cells;

@@ -61,7 +61,7 @@ Tree permuted(Graph& graph, Tree a, const Integers& shape, const Integers& order
     const auto from = now.begin() + n, wanted = std::find(from, now.end(), order[n]);
     const int before = product(choose(shape, {from, wanted})),
               rest = product(choose(shape, {wanted, now.end()}));
-    if (before > 1 && rest > 1) a = graph.operation("Transpose", {a}, {before, rest});
+    if (before > 1 && rest > 1) a = graph.operation(OpId::Transpose, {a}, {before, rest});
     std::rotate(from, wanted, now.end());
   }
   return a;
@@ -79,7 +79,7 @@ Tree tensor_dot(Graph& graph, const Trees& args, const Lists& lists) {
   const Integers kept_a = others(shape_a.size(), dims_a), kept_b = others(shape_b.size(), dims_b);
   const Tree a = permuted(graph, args[0], shape_a, joined(kept_a, dims_a)),
              b = permuted(graph, args[1], shape_b, joined(dims_b, kept_b));
-  const Tree result = graph.operation("MatMult", {a, b}, {product(choose(shape_a, dims_a))});
+  const Tree result = graph.operation(OpId::MatMult, {a, b}, {product(choose(shape_a, dims_a))});
   if (lists.size() < 5) return result;
   const Integers shape = joined(choose(shape_a, kept_a), choose(shape_b, kept_b)), &to = lists[4];
   if (to.size() != shape.size() || !distinct_places(to, shape.size()))
@@ -96,7 +96,7 @@ Tree kron(Graph& graph, const Trees& args, const Lists& lists) {
   if (lists[1].size() != n) fail("both shapes must have the same number of dimensions");
   Integers by_turns;
   for (size_t k = 0; k < n; ++k) by_turns.push_back(int(k)), by_turns.push_back(int(n + k));
-  return permuted(graph, graph.operation("TensorProd", args), joined(lists[0], lists[1]), by_turns);
+  return permuted(graph, graph.operation(OpId::TensorProd, args), joined(lists[0], lists[1]), by_turns);
 }
 
 }  // namespace built

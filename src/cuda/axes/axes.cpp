@@ -38,10 +38,7 @@ size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
 }
 
 // Softmax has the states of logsumexp.
-const Statistic& logsumexp() {
-  return *std::find_if(statistics().begin(), statistics().end(),
-                       [](const Statistic& s) { return s.name == "logsumexp"; });
-}
+const Statistic& logsumexp() { return statistics()[int(StatisticId::logsumexp)]; }
 
 // The launches of one job.
 class Launcher {

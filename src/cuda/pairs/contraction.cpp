@@ -79,7 +79,7 @@ class Tiler : Tiling {
     if (reduction_table()[plan.reduction.row].name != "Sum" || plan.f_size < shortest_sum) return;
     std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
-      choices = {{add(Place::pair, "Mult", plan.f_size, plan.f, plan.w), 0}};
+      choices = {{add(Place::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};
     for (const auto& [made, number] : choices) {
       Entries vector{made, plan.f_size, {}, {}};
       if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
@@ -176,7 +176,7 @@ class Tiler : Tiling {
 }  // namespace
 
 bool TiledPlan::is_product(const Entries& made) const {
-  return made.steps.size() == 1 && op_row(made.steps[0].op).name == "Scalprod" && made.leaves.size() == 2 &&
+  return made.steps.size() == 1 && op_row(made.steps[0].op).is(OpId::Scalprod) && made.leaves.size() == 2 &&
          slots[made.leaves[0]].place != slots[made.leaves[1]].place;
 }
 

@@ -35,7 +35,7 @@ class Expander {
  private:
   Expansion of_distance(int exponent, int factor, int slot) const {
     const Step* made = plan_.maker(slot);
-    const int root = made && op_row(made->op).name == "Sqrt" ? slot : 0;
+    const int root = made && op_row(made->op).is(OpId::Sqrt) ? slot : 0;
     if (root) made = plan_.maker(made->in[0]);
     if (!made || op_row(made->op).name != "SqDist") return {};
     int row = made->in[0], lane = made->in[1];
@@ -57,14 +57,14 @@ class Expander {
   }
   bool is_once(int slot) const { return plan_.slots[slot].place == Place::once && plan_.slots[slot].size == 1; }
   bool multiplies_once(const Step& step) const {
-    return op_row(step.op).name == "Mult" && (is_once(step.in[0]) || is_once(step.in[1]));
+    return op_row(step.op).is(OpId::Mult) && (is_once(step.in[0]) || is_once(step.in[1]));
   }
   bool joins_constant(int slot) const {
     const auto sum = std::find_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); });
     if (readers(slot) != 1 || sum == steps_.end() || op_row(sum->op).name != "Add") return false;
     const int other = sum->in[sum->in[0] == slot ? 1 : 0];
     const Step* made = plan_.maker(other);
-    return is_once(other) || (made && op_row(made->op).name == "Add" && (is_once(made->in[0]) || is_once(made->in[1])));
+    return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
   // Where a thread has it in registers, it should not have it twice.
@@ -84,7 +84,7 @@ class Expander {
     if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
     return std::all_of(
                steps_.begin(), steps_.end(),
-               [=](const Step& step) { return op_row(step.op).name == "Exp2" || !reads(step, slot); }) &&
+               [=](const Step& step) { return op_row(step.op).is(OpId::Exp2) || !reads(step, slot); }) &&
            plan_.w != slot;
   }
 

@@ -30,14 +30,14 @@ class Placing {
   }
 
  private:
-  int add(Place place, const char* op, int size, int a, int b = 0) { return tiling_.add(place, op, size, a, b); }
+  int add(Place place, OpId op, int size, int a, int b = 0) { return tiling_.add(place, op, size, a, b); }
 
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
     e_.centre = first_row(e_.row);
     e_.row_norm = tiling_.new_slot(Place::row, 1), e_.lane_norm = tiling_.new_slot(Place::lane, 1);
     e_.row_vector = tiling_.new_slot(Place::row, padded), e_.lane_vector = tiling_.new_slot(Place::lane, padded);
-    const Step product = make_step("Scalprod", {e_.distance, 1}, {e_.row_vector, size}, {e_.lane_vector, size});
+    const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.lane_vector, size});
     plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.lane_vector}, {product}};
   }
 
@@ -55,19 +55,19 @@ class Placing {
 
   void multiply_row() {
     const auto norm = [&](Place place, int vector) {
-      return add(place, "Mult", 1, e_.factor, add(place, "SqNorm2", 1, vector));
+      return add(place, OpId::Mult, 1, e_.factor, add(place, OpId::SqNorm2, 1, vector));
     };
     e_.row_norm = norm(Place::row, e_.row), e_.lane_norm = norm(Place::lane, e_.lane);
-    const int twice = add(Place::once, "Add", 1, e_.factor, e_.factor);
-    e_.row_vector = add(Place::row, "Mult", plan_.slots[e_.row].size, add(Place::once, "Minus", 1, twice), e_.row);
+    const int twice = add(Place::once, OpId::Add, 1, e_.factor, e_.factor);
+    e_.row_vector = add(Place::row, OpId::Mult, plan_.slots[e_.row].size, add(Place::once, OpId::Minus, 1, twice), e_.row);
     e_.lane_vector = e_.lane;
     tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
   }
 
   void scale_both() {
-    const int scale = add(Place::once, "Minus", 1, e_.factor);
+    const int scale = add(Place::once, OpId::Minus, 1, e_.factor);
     int square = 0;
-    const int positive = add(Place::once, "ReLU", 1, add(Place::once, "Sign", 1, scale));
+    const int positive = add(Place::once, OpId::ReLU, 1, add(Place::once, OpId::Sign, 1, scale));
     scale_vector(Place::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
     scale_vector(Place::lane, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
     for (const Step& product : plan_.steps[int(Place::pair)]) {
@@ -75,8 +75,8 @@ class Placing {
       for (const int n : {0, 1}) {
         if (product.in[n] != e_.root && product.in[n] != e_.distance) continue;
         const bool squared = product.in[n] == e_.distance;
-        if (squared && !square) square = add(Place::once, "Square", 1, scale);
-        const int factor = add(Place::once, "Divide", 1, product.in[1 - n], squared ? square : scale);
+        if (squared && !square) square = add(Place::once, OpId::Square, 1, scale);
+        const int factor = add(Place::once, OpId::Divide, 1, product.in[1 - n], squared ? square : scale);
         tiling_.used[factor] = true;
         e_.factors[product.out] = factor;
       }
@@ -85,8 +85,8 @@ class Placing {
 
   // The norm, which nobody reads but to see whether it is small, is divided by 1 or 0.
   void scale_vector(Place place, int from, int scale, int positive, int& vector, int& norm) {
-    vector = add(place, "Mult", plan_.slots[from].size, scale, from);
-    norm = add(place, "Divide", 1, add(place, "Sqrt", 1, add(place, "SqNorm2", 1, vector)), positive);
+    vector = add(place, OpId::Mult, plan_.slots[from].size, scale, from);
+    norm = add(place, OpId::Divide, 1, add(place, OpId::Sqrt, 1, add(place, OpId::SqNorm2, 1, vector)), positive);
     tiling_.used[from] = false, tiling_.used[vector] = true;
   }
 
@@ -103,10 +103,10 @@ void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_v
 bool can_weight_lanes(const Tiling& tiling) {
   const TiledPlan& plan = tiling.plan;
   const Expansion& e = plan.expansion;
-  const bool sums = reduction_table()[plan.reduction.row].name == "Sum";
+  const bool sums = reduction_table()[plan.reduction.row].sums();
   if (!e.exponent || e.root || !plan.contractions.empty() || !sums) return false;
   const auto is_power = [&](int slot) {
-    return plan.slots[slot].place == Place::pair && op_row(plan.maker(slot)->op).name == "Exp2" &&
+    return plan.slots[slot].place == Place::pair && op_row(plan.maker(slot)->op).is(OpId::Exp2) &&
            plan.maker(slot)->in[0] == e.exponent;
   };
   const auto is_weight = [&](int slot) {

@@ -27,15 +27,15 @@ int work(const TiledPlan& plan) {
     const OpRow& op = op_row(step.op);
     int most = step.size;
     for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
-    if (op.name == "MatMult") most = step.size * step.ints[0];  // each entry adds up as many products
-    entries += most * (op.group == "special functions" ? 32 : op.group == "elementwise" ? 4 : 1);
+    if (op.work) most = int(op.work(step.sizes[0], step.sizes[1], step.sizes[2], step.ints[0], step.ints[1]));
+    entries += most * op.cost;
   }
   return entries;
 }
 
 // Whether a pair adds to as many floats as keep the loads of its lane busy.
 bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].name == "Sum" && plan.f_size >= 8;
+  return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].sums() && plan.f_size >= 8;
 }
 
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the

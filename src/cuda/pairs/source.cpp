@@ -39,7 +39,7 @@ class Writer {
 
  private:
   std::string engine(const ReductionRow& row) const {
-    if (row.engine != "Sum") return row.engine;
+    if (!row.sums()) return row.accumulator_name;
     return settings.scheme == SumScheme::direct  ? "DirectSum"
            : settings.scheme == SumScheme::kahan ? "KahanSum"
                                                   : "Sum";

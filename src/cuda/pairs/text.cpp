@@ -42,7 +42,7 @@ Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape
 
 bool Words::takes_turns(const Step& step) const {
   const auto& steps = plan.steps[int(Place::pair)];
-  return op_row(step.op).name == "Exp2" && !wide() &&
+  return op_row(step.op).is(OpId::Exp2) && !wide() &&
          std::any_of(steps.begin(), steps.end(), is_special);
 }
 

@@ -11,15 +11,15 @@ int Tiling::new_slot(Place place, int size) {
   return int(plan.slots.size()) - 1;
 }
 
-int Tiling::add(Place place, const char* op, int size, int a, int b) {
+int Tiling::add(Place place, OpId op, int size, int a, int b) {
   const int out = new_slot(place, size);
   const auto sized = [&](int slot) { return SizedSlot{slot, plan.slots[slot].size}; };
   plan.steps[int(place)].push_back(make_step(op, {out, size}, sized(a), sized(b)));
   return out;
 }
 
-Step make_step(const char* op, SizedSlot out, SizedSlot a, SizedSlot b) {
-  return {op_table()[find_op(op)].id, out.slot, out.size, {a.slot, b.slot, 0}, {a.size, b.size, 1}, {0, 0}};
+Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b) {
+  return {int(op), out.slot, out.size, {a.slot, b.slot, 0}, {a.size, b.size, 1}, {0, 0}};
 }
 
 }  // namespace kernops

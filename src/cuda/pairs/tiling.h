@@ -12,13 +12,13 @@ struct Tiling {
   std::set<int> computed;  // slots that they write
 
   int new_slot(Place place, int size);
-  int add(Place place, const char* op, int size, int a, int b = 0);  // a step: its slot
+  int add(Place place, OpId op, int size, int a, int b = 0);  // a step: its slot
 };
 
 struct SizedSlot {
   int slot, size;
 };
-Step make_step(const char* op, SizedSlot out, SizedSlot a, SizedSlot b);
+Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);

@@ -1,0 +1,11 @@
+// The operations that have a row of their own in ops.def (OP), in its order.
+#pragma once
+
+namespace kernops {
+
+enum class OpId : int {
+#define OP(name, ...) name,
+#include <kernops/ops.def>
+};
+
+}  // namespace kernops
