@@ -43,7 +43,7 @@ inline Rcpp::IntegerVector new_integers(double length) { return new_vector(INTSX
 
 inline Rcpp::NumericVector new_numbers(double length) {
   Rcpp::NumericVector numbers = new_vector(REALSXP, length);
-  kernops::in_large_pages(numbers.begin(), size_t(length) * sizeof(double));
+  kernops::in_huge_pages(numbers.begin(), size_t(length) * sizeof(double));
   return numbers;
 }
 

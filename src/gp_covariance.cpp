@@ -15,7 +15,7 @@ class Covariance {
   Covariance(const Kernel& kernel, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& points,
              const std::string& isa, int threads)
       : kernel_(kernel), theta_{theta.begin(), 1, 0}, points_(points.begin()), n_(points.nrow()) {
-    settings_.where = Where::cpu, settings_.isa = isa, settings_.threads = threads;
+    settings_.backend = BackendChoice::cpu, settings_.isa = isa, settings_.threads = threads;
   }
 
   // At points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. Of `pairs`, where
@@ -28,10 +28,10 @@ class Covariance {
   Settings& settings() { return settings_; }
 
  private:
-  Column from(Count n) const { return {points_ + n, n_, 1}; }
+  ArrayRef from(Count n) const { return {points_ + n, n_, 1}; }
 
   const Kernel& kernel_;
-  const Column theta_;
+  const ArrayRef theta_;
   const double* const points_;
   const Count n_;
   Settings settings_;

@@ -34,8 +34,8 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 cuda::Triangle triangle(const Matrix& k) { return {k.doubles(), k.rows, k.rows}; }
 
 // Points from number `first` on, and blocks of vectors, as the engine reads them.
-Column from_row(const Matrix& x, Count first) {
-  return {x.doubles() + first, x.rows, 1, Home::device_double, x.device};
+ArrayRef from_row(const Matrix& x, Count first) {
+  return {x.doubles() + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
 
 // The unit matrix of `width` columns.
@@ -45,8 +45,8 @@ struct UnitMatrix {
     for (Count n = 0; n < width; ++n) values[size_t(n * (width + 1))] = 1;
     cuda::copy_in(memory.pointer(), values.data(), values.size() * sizeof(double));
   }
-  Column column() const {
-    return {memory.address(), width, 1, Home::device_double, cuda::current_device().number};
+  ArrayRef column() const {
+    return {memory.address(), width, 1, MemorySpace::device_double, cuda::current_device().number};
   }
   const Count width;
   const cuda::Buffer memory;
@@ -56,23 +56,23 @@ struct UnitMatrix {
 struct PointSums {
   PointSums(const Kernel& kernel, const Rcpp::NumericVector& theta, int device)
       : kernel(kernel), theta{theta.begin(), 1, 0} {
-    settings.where = Where::cuda, settings.devices = {device}, settings.keep_going = watch(R_NilValue);
+    settings.backend = BackendChoice::cuda, settings.devices = {device}, settings.keep_going = watch(R_NilValue);
   }
-  void operator()(const std::vector<Column>& points, Count m, Count n, double* out, Count entry) const {
-    run(points, {{}, {}, m, n}, {out, entry, 1, Home::device_double, settings.devices[0]});
+  void operator()(const std::vector<ArrayRef>& points, Count m, Count n, double* out, Count entry) const {
+    run(points, {{}, {}, m, n}, {out, entry, 1, MemorySpace::device_double, settings.devices[0]});
   }
   // Of a formula whose values are stored: a matrix, or of some pairs those.
-  void store(const std::vector<Column>& points, Count m, Count n, const Matrix& out, const Blocks* pairs) const {
-    run(points, {{}, {}, m, n, {pairs, nullptr}}, {out.doubles(), 0, out.rows, Home::device_double, out.device});
+  void store(const std::vector<ArrayRef>& points, Count m, Count n, const Matrix& out, const Blocks* pairs) const {
+    run(points, {{}, {}, m, n, {pairs, nullptr}}, {out.doubles(), 0, out.rows, MemorySpace::device_double, out.device});
   }
-  void run(std::vector<Column> points, Data data, const Target& out) const {
+  void run(std::vector<ArrayRef> points, Data data, const Output& out) const {
     points.insert(points.begin(), theta);
     data.variables = points;
     execute(kernel, data, settings, out);
     if (!settings.keep_going(0)) throw Interrupted();
   }
   const Kernel& kernel;
-  const Column theta;
+  const ArrayRef theta;
   Settings settings;
 };
 
@@ -205,7 +205,7 @@ Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
       cuda::driver().check(cuda::driver().cuMemsetD32_v2(parts.pointer(), 0, size_t(2 * n * per_block)),
                            "clearing memory of the GPU");
       for (Count j = 0; j < std::min(many, rows); j += width) {
-        const Column w{weights + j * rows + j, rows, 1, Home::device_double, m.device};
+        const ArrayRef w{weights + j * rows + j, rows, 1, MemorySpace::device_double, m.device};
         slopes({from_row(points, first + j), from_row(points, first + j), w, unit.column()}, rows - j,
                std::min(width, rows - j), part + j / width * size * n + first + j, n);
       }

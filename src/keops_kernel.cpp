@@ -95,7 +95,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     read_memory_limit();
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
-    const Settings settings{Where(where), single, SumScheme(scheme), accumulate_double,
+    const Settings settings{BackendChoice(where), single, SumScheme(scheme), accumulate_double,
                             threads,      isa,    watch(progress),   devices};
     if (stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` gives a matrix: it takes no batches");
@@ -126,7 +126,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
     if (kernel->result().axes() == none)
       throw InputError("input", "a sum over both axes ends on the host");
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
-    Settings settings{Where::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
+    Settings settings{BackendChoice::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
     const auto once = [&] {
       execute(*kernel, call.data, settings, call.target(out));
       cuda::use_device(out.device);

@@ -16,7 +16,7 @@ void check_matrix(const Variable& v, Count rows, Count columns);
 // what it converted.
 struct Input {
   Rcpp::NumericVector values;
-  Column column;
+  ArrayRef column;
   Count points;
   Count batches = 1;
   bool batched = false;  // an array of three dimensions
@@ -26,11 +26,11 @@ struct Input {
 struct Call {
   Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
        bool points_are_columns);
-  Target target(const cuda::Matrix& out) const {
-    return {out.doubles(), entry, row, Home::device_double, out.device};
+  Output target(const cuda::Matrix& out) const {
+    return {out.doubles(), entry, row, MemorySpace::device_double, out.device};
   }
-  Target target(Rcpp::NumericVector& out) const {
-    return {out.begin(), entry, row, Home::host, 0, nrow * ncol};
+  Output target(Rcpp::NumericVector& out) const {
+    return {out.begin(), entry, row, MemorySpace::host, 0, nrow * ncol};
   }
 
   std::vector<Input> inputs;

@@ -59,15 +59,15 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
       job.from[job.points] = static_cast<const double*>(data.variables[v].data);
       job.to[job.points] = static_cast<double*>(points.back()->address());
       job.sizes[job.points++] = variable.size;
-      data.variables[v] = {points.back()->address(), 1, variable.size, Home::device_double, start.device};
+      data.variables[v] = {points.back()->address(), 1, variable.size, MemorySpace::device_double, start.device};
     }
     Settings settings;
-    settings.where = Where::cuda, settings.devices = {start.device}, settings.keep_going = watch(R_NilValue);
+    settings.backend = BackendChoice::cuda, settings.devices = {start.device}, settings.keep_going = watch(R_NilValue);
     for (;; ++job.step) {
       run("kernops_take_out_column", job.parts, job);
       run("kernops_choose_pivot", 1, job);
       if (job.step == rank) break;
-      execute(*kernel, data, settings, {job.columns + job.step * n, n, 1, Home::device_double, start.device});
+      execute(*kernel, data, settings, {job.columns + job.step * n, n, 1, MemorySpace::device_double, start.device});
       if (!settings.keep_going(0)) throw Interrupted();
     }
     std::vector<Pivot> found(size_t(rank + 1));

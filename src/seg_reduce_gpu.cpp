@@ -13,8 +13,8 @@ using namespace kernops;
 using cuda::Matrix;
 using cuda::SegmentWork;
 
-Target target_of(const Matrix& matrix) {
-  return {matrix.doubles(), matrix.rows, 1, matrix.single ? Home::device_float : Home::device_double,
+Output target_of(const Matrix& matrix) {
+  return {matrix.doubles(), matrix.rows, 1, matrix.single ? MemorySpace::device_float : MemorySpace::device_double,
           matrix.device};
 }
 

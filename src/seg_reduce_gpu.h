@@ -3,7 +3,7 @@
 #include "gpu_matrix.h"
 #include "segments/segments.h"
 
-kernops::Target target_of(const kernops::cuda::Matrix& matrix);
+kernops::Output target_of(const kernops::cuda::Matrix& matrix);
 // A matrix of the current device, of floats if the model is.
 std::unique_ptr<kernops::cuda::Matrix> like(const kernops::cuda::Matrix* model, kernops::Count rows,
                                             kernops::Count columns);

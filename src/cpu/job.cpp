@@ -13,7 +13,7 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 }  // namespace
 
 PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                         Count row_end, const Target& target)
+                         Count row_end, const Output& target)
     : Job() {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
@@ -30,9 +30,9 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
 
 void PreparedJob::take_plan(const Plan& plan) {
   slots = span(plan.slots);
-  for (int place = 0; place < 4; ++place) {
-    steps[place] = span(plan.steps[place]);
-    entries[place] = plan.entries[place];
+  for (int level = 0; level < 4; ++level) {
+    steps[level] = span(plan.steps[level]);
+    entries[level] = plan.entries[level];
   }
   f = plan.f, w = plan.w;
   f_size = plan.f_size, w_size = plan.w_size;
@@ -41,18 +41,18 @@ void PreparedJob::take_plan(const Plan& plan) {
 }
 
 void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_begin) {
-  for (int place = 0; place < 3; ++place) {
-    const Count first = place == int(Place::row) ? row_begin : 0;
-    for (const Load& load : plan.loads[place]) {
-      const Column* column = data.column(load);
+  for (int level = 0; level < 3; ++level) {
+    const Count first = level == int(Level::row) ? row_begin : 0;
+    for (const Load& load : plan.loads[level]) {
+      const ArrayRef* column = data.column(load);
       Source source{load, nullptr, 0, 0, first};
       if (column) {
         source.data = static_cast<const double*>(column->data) + first * column->item;
         source.entry = column->entry, source.item = column->item;
       }
-      sources_[place].push_back(source);
+      sources_[level].push_back(source);
     }
-    sources[place] = span(sources_[place]);
+    sources[level] = span(sources_[level]);
   }
 }
 
@@ -61,7 +61,7 @@ void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_beg
 void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
   for (tile = most; tile > 64 && tile * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
-  const int row_bytes = 64 * (plan.entries[int(Place::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
+  const int row_bytes = 64 * (plan.entries[int(Level::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
   const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
   row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
   const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);

@@ -9,7 +9,7 @@ class PreparedJob : public Job {
  public:
   // Rows row_begin .. row_end of the plan's result.
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-              const Target& target);
+              const Output& target);
   void keep_partials(size_t bytes);  // so many a row, where there are several chunks
 
  private:

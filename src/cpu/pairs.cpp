@@ -84,7 +84,7 @@ class CpuBackend final : public Backend {
   Count slab() const override { return 4096; }
 
   void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                  Count row_end, const Target& out) override {
+                  Count row_end, const Output& out) override {
     const Engine& engine = engine_for(settings.isa);
     PreparedJob job(plan, data, settings, row_begin, row_end, out);
     if (job.rows == 0) return;

@@ -94,7 +94,7 @@ class SegmentRun {
     const size_t bytes = size_t(count + 1) * engine_.state_bytes;
     const Count together = std::min(request_.columns, std::max<Count>(1, 16 / chunks));
     const std::unique_ptr<char[]> states(new char[size_t(together * chunks) * bytes]);
-    in_large_pages(states.get(), size_t(together * chunks) * bytes);
+    in_huge_pages(states.get(), size_t(together * chunks) * bytes);
     for (Count from = 0; from < request_.columns; from += together) {
       const Count columns = std::min(together, request_.columns - from), units = columns * chunks;
       std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));

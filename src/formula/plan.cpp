@@ -16,7 +16,7 @@ class Planner {
     plan_.reduction = reduction;
     plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
     plan_.stores = reduction_table()[reduction.row].stores();
-    plan_.slots.push_back({Place::once, 0, 1});  // slot 0 stands in for unused arguments
+    plan_.slots.push_back({Level::uniform, 0, 1});  // slot 0 stands in for unused arguments
     plan_.entries[0] = 1;
   }
 
@@ -61,20 +61,20 @@ class Planner {
       if (output >= 0) last_use_[output] = last + 1;
   }
 
-  Place place_of(unsigned axes) const {
-    if (axes == none) return Place::once;
-    if (axes == both) return Place::pair;
-    return axes == plan_.rows ? Place::row : Place::lane;
+  Level level_of(unsigned axes) const {
+    if (axes == none) return Level::uniform;
+    if (axes == both) return Level::pair;
+    return axes == plan_.rows ? Level::row : Level::column;
   }
 
   void emit(Tree t) {
     look_up();
     const Node& node = graph_[t];
-    const Place place = place_of(node.axes);
-    slot_[t] = allocate(place, node.size);
+    const Level level = level_of(node.axes);
+    slot_[t] = allocate(level, node.size);
     if (node.kind != Node::operation) {
       static const Load::Kind kinds[] = {Load::constant, Load::variable, Load::index, Load::reduced};
-      plan_.loads[int(place)].push_back({kinds[node.kind], node.id, slot_[t], node.value});
+      plan_.loads[int(level)].push_back({kinds[node.kind], node.id, slot_[t], node.value});
       plan_.counts_indices = plan_.counts_indices || node.kind == Node::index;
       return;
     }
@@ -84,12 +84,12 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    plan_.steps[int(place)].push_back(step);
-    if (place == Place::pair) release_arguments(t);
+    plan_.steps[int(level)].push_back(step);
+    if (level == Level::pair) release_arguments(t);
   }
 
-  int allocate(Place place, int size) {
-    if (place == Place::pair) {
+  int allocate(Level level, int size) {
+    if (level == Level::pair) {
       for (auto free = free_.begin(); free != free_.end(); ++free) {
         if (plan_.slots[*free].size != size) continue;
         const int slot = *free;
@@ -97,8 +97,8 @@ class Planner {
         return slot;
       }
     }
-    int& end = plan_.entries[int(place)];
-    plan_.slots.push_back({place, end, size});
+    int& end = plan_.entries[int(level)];
+    plan_.slots.push_back({level, end, size});
     end += size;
     return int(plan_.slots.size()) - 1;
   }
@@ -108,7 +108,7 @@ class Planner {
     std::sort(args.begin(), args.end());
     const auto end = std::unique(args.begin(), args.end());
     for (auto arg = args.begin(); arg != end; ++arg)
-      if (*arg >= 0 && last_use_[*arg] == t && plan_.slots[slot_[*arg]].place == Place::pair)
+      if (*arg >= 0 && last_use_[*arg] == t && plan_.slots[slot_[*arg]].level == Level::pair)
         free_.push_back(slot_[*arg]);
   }
 
@@ -116,12 +116,12 @@ class Planner {
   void measure() {
     std::vector<bool> touched(plan_.slots.size(), false);
     touched[plan_.f] = touched[plan_.w] = true;
-    for (const Step& step : plan_.steps[int(Place::pair)]) {
+    for (const Step& step : plan_.steps[int(Level::pair)]) {
       touched[step.out] = true;
       for (const int in : step.in) touched[in] = true;
     }
     for (size_t n = 0; n < touched.size(); ++n)
-      if (touched[n] && plan_.slots[n].place >= Place::lane) plan_.pair_footprint += plan_.slots[n].size;
+      if (touched[n] && plan_.slots[n].level >= Level::column) plan_.pair_footprint += plan_.slots[n].size;
   }
 
   const Graph& graph_;
@@ -136,7 +136,7 @@ class Planner {
 }  // namespace
 
 const Step* Plan::maker(int slot) const {
-  for (const Step& step : steps[int(Place::pair)])
+  for (const Step& step : steps[int(Level::pair)])
     if (step.out == slot) return &step;
   return nullptr;
 }

@@ -11,9 +11,9 @@ struct Plan {
   Reduction reduction;
   unsigned rows;  // the axis of the result; the other one runs along the lanes
   std::vector<Slot> slots;
-  std::array<std::vector<Load>, 3> loads;  // by Place, pairs load nothing
-  std::array<std::vector<Step>, 4> steps;  // by Place
-  std::array<int, 4> entries{};            // how many entries each place holds
+  std::array<std::vector<Load>, 3> loads;  // by Level, pairs load nothing
+  std::array<std::vector<Step>, 4> steps;  // by Level
+  std::array<int, 4> entries{};            // how many entries each level holds
   int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
   int f_size, w_size;
   int pair_footprint = 0;                  // entries that the pair steps touch

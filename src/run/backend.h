@@ -14,39 +14,39 @@ namespace kernops {
 inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
 
 // Where an array lives; those of the host are doubles.
-enum class Home { host, device_double, device_float };
+enum class MemorySpace { host, device_double, device_float };
 
 // Entry k of item n at data[k * entry + n * item]. Batches, of the host only, are `batch` numbers apart.
-struct Column {
+struct ArrayRef {
   const void* data = nullptr;
   Count entry = 0, item = 0;
-  Home home = Home::host;
+  MemorySpace home = MemorySpace::host;
   int device = 0;  // which one
   Count batch = 0;
 };
 
 // Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device. Pairs that
 // are stored, with their other item m, stand at data[k * entry + n * row + m].
-struct Target {
+struct Output {
   double* data;
   Count entry, row;
-  Home home = Home::host;
+  MemorySpace home = MemorySpace::host;
   int device = 0;
   Count batch = 0;  // numbers from one batch to the next
 };
 
 // What one reduction leaves for the next.
-struct Room {
+struct Temporary {
   double* data;
-  Home home;
+  MemorySpace home;
   int device;
   std::shared_ptr<void> memory;
 };
 
-enum class Where { automatic, cpu, cuda };
+enum class BackendChoice { automatic, cpu, cuda };
 
 struct Settings {
-  Where where = Where::automatic;
+  BackendChoice backend = BackendChoice::automatic;
   bool single = false;  // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   bool accumulate_double = false;  // float32 terms are summed as doubles
@@ -73,11 +73,11 @@ Blocks cut(const Blocks& blocks, Count most_rows);
 // Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
 // pairs as i and as j see them, where not all are there.
 struct Data {
-  std::vector<Column> variables, reduced;
+  std::vector<ArrayRef> variables, reduced;
   Count m, n;
   const Blocks* ranges[2] = {};
   // What a load reads, or null for what comes from nowhere.
-  const Column* column(const Load& load) const {
+  const ArrayRef* column(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     return load.kind == Load::reduced ? &reduced[load.id] : nullptr;
   }
@@ -103,12 +103,12 @@ bool worth_gpu(const Kernel& kernel, Count m, Count n);
 
 // The result has one row per item of its axis. Data or a target on the device take the computation there; a
 // sum over both axes goes to the host. A target on the device is written in its order: nobody waits for it.
-void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out);
-bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out);
+void execute(const Kernel& kernel, Data data, const Settings& settings, const Output& out);
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out);
 
 // The same for each batch; small ones share the threads out among them.
 void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
-                     const Target& out);
+                     const Output& out);
 
 class Backend {
  public:
@@ -116,16 +116,16 @@ class Backend {
   virtual const std::vector<Plan>& plans(const Kernel& kernel) const = 0;
   // Rows row_begin..row_end of the plan's result, counted from row_begin.
   virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                          Count row_end, const Target& out) = 0;
+                          Count row_end, const Output& out) = 0;
   virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
-  virtual Room keep(Count count);  // where this backend reads them best
+  virtual Temporary keep(Count count);  // where this backend reads them best
   virtual void next_batch(const Data&) {}  // of what it keeps, only what serves every batch is of use
 };
 
 // The backend that is wanted, or where the data are.
 std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings,
-                                     const Target& out);
-void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Target& out);
+                                     const Output& out);
+void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Output& out);
 
 namespace cpu {
 std::vector<std::string> instruction_sets();  // of this machine, the best one first

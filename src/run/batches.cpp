@@ -12,12 +12,12 @@ namespace {
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {
-  for (Column& column : data.variables)
+  for (ArrayRef& column : data.variables)
     if (column.batch) column.data = static_cast<const double*>(column.data) + batch * column.batch;
   return data;
 }
 
-Target nth(Target out, Count batch) {
+Output nth(Output out, Count batch) {
   out.data += batch * out.batch;
   return out;
 }
@@ -25,7 +25,7 @@ Target nth(Target out, Count batch) {
 }  // namespace
 
 void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
-                     const Target& out) {
+                     const Output& out) {
   const bool side_by_side =
       double(data.pair_count()) < few_pairs && !on_gpu(kernel, data, settings, out);
   std::atomic<Count> next{0};

@@ -40,7 +40,7 @@ struct Total {
 
 // A sum over both axes: slabs of rows, then down the rows, always in the same order.
 void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings,
-                 const Target& out) {
+                 const Output& out) {
   const Count rows = data.length(plan.rows), slab = backend.slab();
   const int size = plan.reduction.size;
   std::vector<double> part(size_t(std::min(rows, slab)) * size);
@@ -71,42 +71,42 @@ bool worth_gpu(const Kernel& kernel, Count m, Count n) {
   return work > 1e9 && cuda::available();
 }
 
-bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Target& out) {
-  bool there = out.home != Home::host;
-  for (const Column& column : data.variables) there = there || column.home != Home::host;
-  if (settings.where == Where::automatic) return there || worth_gpu(kernel, data.pair_count(), 1);
-  if (there && settings.where == Where::cpu)
+bool on_gpu(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out) {
+  bool there = out.home != MemorySpace::host;
+  for (const ArrayRef& column : data.variables) there = there || column.home != MemorySpace::host;
+  if (settings.backend == BackendChoice::automatic) return there || worth_gpu(kernel, data.pair_count(), 1);
+  if (there && settings.backend == BackendChoice::cpu)
     throw std::invalid_argument("the CPU cannot reach data of the GPU");
-  return settings.where == Where::cuda;
+  return settings.backend == BackendChoice::cuda;
 }
 
-Room Backend::keep(Count count) {
+Temporary Backend::keep(Count count) {
   const auto memory = std::make_shared<std::vector<double>>(size_t(count));
-  return {memory->data(), Home::host, 0, memory};
+  return {memory->data(), MemorySpace::host, 0, memory};
 }
 
 std::unique_ptr<Backend> backend_for(const Kernel& kernel, const Data& data, const Settings& settings,
-                                     const Target& out) {
+                                     const Output& out) {
   return on_gpu(kernel, data, settings, out) ? cuda::backend(settings.devices) : cpu::backend();
 }
 
-void execute(const Kernel& kernel, Data data, const Settings& settings, const Target& out) {
+void execute(const Kernel& kernel, Data data, const Settings& settings, const Output& out) {
   execute(*backend_for(kernel, data, settings, out), kernel, std::move(data), settings, out);
 }
 
-void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Target& out) {
+void execute(Backend& backend, const Kernel& kernel, Data data, const Settings& settings, const Output& out) {
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
-  std::vector<Room> kept;
+  std::vector<Temporary> kept;
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n], size = reductions[id].size;
     const Plan& plan = backend.plans(kernel)[n];
     const bool both_axes = plan.reduction.over == both;
     const Count rows = both_axes ? 1 : data.length(plan.rows);
-    Target to = out;
+    Output to = out;
     if (id != kernel.program.result) {
       kept.push_back(both_axes ? backend.Backend::keep(size) : backend.keep(rows * size));
-      const Room& room = kept.back();
+      const Temporary& room = kept.back();
       to = {room.data, 1, size, room.home, room.device};
     }
     Settings here = settings;  // float32 counts only to 2^24

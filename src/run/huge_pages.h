@@ -9,7 +9,7 @@
 namespace kernops {
 
 // Asks for large pages: to touch 40 MB for the first time in pages of 4 KB may take longer than to reduce 80 MB.
-inline void* in_large_pages(void* memory, std::size_t bytes) {
+inline void* in_huge_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = 4096, worth = 1 << 22;
   const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;

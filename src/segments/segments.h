@@ -57,7 +57,7 @@ struct SegmentOp {
 };
 const std::vector<SegmentOp>& segment_ops();  // in the order of segments.def
 
-// An associative formula of a and b: straight-line code over lanes (Place::once and Place::lane), whose
+// An associative formula of a and b: straight-line code over lanes (Level::uniform and Level::column), whose
 // variables are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from
 // its first value: neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is,
 // and so on.
@@ -84,7 +84,7 @@ struct SegmentRequest {
   SegmentValues x;
   SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
   Count columns = 1;
-  Target out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
+  Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
   Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n

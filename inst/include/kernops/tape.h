@@ -5,10 +5,10 @@ namespace kernops {
 
 // Where a value lives, and so how often it is computed: once, once a row, once a lane (column) or once a
 // pair.
-enum class Place { once, row, lane, pair };
+enum class Level { uniform, row, column, pair };
 
 struct Slot {
-  Place place;
+  Level level;
   int offset, size;  // in entries, from the start of its place
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
@@ -31,21 +31,21 @@ struct Finally {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(const std::vector<int>& devices) {
-    for (const int number : devices) cards_.emplace_back(number);
+    for (const int number : devices) workers_.emplace_back(number);
   }
 
   const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.gpu_plans; }
-  Count slab() const override { return Count(cards_.size()) << 20; }
+  Count slab() const override { return Count(workers_.size()) << 20; }
 
   void next_batch(const Data& data) override {
-    for (Card& card : cards_) card.keep_shared(data);
+    for (DeviceWorker& worker : workers_) worker.keep_shared(data);
   }
 
-  Room keep(Count count) override {
+  Temporary keep(Count count) override {
     use_device(first().number());
     try {
       const auto memory = std::make_shared<Buffer>(size_t(count) * sizeof(double));
-      return {static_cast<double*>(memory->address()), Home::device_double, first().number(), memory};
+      return {static_cast<double*>(memory->address()), MemorySpace::device_double, first().number(), memory};
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
       return Backend::keep(count);
@@ -53,7 +53,7 @@ class CudaBackend : public Backend {
   }
 
   void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
-                  Count row_end, const Target& out) override {
+                  Count row_end, const Output& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
@@ -61,8 +61,8 @@ class CudaBackend : public Backend {
     const auto task_for = [&](Count rows_of_card) {
       return make_task(plan, data, settings, rows_of_card, out, row_begin);
     };
-    if (cards_.size() == 1) return reduce_alone(task_for(rows.count()), rows, lanes);
-    const Task by_rows = task_for(part(rows, 0, cards_.size()).count());
+    if (workers_.size() == 1) return reduce_alone(task_for(rows.count()), rows, lanes);
+    const Task by_rows = task_for(part(rows, 0, workers_.size()).count());
     if (should_share_lanes(by_rows, rows, lanes))
       reduce_together(task_for(rows.count()), rows, lanes, true);
     else
@@ -70,16 +70,16 @@ class CudaBackend : public Backend {
   }
 
  private:
-  Card& first() { return cards_.front(); }
+  DeviceWorker& first() { return workers_.front(); }
 
   // The first card alone has all pairs: what goes elsewhere does so some columns at a time.
   void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range lanes,
-             const Target& out) {
+             const Output& out) {
     const int device = first().number();
-    const auto write = [&](const Target& to, Range some) {
+    const auto write = [&](const Output& to, Range some) {
       reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
     };
-    if (out.home != Home::host && out.device == device) return write(out, lanes);
+    if (out.home != MemorySpace::host && out.device == device) return write(out, lanes);
     constexpr Count most_numbers = 1 << 24;
     const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
     for (Range some{lanes.begin, 0}; some.begin < lanes.end; some.begin = some.end) {
@@ -88,18 +88,18 @@ class CudaBackend : public Backend {
       use_device(device);
       const Buffer memory(size_t(block * size) * sizeof(double));
       double* const there = static_cast<double*>(memory.address());
-      write({there - some.begin * rows.count(), block, rows.count(), Home::device_double, device}, some);
+      write({there - some.begin * rows.count(), block, rows.count(), MemorySpace::device_double, device}, some);
       for (Count k = 0; k < size; ++k)
         fetch_columns(memory.pointer() + size_t(k * block) * sizeof(double), rows.count(), some, out, k);
     }
   }
 
-  void fetch_columns(DevicePointer from, Count rows, Range columns, const Target& out, Count k) {
+  void fetch_columns(DevicePointer from, Count rows, Range columns, const Output& out, Count k) {
     const bool together = out.row == rows;
     const size_t bytes = size_t(together ? rows * columns.count() : rows) * sizeof(double);
     for (Count j = columns.begin; j < (together ? columns.begin + 1 : columns.end); ++j, from += bytes) {
       double* const to = out.data + k * out.entry + j * out.row;
-      if (out.home == Home::host)
+      if (out.home == MemorySpace::host)
         copy_out(to, from, bytes);
       else
         copy_across(reinterpret_cast<DevicePointer>(to), out.device, from, first().number(), bytes);
@@ -107,7 +107,7 @@ class CudaBackend : public Backend {
   }
 
   Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_card,
-                 const Target& out, Count first_row) {
+                 const Output& out, Count first_row) {
     const Shape shape = choose_shape(plan, settings, rows_of_card, use_device(first().number()).multiprocessors);
     const Blocks* ranges = data.pairs(plan.rows);
     // where there are ranges, blocks know by themselves whether there are lanes
@@ -124,12 +124,12 @@ class CudaBackend : public Backend {
 
   // A block of rows more or less should matter little, else the lanes are shared out if there are enough.
   bool should_share_lanes(const Task& by_rows, Range rows, Range lanes) const {
-    const Count parts = Count(cards_.size());
+    const Count parts = Count(workers_.size());
     return rows.count() < 16 * parts * by_rows.rows_of_block() && lanes.count() >= 2 * parts * by_rows.shape.lanes;
   }
 
   void reduce_together(const Task& task, Range rows, Range lanes, bool share_lanes) {
-    for (Card& card : cards_) card.prepare(task);
+    for (DeviceWorker& worker : workers_) worker.prepare(task);
     wait_for_others(task.data, task.out);
     try {
       share_out(task, rows, lanes, share_lanes);
@@ -141,7 +141,7 @@ class CudaBackend : public Backend {
   }
 
   void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
-    const size_t count = cards_.size();
+    const size_t count = workers_.size();
     std::vector<std::unique_ptr<Buffer>> states(count);
     const auto share_of = [&](size_t n) {
       return share_lanes ? std::make_pair(rows, part(lanes, n, count))
@@ -149,16 +149,16 @@ class CudaBackend : public Backend {
     };
     for (size_t n = 0; n < count; ++n) {
       const auto [some, these] = share_of(n);
-      cards_[n].fetch(task, some, these, share_lanes);
+      workers_[n].fetch(task, some, these, share_lanes);
     }
     in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
       const auto [some, these] = share_of(n);
       if (some.count() == 0) return;
       const Finally waits;  // what was begun may write into the target
       if (share_lanes)
-        states[n] = cards_[n].reduce_to_states(task, some, these, watch);
+        states[n] = workers_[n].reduce_to_states(task, some, these, watch);
       else
-        cards_[n].reduce(task, some, these, watch);
+        workers_[n].reduce(task, some, these, watch);
       synchronize();
     });
     if (share_lanes) join(task, rows, states);
@@ -170,7 +170,7 @@ class CudaBackend : public Backend {
     const size_t bytes = size_t(rows.count()) * first().state_bytes();
     const Buffer all(states.size() * bytes);
     for (size_t n = 0; n < states.size(); ++n)
-      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), cards_[n].number(),
+      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), workers_[n].number(),
                   bytes);
     first().merge(task, rows, all, int(states.size()));
     synchronize();
@@ -178,13 +178,13 @@ class CudaBackend : public Backend {
 
   // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
   // are such.
-  bool wait_for_others(const Data& data, const Target& out) {
+  bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;
-    for (const Card& card : cards_) involved.insert(card.number());
+    for (const DeviceWorker& worker : workers_) involved.insert(worker.number());
     for (const auto* columns : {&data.variables, &data.reduced})
-      for (const Column& column : *columns)
-        if (column.home != Home::host) involved.insert(column.device);
-    if (out.home != Home::host) involved.insert(out.device);
+      for (const ArrayRef& column : *columns)
+        if (column.home != MemorySpace::host) involved.insert(column.device);
+    if (out.home != MemorySpace::host) involved.insert(out.device);
     if (involved.size() > 1)
       for (const int number : involved) {
         use_device(number);
@@ -194,7 +194,7 @@ class CudaBackend : public Backend {
     return involved.size() > 1;
   }
 
-  std::vector<Card> cards_;
+  std::vector<DeviceWorker> workers_;
 };
 
 }  // namespace

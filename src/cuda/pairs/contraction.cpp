@@ -12,7 +12,7 @@ namespace {
 constexpr int shortest_sum = 8;  // below, a thread keeps the sums of vectors in its registers
 constexpr int most = 4;          // contractions at a time
 constexpr int most_levels = 200;  // of steps that make an entry
-constexpr int most_leaves = 2;   // vectors of each place that one of them reads
+constexpr int most_leaves = 2;   // vectors of each level that one of them reads
 
 // The value for a vector is the sum of the values for its entries.
 bool adds_up(const OpRow& op) {
@@ -37,7 +37,7 @@ class Tiler : Tiling {
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_lanes(*this);
-    auto& steps = plan.steps[int(Place::pair)];
+    auto& steps = plan.steps[int(Level::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(),
                                [&](const Step& step) { return !computed.count(step.out); }),
                 steps.end());
@@ -50,9 +50,9 @@ class Tiler : Tiling {
   void own_slots() {
     std::vector<int> now(plan.slots.size());
     for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
-    for (Step& step : plan.steps[int(Place::pair)]) {
+    for (Step& step : plan.steps[int(Level::pair)]) {
       for (int& in : step.in) in = now[in];
-      plan.slots.push_back({Place::pair, 0, step.size});
+      plan.slots.push_back({Level::pair, 0, step.size});
       now[step.out] = int(plan.slots.size()) - 1;
       step.out = now[step.out];
     }
@@ -63,10 +63,10 @@ class Tiler : Tiling {
   void take_out_factor() {
     if (reduction_table()[plan.reduction.row].name != "Sum") return;
     for (int* product : {&plan.f, &plan.w}) {
-      if (plan.slots[*product].place != Place::pair || op_row(plan.maker(*product)->op).name != "Mult") continue;
+      if (plan.slots[*product].level != Level::pair || op_row(plan.maker(*product)->op).name != "Mult") continue;
       const Step& step = *plan.maker(*product);
       for (const int n : {0, 1}) {
-        if (plan.slots[step.in[n]].place != Place::row || step.sizes[n] != 1) continue;
+        if (plan.slots[step.in[n]].level != Level::row || step.sizes[n] != 1) continue;
         plan.factor = step.in[n];
         *product = step.in[1 - n];
         return;
@@ -79,7 +79,7 @@ class Tiler : Tiling {
     if (reduction_table()[plan.reduction.row].name != "Sum" || plan.f_size < shortest_sum) return;
     std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
-      choices = {{add(Place::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};
+      choices = {{add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};
     for (const auto& [made, number] : choices) {
       Entries vector{made, plan.f_size, {}, {}};
       if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
@@ -93,12 +93,12 @@ class Tiler : Tiling {
   // takes more.
   bool collect(int slot, Entries& made, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
-    if (s.place == Place::once && s.size == 1) return used[slot] = true;
+    if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
     if (s.size != made.size) return false;
-    if (s.place != Place::pair) {
+    if (s.level != Level::pair) {
       if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end())
         made.leaves.push_back(slot);
-      return leaves(made, s.place) <= most_leaves;
+      return leaves(made, s.level) <= most_leaves;
     }
     const auto same = [&](const Step& other) { return other.out == slot; };
     if (std::any_of(made.steps.begin(), made.steps.end(), same)) return true;
@@ -110,9 +110,9 @@ class Tiler : Tiling {
     return true;
   }
 
-  long leaves(const Entries& made, Place place) const {
+  long leaves(const Entries& made, Level level) const {
     return std::count_if(made.leaves.begin(), made.leaves.end(),
-                         [&](int leaf) { return plan.slots[leaf].place == place; });
+                         [&](int leaf) { return plan.slots[leaf].level == level; });
   }
 
   bool contracts(const Step& step) {
@@ -122,7 +122,7 @@ class Tiler : Tiling {
     Entries made{step.out, step.sizes[0], {}, {}};
     for (const int in : step.in)
       if (!collect(in, made)) return false;
-    if (!leaves(made, Place::row) || !leaves(made, Place::lane)) return false;
+    if (!leaves(made, Level::row) || !leaves(made, Level::column)) return false;
     made.steps.push_back(step);
     plan.contractions.push_back(made);
     return true;
@@ -136,7 +136,7 @@ class Tiler : Tiling {
       todo.pop_back();
       if (used[slot]) continue;
       used[slot] = true;
-      if (plan.slots[slot].place != Place::pair) continue;
+      if (plan.slots[slot].level != Level::pair) continue;
       const Step step = *plan.maker(slot);
       if (contracts(step)) continue;
       computed.insert(slot);
@@ -152,21 +152,21 @@ class Tiler : Tiling {
       if (slot == e.lane_norm && (plan.weighted || e.root)) return plan.weighted && !plan.lane_weight() ? 1 : 2;
       return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used[slot] ? 1 : 2;
     };
-    for (const Place place : {Place::once, Place::row, Place::lane}) {
+    for (const Level level : {Level::uniform, Level::row, Level::column}) {
       int end = 0;
       for (const int now : {0, 1, 2}) {
         for (int n = 0; n < int(plan.slots.size()); ++n) {
           Slot& slot = plan.slots[n];
-          if (slot.place != place || rank(n) != now) continue;
+          if (slot.level != level || rank(n) != now) continue;
           const auto& sums = plan.spread.leaves;
           const bool spread = std::find(sums.begin(), sums.end(), n) != sums.end();
           if (spread || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }
-        if (now == 1) plan.kept[int(place)] = end;
+        if (now == 1) plan.kept[int(level)] = end;
       }
-      plan.entries[int(place)] = end;
+      plan.entries[int(level)] = end;
     }
   }
 
@@ -177,7 +177,7 @@ class Tiler : Tiling {
 
 bool TiledPlan::is_product(const Entries& made) const {
   return made.steps.size() == 1 && op_row(made.steps[0].op).is(OpId::Scalprod) && made.leaves.size() == 2 &&
-         slots[made.leaves[0]].place != slots[made.leaves[1]].place;
+         slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
 TiledPlan tile(const Plan& plan, bool long_vectors) {

@@ -1,5 +1,5 @@
 // Where the results of a share go: straight into the target, or aside until they are delivered.
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
@@ -10,14 +10,14 @@ namespace {
 struct Order {
   bool by_row;  // entries of a row stand together
   Count entry, row;
-  Order(const Target& out, int size, Count rows)
+  Order(const Output& out, int size, Count rows)
       : by_row(out.entry == 1), entry(by_row ? 1 : rows), row(by_row ? size : 1) {}
 };
 
 }  // namespace
 
 // Results go where the target is, in its order, or aside until they are delivered.
-PairJob Card::job_for(const Task& task, Range rows, const Buffer* aside) const {
+PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer* aside) const {
   PairJob job{};
   job.row_end = rows.count();
   job.any_lanes = task.any_lanes;
@@ -35,12 +35,12 @@ PairJob Card::job_for(const Task& task, Range rows, const Buffer* aside) const {
   return job;
 }
 
-bool Card::writes_directly(const Target& out) const {
-  return out.home != Home::host && out.device == number_;
+bool DeviceWorker::writes_directly(const Output& out) const {
+  return out.home != MemorySpace::host && out.device == number_;
 }
 
-void Card::deliver(const Task& task, Range rows, const Buffer& from) {
-  const Target& out = task.out;
+void DeviceWorker::deliver(const Task& task, Range rows, const Buffer& from) {
+  const Output& out = task.out;
   const int size = task.plan.reduction.size;
   const Count count = rows.count();
   const Order order(out, size, count);
@@ -50,7 +50,7 @@ void Card::deliver(const Task& task, Range rows, const Buffer& from) {
   for (Count run = 0; run < runs; ++run) {
     double* to = first + run * out.entry;
     const DevicePointer there = from.pointer() + size_t(run) * run_bytes;
-    if (out.home == Home::host)
+    if (out.home == MemorySpace::host)
       copy_out(to, there, run_bytes);
     else
       copy_across(reinterpret_cast<DevicePointer>(to), out.device, there, number_, run_bytes);

@@ -17,7 +17,7 @@ namespace {
 class Expander {
  public:
   Expander(const Plan& plan, bool long_vectors)
-      : plan_(plan), steps_(plan.steps[int(Place::pair)]), long_vectors_(long_vectors) {}
+      : plan_(plan), steps_(plan.steps[int(Level::pair)]), long_vectors_(long_vectors) {}
 
   Expansion make() const {
     for (const Step& product : steps_) {
@@ -39,8 +39,8 @@ class Expander {
     if (root) made = plan_.maker(made->in[0]);
     if (!made || op_row(made->op).name != "SqDist") return {};
     int row = made->in[0], lane = made->in[1];
-    if (plan_.slots[row].place == Place::lane) std::swap(row, lane);
-    if (plan_.slots[row].place != Place::row || plan_.slots[lane].place != Place::lane || !may_replace(row)) return {};
+    if (plan_.slots[row].level == Level::column) std::swap(row, lane);
+    if (plan_.slots[row].level != Level::row || plan_.slots[lane].level != Level::column || !may_replace(row)) return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(lane) : readers(slot) != 1) return {};
     // a lane has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
@@ -55,7 +55,7 @@ class Expander {
       return !reads_one || step.out == exponent || (multiplies_once(step) && joins_constant(step.out));
     }) && plan_.f != root && plan_.w != root && plan_.f != distance && plan_.w != distance;
   }
-  bool is_once(int slot) const { return plan_.slots[slot].place == Place::once && plan_.slots[slot].size == 1; }
+  bool is_once(int slot) const { return plan_.slots[slot].level == Level::uniform && plan_.slots[slot].size == 1; }
   bool multiplies_once(const Step& step) const {
     return op_row(step.op).is(OpId::Mult) && (is_once(step.in[0]) || is_once(step.in[1]));
   }

@@ -1,21 +1,21 @@
 // What a share reads, brought to its device and into the places where the kernels find it.
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
 
 namespace kernops {
 namespace cuda {
 
-bool Card::is_here(const Column& column) const {
-  return column.home != Home::host && column.device == number_;
+bool DeviceWorker::is_here(const ArrayRef& column) const {
+  return column.home != MemorySpace::host && column.device == number_;
 }
 
 // Some items of a column, on this card. Each is copied once, however many reductions read it.
-Column Card::here(const Column& column, int size, Range items) {
+ArrayRef DeviceWorker::here(const ArrayRef& column, int size, Range items) {
   const size_t bytes = size_t(bytes_of_number(column));
   const auto address = reinterpret_cast<DevicePointer>(column.data);
   if (is_here(column)) {
-    Column some = column;
+    ArrayRef some = column;
     some.data = reinterpret_cast<const void*>(address + size_t(items.begin * column.item) * bytes);
     return some;
   }
@@ -29,7 +29,7 @@ Column Card::here(const Column& column, int size, Range items) {
     for (Count run = 0; run < runs; ++run) {
       const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
       const DevicePointer from = address + size_t(items.begin * column.item + run * column.entry) * bytes;
-      if (column.home == Home::host)
+      if (column.home == MemorySpace::host)
         copy_in(to, reinterpret_cast<const void*>(from), run_bytes);
       else
         copy_across(to, number_, from, column.device, run_bytes);
@@ -38,9 +38,9 @@ Column Card::here(const Column& column, int size, Range items) {
   return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
 }
 
-void Card::keep_shared(const Data& data) {
+void DeviceWorker::keep_shared(const Data& data) {
   const auto serves_all = [&](Count address) {
-    return std::any_of(data.variables.begin(), data.variables.end(), [=](const Column& column) {
+    return std::any_of(data.variables.begin(), data.variables.end(), [=](const ArrayRef& column) {
       return column.batch == 0 && Count(reinterpret_cast<DevicePointer>(column.data)) == address;
     });
   };
@@ -48,40 +48,40 @@ void Card::keep_shared(const Data& data) {
     copy = serves_all(copy->first[0]) ? std::next(copy) : copies_.erase(copy);
 }
 
-void Card::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
+void DeviceWorker::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
   use_device(number_);
   const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
   if (slabs.rows < rows.count() || slabs.lanes < lanes.count()) return;
-  const auto take = [&](Place place, Range items) {
-    for (const Load& load : task.plan.loads[int(place)]) {
-      const Column* from = task.data.column(load);
-      if (from && from->home != Home::host) here(*from, task.plan.slots[load.slot].size, items);
+  const auto take = [&](Level level, Range items) {
+    for (const Load& load : task.plan.loads[int(level)]) {
+      const ArrayRef* from = task.data.column(load);
+      if (from && from->home != MemorySpace::host) here(*from, task.plan.slots[load.slot].size, items);
     }
   };
   if (rows.count() == 0) return;
-  take(Place::once, {0, 1});
-  take(Place::row, rows);
-  take(Place::lane, lanes);
+  take(Level::uniform, {0, 1});
+  take(Level::row, rows);
+  take(Level::column, lanes);
 }
 
 // Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch,
 // while there is room.
-std::vector<DeviceSource> Card::sources(const Task& task, Place place, Range items, double* given) {
+std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* given) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;
   int count = 0;  // of what is given
-  for (const Load& load : task.plan.loads[int(place)]) {
+  for (const Load& load : task.plan.loads[int(level)]) {
     const Slot& slot = task.plan.slots[load.slot];
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
     if (load.kind == Load::index) s.kind = DeviceSource::index;
-    if (const Column* from = task.data.column(load)) {
-      if (place == Place::once && from->home == Home::host && count + slot.size <= FillJob::most_given) {
+    if (const ArrayRef* from = task.data.column(load)) {
+      if (level == Level::uniform && from->home == MemorySpace::host && count + slot.size <= FillJob::most_given) {
         s.kind = DeviceSource::given, s.first = count;
         const double* values = static_cast<const double*>(from->data);
         for (int k = 0; k < slot.size; ++k) given[count++] = values[k * from->entry];
       } else {
-        const Column some = here(*from, slot.size, items);
-        s.kind = some.home == Home::device_float ? DeviceSource::floats : DeviceSource::doubles;
+        const ArrayRef some = here(*from, slot.size, items);
+        s.kind = some.home == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
         s.data = some.data, s.entry = some.entry, s.item = some.item;
       }
     }
@@ -90,18 +90,18 @@ std::vector<DeviceSource> Card::sources(const Task& task, Place place, Range ite
   return all;
 }
 
-void Card::fill(const Task& task, const Places& places, Range rows, Range lanes) {
+void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Range lanes) {
   if (task.shape.makes_lanes) lanes.end = lanes.begin;
   FillJob job{};
   std::vector<DeviceSource> all;
-  const auto take = [&](Place place, Range items, const Buffer& out) {
-    const std::vector<DeviceSource> some = sources(task, place, items, job.given);
-    job.places[int(place)] = {int(all.size()), int(all.size() + some.size()), out.address(), items.count()};
+  const auto take = [&](Level level, Range items, const Buffer& out) {
+    const std::vector<DeviceSource> some = sources(task, level, items, job.given);
+    job.levels[int(level)] = {int(all.size()), int(all.size() + some.size()), out.address(), items.count()};
     all.insert(all.end(), some.begin(), some.end());
   };
-  take(Place::once, {0, 1}, places.once);
-  take(Place::row, rows, places.x);
-  take(Place::lane, lanes, places.y);
+  take(Level::uniform, {0, 1}, levels.once);
+  take(Level::row, rows, levels.x);
+  take(Level::column, lanes, levels.y);
 
   std::unique_ptr<Buffer> table;
   if (all.size() <= FillJob::most_sources) {
@@ -114,7 +114,7 @@ void Card::fill(const Task& task, const Places& places, Range rows, Range lanes)
   constexpr unsigned threads = 128;
   const Count most = Count(16) * current_device().multiprocessors;
   const auto blocks = [&](Range items) { return unsigned(std::min(ceil_div(items.count(), threads), most)); };
-  if (task.plan.entries[int(Place::once)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
+  if (task.plan.entries[int(Level::uniform)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
   job.row_blocks = blocks(rows);
   launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job,
          starts_early(rows, lanes));

@@ -1,5 +1,5 @@
 // The blocks of a grid. All pairs are cut evenly; where there are ranges, no block straddles two clusters.
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {

@@ -16,14 +16,14 @@ bool grouped(const Plan& plan) { return reduction_table()[plan.reduction.row].ex
 
 // About how many numbers a row keeps in registers, its own entries among them.
 int words(const Plan& plan, int entries) {
-  return entries + plan.entries[int(Place::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
+  return entries + plan.entries[int(Level::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
          (grouped(plan) ? 16 + 3 * plan.w_size : 0);
 }
 
 // About how many instructions a pair takes.
 int work(const TiledPlan& plan) {
   int entries = 0;
-  for (const Step& step : plan.steps[int(Place::pair)]) {
+  for (const Step& step : plan.steps[int(Level::pair)]) {
     const OpRow& op = op_row(step.op);
     int most = step.size;
     for (size_t n = 0; n < op.vectors.size(); ++n) most = std::max(most, plan.slots[step.in[n]].size);
@@ -41,7 +41,7 @@ bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
 // Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
-  const int needed = words(plan, plan.kept[int(Place::row)]);
+  const int needed = words(plan, plan.kept[int(Level::row)]);
   const Expansion& expansion = plan.expansion;
   const bool squared = expansion.exponent && !expansion.root;
   int most = settings.single && needed <= (squared ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
@@ -53,16 +53,16 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   const bool bare_root = expansion.root && expansion.factors.empty();
   const int unrolled = much_work(plan) ? 1 : !settings.single || bare_root ? 4 : most == 3 ? 16 : 8;
   int threads = few ? int(few_rows) / most : large ? 256 : 128;
-  const int lane_bytes = padded(plan.entries[int(Place::lane)], 8) * 8;
+  const int lane_bytes = padded(plan.entries[int(Level::column)], 8) * 8;
   while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
-  const bool made = few && int(plan.loads[int(Place::lane)].size()) <= PairJob::most_sources;
+  const bool made = few && int(plan.loads[int(Level::column)].size()) <= PairJob::most_sources;
   return {Shape::narrow, most, threads, threads, unrolled, false, made};
 }
 
 // Whether each pair adds a number of little work times a vector of the lane (cuda/wide/spread_lanes.cuh).
 bool spreads_lanes(const TiledPlan& plan, const Settings& settings) {
   return adds_by_tiles(settings) && plan.spread.size > 0 && plan.spread.steps.empty() &&
-         plan.slots[plan.spread.slot].place == Place::lane && plan.contractions.empty() && in_place(plan, settings);
+         plan.slots[plan.spread.slot].level == Level::column && plan.contractions.empty() && in_place(plan, settings);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ bool adds_by_tiles(const Settings& settings) {
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the lanes that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  const int needed = words(plan, plan.entries[int(Place::row)]);
+  const int needed = words(plan, plan.entries[int(Level::row)]);
   const TiledPlan shared = tile(plan, needed > 18);
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
@@ -89,15 +89,15 @@ bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
 // Formulas of little work on a few values of rows and lanes, which start at multiples of 16 bytes.
 bool in_place(const TiledPlan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
-  return padded(plan.entries[int(Place::lane)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
-         plan.kept[int(Place::row)] <= 8 && plan.kept[int(Place::lane)] <= 16;
+  return padded(plan.entries[int(Level::column)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
+         plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
 // Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many lanes that what a thread has of their pairs stays in registers. Where totals
 // of long vectors do, too, there are half as many rows.
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
-  const bool too_long = 32 * padded(plan.entries[int(Place::lane)], 8) * 8 > shared_bytes;
+  const bool too_long = 32 * padded(plan.entries[int(Level::column)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
   int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
   if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) lanes = 16;

@@ -30,9 +30,9 @@ class Writer {
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
     if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
     if (wide && words.spreads()) out += "  using Spread = ::Spread;\n";
-    out += place("run_once(T* o)", Place::once, "o");
-    out += place("run_row(const T* o, T* x)", Place::row, "x");
-    out += place("run_lane(const T* o, T* y)", Place::lane, "y");
+    out += level("run_once(T* o)", Level::uniform, "o");
+    out += level("run_row(const T* o, T* x)", Level::row, "x");
+    out += level("run_lane(const T* o, T* y)", Level::column, "y");
     out += pairs(words, false) + "};\n\n";
     return out + entry_points();
   }
@@ -49,7 +49,7 @@ class Writer {
     const bool spread = words.spreads();
     const bool weighs = plan.w != 0 || plan.weighted;
     const int f = spread ? 1 : plan.f_size, w = spread ? 1 : weighs ? plan.w_size : 0;
-    const std::string row = "using Row = engines::" + engine(reduction_table()[plan.reduction.row]) +
+    const std::string row = "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) +
                             "<T, " + number(f) + ", " + number(w) + ", " +
                             number(std::max(plan.reduction.k, 1)) +
                             (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
@@ -62,9 +62,9 @@ class Writer {
            number(shape.lanes / 8) + ", " + pairs + ")\n";
   }
 
-  std::string place(const std::string& head, Place where, const std::string& target) const {
+  std::string level(const std::string& head, Level where, const std::string& target) const {
     std::string out = "  KERNOPS_FN static void " + head + " {\n";
-    if (where == Place::once) out += "    o[0] = 1;\n";
+    if (where == Level::uniform) out += "    o[0] = 1;\n";
     for (const Step& step : plan.steps[int(where)]) {
       out += "    put<" + operation(step) + ", " + number(plan.slots[step.out].offset) + ", " +
              number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" +
@@ -74,10 +74,10 @@ class Writer {
   }
 
   // The vectors of an expansion's inner product.
-  std::string scaled(Place where, const std::string& target) const {
+  std::string scaled(Level where, const std::string& target) const {
     const Expansion& e = plan.expansion;
-    if (plan.inner_product.size == 0 || where == Place::once) return "";
-    const bool row = where == Place::row;
+    if (plan.inner_product.size == 0 || where == Level::uniform) return "";
+    const bool row = where == Level::row;
     const Slot& slot = plan.slots[row ? e.row_vector : e.lane_vector];
     const Slot& norm = plan.slots[row ? e.row_norm : e.lane_norm];
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +

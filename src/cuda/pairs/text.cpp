@@ -34,14 +34,14 @@ Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape
   const char* place_names[] = {"o", "x", "y"};
   for (size_t n = 1; n < plan.slots.size(); ++n) {
     const Slot& slot = plan.slots[n];
-    if (slot.place != Place::pair) names[n] = part(slot.offset, slot.size, place_names[int(slot.place)]);
+    if (slot.level != Level::pair) names[n] = part(slot.offset, slot.size, place_names[int(slot.level)]);
   }
   names[0] = "one<T>()";
   for (size_t n = 0; n < plan.contractions.size(); ++n) names[plan.contractions[n].slot] = part(int(n), 1, "c");
 }
 
 bool Words::takes_turns(const Step& step) const {
-  const auto& steps = plan.steps[int(Place::pair)];
+  const auto& steps = plan.steps[int(Level::pair)];
   return op_row(step.op).is(OpId::Exp2) && !wide() &&
          std::any_of(steps.begin(), steps.end(), is_special);
 }

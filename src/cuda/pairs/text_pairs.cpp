@@ -13,11 +13,11 @@ class Pairs {
 
   std::string text(bool near) const {
     const bool wide = words.wide(), spread = words.spreads();
-    const auto entries = [&](Place where) {
+    const auto entries = [&](Level where) {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
     std::string out =
-        "  static constexpr int row = " + entries(Place::row) + ", lane = " + entries(Place::lane) +
+        "  static constexpr int row = " + entries(Level::row) + ", lane = " + entries(Level::column) +
         ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
@@ -28,7 +28,7 @@ class Pairs {
            (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn) {\n");
     Names names = words.names;
     int count = 0;
-    for (const Step& step : plan.steps[int(Place::pair)]) {
+    for (const Step& step : plan.steps[int(Level::pair)]) {
       if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
       const std::string name = "t" + number(count++);
       out += "    const auto " + name + " = " +

@@ -13,7 +13,7 @@ std::string parts_of_spread(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const Entries& made = words.plan.spread;
   const int of_row = words.row_in_spread();
-  const bool of_lane = made.steps.empty() && words.plan.slots[made.slot].place == Place::lane;
+  const bool of_lane = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
   return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1);
@@ -28,7 +28,7 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
   int count[3] = {};
   for (const int leaf : made.leaves) {
     const Slot& slot = words.plan.slots[leaf];
-    const int at = int(slot.place);
+    const int at = int(slot.level);
     names[leaf] = part(count[at], 1, letters[at]);
     offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
   }

@@ -25,7 +25,7 @@ struct Expansion {
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
-// entries of each place. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms
+// entries of each level. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms
 // of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what the sum
 // of a row is to be multiplied by, 0 for none. Where lanes are `weighted`, 2^lane_norm multiplies the weight of a lane,
 // or is it, instead of adding to each exponent; then that norm does not come first.
@@ -37,7 +37,7 @@ struct TiledPlan : Plan {
   Entries spread{};
   std::array<int, 3> kept{};
   bool weighted = false;
-  int lane_weight() const { return slots[f].place == Place::lane ? f : slots[w].place == Place::lane ? w : 0; }
+  int lane_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and lane
 };

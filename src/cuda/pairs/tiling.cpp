@@ -5,16 +5,16 @@
 
 namespace kernops {
 
-int Tiling::new_slot(Place place, int size) {
-  plan.slots.push_back({place, 0, size});
+int Tiling::new_slot(Level level, int size) {
+  plan.slots.push_back({level, 0, size});
   used.push_back(false);
   return int(plan.slots.size()) - 1;
 }
 
-int Tiling::add(Place place, OpId op, int size, int a, int b) {
-  const int out = new_slot(place, size);
+int Tiling::add(Level level, OpId op, int size, int a, int b) {
+  const int out = new_slot(level, size);
   const auto sized = [&](int slot) { return SizedSlot{slot, plan.slots[slot].size}; };
-  plan.steps[int(place)].push_back(make_step(op, {out, size}, sized(a), sized(b)));
+  plan.steps[int(level)].push_back(make_step(op, {out, size}, sized(a), sized(b)));
   return out;
 }
 

@@ -11,8 +11,8 @@ struct Tiling {
   std::vector<bool> used;  // slots that the pair steps that are left read
   std::set<int> computed;  // slots that they write
 
-  int new_slot(Place place, int size);
-  int add(Place place, OpId op, int size, int a, int b = 0);  // a step: its slot
+  int new_slot(Level level, int size);
+  int add(Level level, OpId op, int size, int a, int b = 0);  // a step: its slot
 };
 
 struct SizedSlot {

@@ -33,7 +33,7 @@ size_t result_bytes(const SegmentWork& work) {
 SegmentWork part_of(const SegmentWork& work, const char* op, const Buffer& to) {
   SegmentWork part = work;
   part.op = operation(op), part.formula = nullptr, part.empty = nullptr;
-  part.out = {at<double>(to), work.segments.count, 1, Home::device_double, current_device().number};
+  part.out = {at<double>(to), work.segments.count, 1, MemorySpace::device_double, current_device().number};
   return part;
 }
 
@@ -84,7 +84,7 @@ void weighted_moments(const SegmentWork& work) {
     if (op == "sd") on_results("kernops_root", work, job);
   }
   const Buffer& result = op == "mean" ? mean : squares;
-  if (work.out.home == Home::host)
+  if (work.out.home == MemorySpace::host)
     copy_out(work.out.data, result.pointer(), result_bytes(work));
   else
     copy_across(reinterpret_cast<DevicePointer>(work.out.data), current_device().number, result.pointer(),

@@ -46,13 +46,13 @@ std::string constant(double value) {
 std::string join_function(const std::string& name, const Plan& plan) {
   std::vector<std::string> names(plan.slots.size());
   names[0] = "one<T>()";
-  for (const Load& load : plan.loads[int(Place::once)])
+  for (const Load& load : plan.loads[int(Level::uniform)])
     names[load.slot] = "(Vec<T, 1>{" + constant(load.value) + "})";
-  for (const Load& load : plan.loads[int(Place::lane)]) names[load.slot] = load.id == 0 ? "a" : "b";
+  for (const Load& load : plan.loads[int(Level::column)]) names[load.slot] = load.id == 0 ? "a" : "b";
   std::string out =
       "struct " + name + " {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
   int count = 0;
-  for (const Place place : {Place::once, Place::lane})
+  for (const Level place : {Level::uniform, Level::column})
     for (const Step& step : plan.steps[int(place)]) {
       const OpRow& row = op_row(step.op);
       std::string arguments;
@@ -121,7 +121,7 @@ std::string gaps_text(const SegmentWork& work, bool staged) {
 std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged) {
   return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + what + ", " +
          type_of(work.x) + ", " + type_of(work.weights) + ", " +
-         (work.out.home == Home::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
+         (work.out.home == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
 }
 

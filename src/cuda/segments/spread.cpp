@@ -10,8 +10,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-size_t number_bytes(const Target& out) { return out.home == Home::device_float ? sizeof(float) : sizeof(double); }
-char* column_of(const Target& out, Count column) {
+size_t number_bytes(const Output& out) { return out.home == MemorySpace::device_float ? sizeof(float) : sizeof(double); }
+char* column_of(const Output& out, Count column) {
   return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
 }
 
@@ -21,7 +21,7 @@ class Places {
  public:
   Places(const SegmentWork& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk, Count rows)
       : work_(work), first_(first), columns_(columns), rows_(rows), by_chunk_(by_chunk) {
-    if (work.out.home != Home::host) return;
+    if (work.out.home != MemorySpace::host) return;
     column_ = by_chunk ? device.chunks[0].count : rows;
     aside_ = std::make_unique<Buffer>(size_t(column_ * columns) * sizeof(double));
     if (by_chunk) return;
@@ -66,9 +66,9 @@ class Places {
 // Everything, before what is in a segment is written.
 void fill_all(const SegmentWork& work, Count rows, double value) {
   const Count count = rows * work.columns;
-  if (work.out.home == Home::host) {
+  if (work.out.home == MemorySpace::host) {
     std::fill(work.out.data, work.out.data + count, value);
-  } else if (work.out.home == Home::device_float) {
+  } else if (work.out.home == MemorySpace::device_float) {
     const float narrow = float(value);
     unsigned bits;
     static_assert(sizeof bits == sizeof narrow, "a float is a word");
@@ -104,7 +104,7 @@ const std::vector<Gradient>& gradients() {
 std::unique_ptr<Buffer> reduced(SegmentWork work, const char* op) {
   auto there = std::make_unique<Buffer>(size_t(work.segments.count * work.columns) * sizeof(double));
   work.op = operation(op), work.precise = true;
-  work.out = {at<double>(*there), work.segments.count, 1, Home::device_double, current_device().number};
+  work.out = {at<double>(*there), work.segments.count, 1, MemorySpace::device_double, current_device().number};
   seg_reduce(work);
   return there;
 }

@@ -50,12 +50,12 @@ template <class T, class Reduction> class Worker {
         state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
         states_(state_bytes_ * job.row_block),
         partial_(Reduction::partial_bytes(job)) {
-    place_slots(Place::once, once_.data(), W, 0);
-    place_slots(Place::lane, lanes_.data(), job.tile, ~std::ptrdiff_t(0));
-    place_slots(Place::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
+    place_slots(Level::uniform, once_.data(), W, 0);
+    place_slots(Level::column, lanes_.data(), job.tile, ~std::ptrdiff_t(0));
+    place_slots(Level::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
     fill_pack(slots_.data()[0].p, 1);
-    load_packs(Place::once, 0);
-    run_steps(Place::once, W);
+    load_packs(Level::uniform, 0);
+    run_steps(Level::uniform, W);
   }
 
   void work(const Unit& unit, Units& units) {
@@ -73,11 +73,11 @@ template <class T, class Reduction> class Worker {
   }
 
  private:
-  void place_slots(Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+  void place_slots(Level place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
     kernops::place_slots(job_.slots, place, base, entry, lanes, slots_.data());
   }
 
-  void run_steps(Place place, int lanes) { kernops::run_steps(job_.steps[int(place)], slots_.data(), lanes); }
+  void run_steps(Level place, int lanes) { kernops::run_steps(job_.steps[int(place)], slots_.data(), lanes); }
 
   static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
 
@@ -88,7 +88,7 @@ template <class T, class Reduction> class Worker {
   }
 
   // The values of item n, each repeated over a pack.
-  void load_packs(Place place, Count n) {
+  void load_packs(Level place, Count n) {
     const Span<Source>& sources = job_.sources[int(place)];
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
@@ -98,14 +98,14 @@ template <class T, class Reduction> class Worker {
   }
 
   void point_to_row(int r) {
-    place_slots(Place::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0);
+    place_slots(Level::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0);
   }
 
   void start_rows(Count row, int rows) {
     for (int r = 0; r < rows; ++r) {
       point_to_row(r);
-      load_packs(Place::row, row + r);
-      run_steps(Place::row, W);
+      load_packs(Level::row, row + r);
+      run_steps(Level::row, W);
       Reduction::start(job_, state(r));
     }
   }
@@ -115,18 +115,18 @@ template <class T, class Reduction> class Worker {
     const int padded = (count + W - 1) / W * W;
     for_runs(job_, block, first, count,
              [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
-    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s)
       for (int k = 0; k < source_size(sources.items[s]); ++k) {
         T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
         for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
       }
-    run_steps(Place::lane, padded);
+    run_steps(Level::column, padded);
   }
 
   // Lanes that stand side by side, to place `at` of the tile.
   void load_lanes(Count lane, int count, int at) {
-    const Span<Source>& sources = job_.sources[int(Place::lane)];
+    const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
       for (int k = 0; k < source_size(from); ++k) {
@@ -142,7 +142,7 @@ template <class T, class Reduction> class Worker {
     const int padded = (tile.count + W - 1) / W * W;
     for (int r = 0; r < rows; ++r, ++tile.row) {
       point_to_row(r);
-      run_steps(Place::pair, padded);
+      run_steps(Level::pair, padded);
       Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
     }
   }

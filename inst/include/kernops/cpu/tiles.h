@@ -55,13 +55,13 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of a place whose entries stand `entry` numbers apart from `base` on.
+// The operands of a level whose entries stand `entry` numbers apart from `base` on.
 template <class T>
-void place_slots(const Span<Slot>& slots, Place place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
+void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands) {
   for (int n = 0; n < slots.count; ++n) {
     const Slot& slot = slots.items[n];
-    if (slot.place == place)
+    if (slot.level == level)
       operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
   }
 }

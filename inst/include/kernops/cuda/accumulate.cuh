@@ -13,7 +13,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Of numbers T, F entries reduced, W weights (0 for none), K kept, sums of type A.
-namespace engines {
+namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;
 #define SHIFTED_EXP(name, result) KERNOPS_ENGINE name = ShiftedExpRow<T, W ? W : 1, Shifted::result, A>;
@@ -21,7 +21,7 @@ namespace engines {
 #define STORE(name) KERNOPS_ENGINE name = StoreRow<T, F>;
 #include <kernops/accumulators.def>
 #undef KERNOPS_ENGINE
-}  // namespace engines
+}  // namespace accumulators
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -60,7 +60,7 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
 // What is there once, by all threads of a block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
   const DeviceSource* sources = job.table ? job.table : job.sources;
-  for (int s = job.places[0].first_source; s < job.places[0].end_source; ++s)
+  for (int s = job.levels[0].first_source; s < job.levels[0].end_source; ++s)
     gather(sources[s], job.given, 0, out, threadIdx.x, blockDim.x);
   __syncthreads();
   if (threadIdx.x == 0) Formula::run_once(out);
@@ -68,7 +68,7 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
 }
 
 // Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
-template <class Formula, int place>
+template <class Formula, int level>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {
   using T = typename Formula::T;
@@ -79,11 +79,11 @@ __device__ __forceinline__ void make_item(const DeviceSource* sources, int count
 }
 
 // One thread an item, then the one as many items further as blocks `of` this place take.
-template <class Formula, int place>
+template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;
   constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
-  const FillJob::Place& to = job.places[place];
+  const FillJob::Level& to = job.levels[level];
   const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
   const long long together = (long long)of * blockDim.x;
   for (long long n = block * (long long)blockDim.x + threadIdx.x; n < to.count; n += together)
@@ -94,7 +94,7 @@ template <class Formula> __device__ void fill_places(const FillJob& job) {
   using T = typename Formula::T;
   let_next_kernel_begin();
   wait_for_kernel_before();
-  T* there = static_cast<T*>(job.places[0].out);
+  T* there = static_cast<T*>(job.levels[0].out);
   const T* once = there;
   if constexpr (Formula::once <= FillJob::most_own) {
     __shared__ alignas(16) T own[padded<T>(Formula::once)];
@@ -110,7 +110,7 @@ template <class Formula> __device__ void fill_places(const FillJob& job) {
 // The entry points of a Formula that fill its places.
 #define KERNOPS_PLACES(Formula)                                                                                    \
   extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
-    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.places[0].out));                                 \
+    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));                                 \
   }                                                                                                                \
   extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
     kernops::fill_places<Formula>(job);                                                                            \

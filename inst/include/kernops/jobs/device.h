@@ -25,11 +25,11 @@ struct DeviceSource {
 // read what is there once: each block makes that anew, unless it is too long.
 struct FillJob {
   static constexpr int most_sources = 40, most_given = 64, most_own = 512;
-  struct Place {
+  struct Level {
     int first_source, end_source;
     void* out;
     long long count;
-  } places[3];                // once, rows, lanes
+  } levels[3];                // once, rows, lanes
   unsigned row_blocks;        // the first of the grid; the others take lanes
   const DeviceSource* table;  // instead of `sources`, where there are more
   DeviceSource sources[most_sources];

@@ -15,12 +15,12 @@ class PairMap {
         slots_(job.slots.count),
         once_(std::size_t(job.entries[0]) * W),
         lanes_(std::size_t(job.entries[2]) * tile) {
-    place(Place::once, once_.data(), W, 0);
-    place(Place::lane, lanes_.data(), tile, ~std::ptrdiff_t(0));
+    place(Level::uniform, once_.data(), W, 0);
+    place(Level::column, lanes_.data(), tile, ~std::ptrdiff_t(0));
     Pack<double>(1).store(slots_.data()[0].p);
     for (int n = 0; n < job.loads[0].count; ++n)
       Pack<double>(job.loads[0].items[n].value).store(slots_.data()[job.loads[0].items[n].slot].p);
-    run(Place::once, W);
+    run(Level::uniform, W);
   }
 
   // Reads and writes up to a pack beyond the last one.
@@ -31,17 +31,17 @@ class PairMap {
         slots_.data()[load.slot].p = (load.id == 0 ? a : b) + first;
       }
       const int lanes = int(count - first < tile ? (count - first + W - 1) / W * W : tile);
-      run(Place::lane, lanes);
+      run(Level::column, lanes);
       const Operand<double>& f = slots_.data()[job_.f];
       for (int lane = 0; lane < lanes; lane += W) LaneView<double>(f, lane)[0].store(out + first + lane);
     }
   }
 
  private:
-  void place(Place place, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+  void place(Level place, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
     place_slots(job_.slots, place, base, entry, lanes, slots_.data());
   }
-  void run(Place place, int lanes) { run_steps(job_.steps[int(place)], slots_.data(), lanes); }
+  void run(Level place, int lanes) { run_steps(job_.steps[int(place)], slots_.data(), lanes); }
 
   const SegmentJob& job_;
   Buffer<Operand<double>> slots_;

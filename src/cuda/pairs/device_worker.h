@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-inline int bytes_of_number(const Column& column) { return column.home == Home::device_float ? 4 : 8; }
+inline int bytes_of_number(const ArrayRef& column) { return column.home == MemorySpace::device_float ? 4 : 8; }
 
 struct Range {
   Count begin, end;
@@ -23,13 +23,13 @@ struct Task {
   const Data& data;
   const Settings& settings;
   Shape shape;
-  Target out;
+  Output out;
   Count first_row;  // which row of the plan's result stands first in `out`
   bool any_lanes;
 
   int bytes() const { return settings.single ? 4 : 8; }
-  int stride(Place place) const { return padded(std::max(plan.entries[int(place)], 1), bytes()); }
-  Count item_bytes(Place place) const { return Count(stride(place)) * bytes(); }
+  int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
+  Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
   Count rows_of_block() const {
     return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread;
   }
@@ -59,17 +59,17 @@ class Grid {
 };
 
 // What the kernels read of some rows and lanes.
-struct Places {
-  Places(const Task& task, Count rows, Count lanes)
-      : once(size_t(task.item_bytes(Place::once))),
-        x(size_t(rows * task.item_bytes(Place::row))),
-        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Place::lane))) {}
+struct Levels {
+  Levels(const Task& task, Count rows, Count lanes)
+      : once(size_t(task.item_bytes(Level::uniform))),
+        x(size_t(rows * task.item_bytes(Level::row))),
+        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Level::column))) {}
   Buffer once, x, y;
 };
 
-class Card {
+class DeviceWorker {
  public:
-  explicit Card(int number) : number_(number) {}
+  explicit DeviceWorker(int number) : number_(number) {}
   int number() const { return number_; }
 
   // Loads the kernels of a task: called by the first thread, before any other.
@@ -104,19 +104,19 @@ class Card {
   Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
   void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
   Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;
-  Count bytes_of(const Task& task, Place place) const;
+  Count bytes_of(const Task& task, Level level) const;
   size_t memory_for(size_t needed);
   std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
-  std::vector<DeviceSource> sources(const Task& task, Place place, Range items, double* given);
-  void fill(const Task& task, const Places& places, Range rows, Range lanes);
+  std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* given);
+  void fill(const Task& task, const Levels& levels, Range rows, Range lanes);
   void reduce_pairs(Work& work, Range rows, Range lanes);
-  void read_places(const Work& work, Range lanes, PairJob& job);
+  void read_levels(const Work& work, Range lanes, PairJob& job);
   PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
-  Column here(const Column& column, int size, Range items);
-  bool is_here(const Column& column) const;
+  ArrayRef here(const ArrayRef& column, int size, Range items);
+  bool is_here(const ArrayRef& column) const;
 
-  bool writes_directly(const Target& out) const;
+  bool writes_directly(const Output& out) const;
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer* aside) const;
 

@@ -30,13 +30,13 @@ class Placing {
   }
 
  private:
-  int add(Place place, OpId op, int size, int a, int b = 0) { return tiling_.add(place, op, size, a, b); }
+  int add(Level level, OpId op, int size, int a, int b = 0) { return tiling_.add(level, op, size, a, b); }
 
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
     e_.centre = first_row(e_.row);
-    e_.row_norm = tiling_.new_slot(Place::row, 1), e_.lane_norm = tiling_.new_slot(Place::lane, 1);
-    e_.row_vector = tiling_.new_slot(Place::row, padded), e_.lane_vector = tiling_.new_slot(Place::lane, padded);
+    e_.row_norm = tiling_.new_slot(Level::row, 1), e_.lane_norm = tiling_.new_slot(Level::column, 1);
+    e_.row_vector = tiling_.new_slot(Level::row, padded), e_.lane_vector = tiling_.new_slot(Level::column, padded);
     const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.lane_vector, size});
     plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.lane_vector}, {product}};
   }
@@ -44,39 +44,39 @@ class Placing {
   // Any point would do as the centre, as long as it is among the others: distances do not depend on the
   // origin.
   int first_row(int vector) {
-    for (Load load : plan_.loads[int(Place::row)]) {
+    for (Load load : plan_.loads[int(Level::row)]) {
       if (load.slot != vector) continue;
-      load.slot = tiling_.new_slot(Place::once, plan_.slots[vector].size);
-      plan_.loads[int(Place::once)].push_back(load);
+      load.slot = tiling_.new_slot(Level::uniform, plan_.slots[vector].size);
+      plan_.loads[int(Level::uniform)].push_back(load);
       return load.slot;
     }
     return 0;
   }
 
   void multiply_row() {
-    const auto norm = [&](Place place, int vector) {
-      return add(place, OpId::Mult, 1, e_.factor, add(place, OpId::SqNorm2, 1, vector));
+    const auto norm = [&](Level level, int vector) {
+      return add(level, OpId::Mult, 1, e_.factor, add(level, OpId::SqNorm2, 1, vector));
     };
-    e_.row_norm = norm(Place::row, e_.row), e_.lane_norm = norm(Place::lane, e_.lane);
-    const int twice = add(Place::once, OpId::Add, 1, e_.factor, e_.factor);
-    e_.row_vector = add(Place::row, OpId::Mult, plan_.slots[e_.row].size, add(Place::once, OpId::Minus, 1, twice), e_.row);
+    e_.row_norm = norm(Level::row, e_.row), e_.lane_norm = norm(Level::column, e_.lane);
+    const int twice = add(Level::uniform, OpId::Add, 1, e_.factor, e_.factor);
+    e_.row_vector = add(Level::row, OpId::Mult, plan_.slots[e_.row].size, add(Level::uniform, OpId::Minus, 1, twice), e_.row);
     e_.lane_vector = e_.lane;
     tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
   }
 
   void scale_both() {
-    const int scale = add(Place::once, OpId::Minus, 1, e_.factor);
+    const int scale = add(Level::uniform, OpId::Minus, 1, e_.factor);
     int square = 0;
-    const int positive = add(Place::once, OpId::ReLU, 1, add(Place::once, OpId::Sign, 1, scale));
-    scale_vector(Place::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
-    scale_vector(Place::lane, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
-    for (const Step& product : plan_.steps[int(Place::pair)]) {
+    const int positive = add(Level::uniform, OpId::ReLU, 1, add(Level::uniform, OpId::Sign, 1, scale));
+    scale_vector(Level::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
+    scale_vector(Level::column, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
+    for (const Step& product : plan_.steps[int(Level::pair)]) {
       if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
       for (const int n : {0, 1}) {
         if (product.in[n] != e_.root && product.in[n] != e_.distance) continue;
         const bool squared = product.in[n] == e_.distance;
-        if (squared && !square) square = add(Place::once, OpId::Square, 1, scale);
-        const int factor = add(Place::once, OpId::Divide, 1, product.in[1 - n], squared ? square : scale);
+        if (squared && !square) square = add(Level::uniform, OpId::Square, 1, scale);
+        const int factor = add(Level::uniform, OpId::Divide, 1, product.in[1 - n], squared ? square : scale);
         tiling_.used[factor] = true;
         e_.factors[product.out] = factor;
       }
@@ -84,9 +84,9 @@ class Placing {
   }
 
   // The norm, which nobody reads but to see whether it is small, is divided by 1 or 0.
-  void scale_vector(Place place, int from, int scale, int positive, int& vector, int& norm) {
-    vector = add(place, OpId::Mult, plan_.slots[from].size, scale, from);
-    norm = add(place, OpId::Divide, 1, add(place, OpId::Sqrt, 1, add(place, OpId::SqNorm2, 1, vector)), positive);
+  void scale_vector(Level level, int from, int scale, int positive, int& vector, int& norm) {
+    vector = add(level, OpId::Mult, plan_.slots[from].size, scale, from);
+    norm = add(level, OpId::Divide, 1, add(level, OpId::Sqrt, 1, add(level, OpId::SqNorm2, 1, vector)), positive);
     tiling_.used[from] = false, tiling_.used[vector] = true;
   }
 
@@ -106,12 +106,12 @@ bool can_weight_lanes(const Tiling& tiling) {
   const bool sums = reduction_table()[plan.reduction.row].sums();
   if (!e.exponent || e.root || !plan.contractions.empty() || !sums) return false;
   const auto is_power = [&](int slot) {
-    return plan.slots[slot].place == Place::pair && op_row(plan.maker(slot)->op).is(OpId::Exp2) &&
+    return plan.slots[slot].level == Level::pair && op_row(plan.maker(slot)->op).is(OpId::Exp2) &&
            plan.maker(slot)->in[0] == e.exponent;
   };
   const auto is_weight = [&](int slot) {
     const Slot& weight = plan.slots[slot];
-    return slot == 0 || (weight.place == Place::lane && weight.size == 1 && slot != e.lane_vector);
+    return slot == 0 || (weight.level == Level::column && weight.size == 1 && slot != e.lane_vector);
   };
   const long readers = std::count_if(tiling.computed.begin(), tiling.computed.end(), [&](int slot) {
     const auto& in = plan.maker(slot)->in;

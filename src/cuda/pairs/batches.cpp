@@ -1,5 +1,5 @@
 // How much of a share is on a device at a time, and how many chunks its lanes make.
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
 #include <limits>
@@ -29,17 +29,17 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 }  // namespace
 
 // An item of a place, and what it is copied from where that is elsewhere.
-Count Card::bytes_of(const Task& task, Place place) const {
-  Count bytes = place == Place::lane && task.shape.makes_lanes ? 0 : task.item_bytes(place);
-  for (const Load& load : task.plan.loads[int(place)]) {
-    const Column* from = task.data.column(load);
+Count DeviceWorker::bytes_of(const Task& task, Level level) const {
+  Count bytes = level == Level::column && task.shape.makes_lanes ? 0 : task.item_bytes(level);
+  for (const Load& load : task.plan.loads[int(level)]) {
+    const ArrayRef* from = task.data.column(load);
     if (from && !is_here(*from)) bytes += Count(task.plan.slots[load.slot].size) * bytes_of_number(*from);
   }
   return bytes;
 }
 
 // No more lanes than a launch takes: all blocks that run at a time end before the caller loses patience.
-Count Card::lanes_of_launch(const Task& task, Count rows, Count lanes) const {
+Count DeviceWorker::lanes_of_launch(const Task& task, Count rows, Count lanes) const {
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_lanes);
   const Count parts = std::max<Count>(1, ceil_div(lanes, longest));
@@ -47,7 +47,7 @@ Count Card::lanes_of_launch(const Task& task, Count rows, Count lanes) const {
 }
 
 // Lanes are split where rows alone do not fill the card several times.
-void Card::split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const {
+void DeviceWorker::split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const {
   const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a piece
   // A list is filled anew in each chunk; where rows are few, states are soon more than data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
@@ -64,11 +64,11 @@ void Card::split_lanes(const Task& task, Count rows, Count lanes, bool to_states
 }
 
 // Rows are halved while they fill the card, then lanes, until what is there at a time fits.
-Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool to_states) {
+DeviceWorker::Slabs DeviceWorker::choose_slabs(const Task& task, Count rows, Count lanes, bool to_states) {
   const Count per_block = task.rows_of_block();
   const bool aside = !to_states && !writes_directly(task.out);
   const Count result_bytes = aside ? task.plan.reduction.size * Count(sizeof(double)) : 0;
-  const Count row_bytes = bytes_of(task, Place::row) + result_bytes, lane_bytes = bytes_of(task, Place::lane);
+  const Count row_bytes = bytes_of(task, Level::row) + result_bytes, lane_bytes = bytes_of(task, Level::column);
   Slabs slabs{rows, lanes_of_launch(task, rows, lanes), 0, 0};
   for (;;) {
     split_lanes(task, rows, lanes, to_states, slabs);
@@ -88,7 +88,7 @@ Card::Slabs Card::choose_slabs(const Task& task, Count rows, Count lanes, bool t
 }
 
 // Whether it is there is asked only where much is needed.
-size_t Card::memory_for(size_t needed) {
+size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;
   const auto room = [] { return memory_left() / 8 * 7; };  // blocks may be a little larger than asked for

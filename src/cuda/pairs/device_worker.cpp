@@ -1,6 +1,6 @@
 // A share of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
 // reduced. What does not fit into the memory at a time is taken in slabs, of rows first, then of lanes.
-#include "cuda/pairs/card.h"
+#include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
 
@@ -20,14 +20,14 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 }  // namespace
 
 // What a share has on its device.
-struct Card::Work {
+struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
   const Slabs slabs;
   const Range lanes;
   const bool to_states;
   const Count total_pairs;
-  Places places;
+  Levels levels;
   std::unique_ptr<Buffer> out, states;
   Count done_pairs = 0;
 
@@ -39,7 +39,7 @@ struct Card::Work {
         lanes(lanes),
         to_states(to_states),
         total_pairs(rows.count() * std::max<Count>(lanes.count(), 1)),
-        places(task, slabs.rows, slabs.lanes) {
+        levels(task, slabs.rows, slabs.lanes) {
     if (aside) out = std::make_unique<Buffer>(size_t(slabs.rows) * task.plan.reduction.size * sizeof(double));
     if (slabs.states > 0) states = std::make_unique<Buffer>(size_t(slabs.rows) * slabs.states * state_bytes);
   }
@@ -54,21 +54,21 @@ struct Card::Work {
   }
 };
 
-void Card::prepare(const Task& task) {
+void DeviceWorker::prepare(const Task& task) {
   use_device(number_);
   kernels_ = &kernels_once(task.plan, task.settings, task.shape, number_);
 }
 
-void Card::reduce(const Task& task, Range rows, Range lanes, const Watch& watch) {
+void DeviceWorker::reduce(const Task& task, Range rows, Range lanes, const Watch& watch) {
   run(task, rows, lanes, false, watch);
 }
 
-std::unique_ptr<Buffer> Card::reduce_to_states(const Task& task, Range rows, Range lanes,
+std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range lanes,
                                                const Watch& watch) {
   return run(task, rows, lanes, true, watch);
 }
 
-std::unique_ptr<Buffer> Card::run(const Task& task, Range rows, Range lanes, bool to_states,
+std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range lanes, bool to_states,
                                   const Watch& watch) {
   use_device(number_);
   const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
@@ -79,12 +79,12 @@ std::unique_ptr<Buffer> Card::run(const Task& task, Range rows, Range lanes, boo
     some.end = std::min(some.begin + slabs.rows, rows.end);
     const Range first{lanes.begin, std::min(lanes.begin + slabs.lanes, lanes.end)};
     const bool has_lanes = some.begin > rows.begin && !work.streams();
-    fill(task, work.places, some, has_lanes ? Range{lanes.begin, lanes.begin} : first);
+    fill(task, work.levels, some, has_lanes ? Range{lanes.begin, lanes.begin} : first);
     reduce_pairs(work, some, first);
     for (Range these{first.end, 0}; these.begin < lanes.end; these.begin = these.end) {
       these.end = std::min(these.begin + slabs.lanes, lanes.end);
       if (!whole) copies_.clear();
-      fill(task, work.places, {some.begin, some.begin}, these);
+      fill(task, work.levels, {some.begin, some.begin}, these);
       reduce_pairs(work, some, these);
     }
     if (aside) deliver(task, some, *work.out);
@@ -94,14 +94,14 @@ std::unique_ptr<Buffer> Card::run(const Task& task, Range rows, Range lanes, boo
 }
 
 // A launch takes rows for some tenths of a second, so that the caller may interrupt.
-void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
+void DeviceWorker::reduce_pairs(Work& work, Range rows, Range lanes) {
   const Task& task = work.task;
   const Count most_lanes = task.most_lanes(lanes.count());
   PairJob job = job_for(task, rows, work.out.get());
   if (!task.plan.stores && (lanes.end != work.lanes.end || work.to_states)) job.out = nullptr;
   job.chunk = work.slabs.chunk;
   job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, job.chunk)));
-  read_places(work, lanes, job);
+  read_levels(work, lanes, job);
 
   const Count most =
       std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_lanes, 1) / task.rows_of_block());
@@ -127,21 +127,21 @@ void Card::reduce_pairs(Work& work, Range rows, Range lanes) {
 }
 
 // The kernel finds a lane by its number among all of them.
-void Card::read_places(const Work& work, Range lanes, PairJob& job) {
+void DeviceWorker::read_levels(const Work& work, Range lanes, PairJob& job) {
   const Task& task = work.task;
-  const size_t before = size_t(lanes.begin * task.item_bytes(Place::lane));
-  job.once = work.places.once.address(), job.rows = work.places.x.address();
-  job.lanes = reinterpret_cast<const void*>(work.places.y.pointer() - before);
+  const size_t before = size_t(lanes.begin * task.item_bytes(Level::column));
+  job.once = work.levels.once.address(), job.rows = work.levels.x.address();
+  job.lanes = reinterpret_cast<const void*>(work.levels.y.pointer() - before);
   job.lane_begin = lanes.begin, job.lane_end = lanes.end;
   if (!task.shape.makes_lanes) return;
-  const std::vector<DeviceSource> from = sources(task, Place::lane, lanes, nullptr);
+  const std::vector<DeviceSource> from = sources(task, Level::column, lanes, nullptr);
   job.source_count = int(from.size());
   std::copy(from.begin(), from.end(), job.sources);
 }
 
 // Where a job leaves its states, if it does: behind those of the lanes before. What is returned merges all of
 // them.
-PairJob Card::keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const {
+PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
   if (work.states && lanes.begin > work.lanes.begin) {
@@ -152,14 +152,14 @@ PairJob Card::keep_states(const Work& work, Range rows, Range lanes, PairJob& jo
 }
 
 // Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
-bool Card::starts_early(Range rows, Range lanes) {
+bool DeviceWorker::starts_early(Range rows, Range lanes) {
   constexpr Count most = 256;  // items for each multiprocessor
   return rows.count() + lanes.count() <= most * current_device().multiprocessors;
 }
 
-Count Card::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
+Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
 
-void Card::merge_states(const Task& task, const PairJob& job) {
+void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.shape.kind == Shape::spread) {
     const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_columns);
@@ -169,7 +169,7 @@ void Card::merge_states(const Task& task, const PairJob& job) {
   launch(kernels_->merge, unsigned(together ? rows : ceil_div(rows, 64)), 1, 64, &job);
 }
 
-void Card::merge(const Task& task, Range rows, const Buffer& states, int count) {
+void DeviceWorker::merge(const Task& task, Range rows, const Buffer& states, int count) {
   use_device(number_);
   const bool direct = writes_directly(task.out);
   const Buffer aside(direct ? 0 : size_t(rows.count()) * task.plan.reduction.size * sizeof(double));
