@@ -1,4 +1,4 @@
-// Fills the places of a Formula: what is there once, the rows and the lanes, with what comes from outside and what is
+// Fills the levels of a Formula: what is there once, the rows and the lanes, with what comes from outside and what is
 // computed of it.
 #pragma once
 #include <kernops/jobs/device.h>
@@ -26,7 +26,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
-// Every `step`th entry of a source, from `first` on, into item n of a place. Where a thread has a long item to itself, it
+// Every `step`th entry of a source, from `first` on, into item n of a level. Where a thread has a long item to itself, it
 // writes 16 bytes at a time: the threads of a warp write far from one another.
 template <bool by_quads = false, class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out,
@@ -67,27 +67,27 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
   __syncthreads();
 }
 
-// Item n of the rows (place 1) or of the lanes (2): what comes from outside, and what is computed of it.
+// Item n of the rows (level 1) or of the lanes (2): what comes from outside, and what is computed of it.
 template <class Formula, int level>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {
   using T = typename Formula::T;
-  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::lane);
   for (int s = 0; s < count; ++s) gather<stride >= long_item>(sources[s], nullptr, n, out, 0, 1);
-  if constexpr (place == 1) Formula::run_row(once, out);
-  if constexpr (place == 2) Formula::run_lane(once, out);
+  if constexpr (level == 1) Formula::run_row(once, out);
+  if constexpr (level == 2) Formula::run_lane(once, out);
 }
 
-// One thread an item, then the one as many items further as blocks `of` this place take.
+// One thread an item, then the one as many items further as blocks `of` this level take.
 template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;
-  constexpr int stride = padded<T>(place == 1 ? Formula::row : Formula::lane);
+  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::lane);
   const FillJob::Level& to = job.levels[level];
   const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
   const long long together = (long long)of * blockDim.x;
   for (long long n = block * (long long)blockDim.x + threadIdx.x; n < to.count; n += together)
-    make_item<Formula, place>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
+    make_item<Formula, level>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
 }
 
 template <class Formula> __device__ void fill_places(const FillJob& job) {
@@ -107,7 +107,7 @@ template <class Formula> __device__ void fill_places(const FillJob& job) {
   else fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
 }
 
-// The entry points of a Formula that fill its places.
+// The entry points of a Formula that fill its levels.
 #define KERNOPS_PLACES(Formula)                                                                                    \
   extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
     kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));                                 \
