@@ -71,7 +71,7 @@ stop_further_arguments <- function(what, given, known = NULL, call = caller_env(
   names <- setdiff(names(given), "")
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
-    i = if (length(known)) "There are {.arg {known}}."
+    i = if (length(known)) "Available arguments: {.arg {known}}."
   ))
 }
 

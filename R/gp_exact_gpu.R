@@ -68,7 +68,7 @@ exact_device <- function(n, backend, call = caller_env()) {
   if (!nzchar(problem <- gpu_solver_problem())) return(device)
   if (backend == "auto") return(NULL)
   stop_kernops("cuda", c("The exact method cannot be used on the GPU: {problem}.",
-                         i = "{.code method = \"iterative\"} needs no cuSOLVER; {.code backend = \"cpu\"} always
+                         i = "{.code method = \"iterative\"} does not need cuSOLVER; {.code backend = \"cpu\"} always
                               works."),
                call = call)
 }
@@ -77,7 +77,7 @@ or_too_large <- function(code, n, call) {
   tryCatch(code, kernops_memory_error = function(e) {
     gib <- round(8 * n^2 / 2^30, 1)
     stop_kernops("memory", c("The covariance matrix of {n} observations, {gib} GiB, is too large for the GPU.",
-                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} never stores it."),
+                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} does not store it."),
                  call = call)
   })
 }
@@ -93,7 +93,7 @@ factor_of <- function(object) {
 # The backend of a fit, which may have been made on a machine with a GPU.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(check_device(NULL)[[1]]))) return(backend)
-  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here: the CPU takes over ({problem})."),
+  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),
                   class = "kernops_no_gpu")
   "cpu"
 }

@@ -252,7 +252,7 @@ solver_for <- function(object, tol = object$how$control$cg_tol) {
 warn_unless_solved <- function(fit, tol) {
   if (all(fit$converged)) return(invisible())
   cli::cli_warn(c("Conjugate gradients did not converge in {fit$iterations} iteration{?s}.",
-                  x = "Relative residual {signif(max(fit$residual), 3)}, wanted {tol}.",
+                  x = "The relative residual is {signif(max(fit$residual), 3)}, the tolerance {tol}.",
                   i = "A nugget, a larger {.arg rank} or {.arg cg_tol} of {.fn gp_control} may help."),
                 class = "kernops_not_converged")
 }

@@ -110,7 +110,7 @@ finite_norms <- function(space, x, call = caller_env()) {
 stop_not_finite <- function(call = caller_env()) {
   stop_kernops("input", call = call, c(
     "Products with the matrix are not finite.",
-    i = "Are there {.code NA}, {.code NaN} or infinite numbers among the points or parameters?"
+    i = "Check the points and parameters for {.code NA}, {.code NaN} and infinite numbers."
   ))
 }
 

@@ -1,9 +1,9 @@
-#' What this installation can use
+#' Situation report of this installation
 #'
-#' Prints the versions, instruction sets and GPUs that kernops finds, where it keeps compiled kernels, and what to do
-#' about what is missing.
+#' Prints the versions, instruction sets and GPUs that kernops finds, the folder of compiled kernels, and how to install
+#' missing components.
 #'
-#' @return Invisibly, a list of what is printed.
+#' @return A list with the printed information, invisibly.
 #' @examples
 #' kernops_sitrep()
 #' @export
