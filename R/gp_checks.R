@@ -7,9 +7,9 @@ warn_about_search <- function(search, control) {
       i = "Smooth covariances without noise need a small nugget: add {.fn nugget}, or choose a rougher covariance."
     ), class = c("kernops_near_singular", "kernops_not_converged"))
   } else if (search$convergence != 0) {
-    limited <- grepl("limit|as allowed", search$message)
+    limited <- grepl("limit|maximum number", search$message)
     cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
-                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit}."),
+                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit} steps."),
                   class = "kernops_not_converged")
   }
   if (isTRUE(search$rounding > 0.5)) {

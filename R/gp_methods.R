@@ -240,7 +240,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
-                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
+                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
   table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)
@@ -264,13 +264,14 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
   likelihoods <- counted(search$evaluations[[1]], "likelihood")
-  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search of starts: ", search$message)
+  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search over starting values: ",
+         search$message)
 }
 
 # Other optima whose log-likelihood is within two units.
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
-    cat_labelled("Rival optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
+    cat_labelled("Other optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
       fit$model$parameters$name, "=", signif(rival$theta, 4))[!fit$model$parameters$fixed]), ",")
   }
 }
@@ -278,7 +279,7 @@ print_rivals <- function(fit) {
 likelihood_words <- function(fit) {
   error <- fit$state$logdet_error
   if (is.null(error)) return("")
-  paste0("\nMonte-Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+  paste0("\nMonte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
 #' @rdname gp_methods

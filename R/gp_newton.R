@@ -25,7 +25,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   at <- NULL
   regular_start(to_search(some, theta[free]), some, function(s) !is.null(at <<- visit(s)))
-  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
+  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular at the start",
                                iterations = 0L, evaluations = 1L))
   scaled <- function(at) {
     if (profile) at$theta[model$scale] <- at$theta[model$scale] * at$state$scale
@@ -35,7 +35,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   early <- TRUE
   lifted <- FALSE
   loss <- NULL
-  message <- "as many steps as allowed"
+  message <- "maximum number of steps reached"
   curvature <- positive_definite(at$information(profile, free))
   learnt <- 0 # steps since then
   first_gain <- 2 * control$gain
@@ -64,7 +64,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       }
     }
     if (gain < enough) {
-      message <- paste("a step would gain less than", signif(enough, 2))
+      message <- paste("a step would increase the log-likelihood by less than", signif(enough, 2))
       early <- FALSE
       break
     }
@@ -104,7 +104,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   if (!identical(latest, at$s)) at <- visit(at$s)
   if (is.na(at$state$value) && clearly_worse(at$state$estimate, scaled(at), start$theta)) {
-    message <- paste0("its steps made the likelihood worse", better_slopes)
+    message <- paste0("the steps decreased the likelihood", better_slopes)
     early <- TRUE
     at <- visit(start$s)
   }
@@ -132,7 +132,7 @@ off_the_floor <- function(at, parameters, free) {
   stats::setNames(rep(log(enough), sum(low)), free[low])
 }
 
-better_slopes <- " (more `probes` of gp_control() tell slopes better)"
+better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"
 
 # Whether the log-likelihood at `end` is less than at `start` by more than one and what the probes leave open.
 clearly_worse <- function(estimate, end, start) {

@@ -40,7 +40,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
   ) else {
     visit(start)
-    list(convergence = 0L, message = "nothing to search", iterations = 0L, evaluations = c(0L, 0L))
+    list(convergence = 0L, message = "no free parameters", iterations = 0L, evaluations = c(0L, 0L))
   }
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
