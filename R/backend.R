@@ -1,4 +1,4 @@
-# What the computation runs on: options, with environment variables as twins.
+# Where computations run: options, and the corresponding environment variables.
 
 kernops_option <- function(name, default = NULL) {
   twins <- option_twins[[name]]
@@ -33,7 +33,7 @@ isa <- function() {
                           i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
-# All cores, but no more than two where R CMD check or OpenMP's limit says so.
+# All cores, limited by OpenMP's thread limit, and to two by R CMD check.
 default_threads <- function() {
   if (is.null(the$cores)) {
     cores <- parallel::detectCores()

@@ -1,4 +1,4 @@
-# What is doubtful about a fit, each told in a warning that says what to do.
+# Warnings about doubtful fits, each with a recommendation.
 
 warn_about_search <- function(search, control) {
   if (search$convergence != 0 && grepl("singular", search$message)) {
@@ -33,7 +33,7 @@ at_bound <- function(model, theta) {
   p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# Estimates that fit the observations and say nothing of what is between them.
+# Estimates that fit the observations but predict nothing between them.
 warn_about_fit <- function(fit) {
   if (short <- length(ranges <- short_ranges(fit))) {
     cli::cli_warn(c(
@@ -87,10 +87,10 @@ nearest_semivariance <- function(model, u, some = 200) {
        semivariance = matrix(least(input), length(rows))[, 2])
 }
 
-# Observations that occur twice, response and all, say that there is no nugget, whatever the others say.
+# Duplicated observations, including the response, imply a zero nugget, whatever the other observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
-  # a number for each place; a product of matrices would round by the place of a row
+  # a number for each location; rounding of a matrix product would depend on the position of the row
   key <- Reduce(`+`, lapply(seq_len(ncol(data$u)), function(k) data$u[, k] * sqrt(k + 1)))
   if (!anyDuplicated(key)) return(invisible())
   places <- split(seq_along(key), match(key, unique(key)))

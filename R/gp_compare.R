@@ -1,4 +1,4 @@
-# What base R's generics say of the residuals of a fit, and comparisons of fits by their likelihoods.
+# Methods for the residual variance of a fit, and comparisons of fits by their likelihoods.
 
 #' @rdname gp_methods
 #' @importFrom stats sigma deviance df.residual
@@ -65,7 +65,7 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Likelihoods of the same response only: a restricted one is that of contrasts, which the trend decides.
+# Only likelihoods of the same response: a restricted one is that of contrasts, which depend on the trend.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)

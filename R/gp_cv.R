@@ -69,7 +69,7 @@ fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
   folds
 }
 
-# Folds are predicted wherever future::plan() says, without the n x n factor of the fit.
+# Folds are predicted as set by future::plan(), without the n x n factor of the fit.
 predict_folds <- function(object, folds, refit) {
   object$factor <- NULL
   labels <- unique(folds)
@@ -173,7 +173,7 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# Whether the others tell the trend at what is left out: columns that follow from those kept do so there, too.
+# Whether the kept rows identify the trend at the omitted rows: linear dependencies of kept columns hold there, too.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

@@ -199,7 +199,7 @@ coordinate_columns <- function(formula, data, call) {
   do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
 }
 
-# A formula of coordinates that computes new ones in the same way: scale(x) by the mean and the spread that x had.
+# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)

@@ -1,5 +1,5 @@
-# The Cholesky factor of the covariance matrix on a GPU: what host_factor() (gp_exact.R) has, by cuSOLVER. The matrix
-# is filled there by the engine and never leaves; only vectors do.
+# The Cholesky factor of the covariance matrix on a GPU, by cuSOLVER, with the interface of host_factor() (gp_exact.R).
+# The matrix is filled on the GPU and stays there; only vectors are copied.
 gpu_factor <- function(data, model, device, call = caller_env()) {
   n <- length(data$y)
   x <- gpu_matrix(data$u, "float64", device)
@@ -45,7 +45,7 @@ gpu_explained <- function(object, factor) {
 
 live <- function(op) environment(op)$live_kernel()
 
-# Columns are rounded up to whole blocks of so many; those that the engine weighs at a time.
+# Columns are rounded up to whole blocks of this size, the number of columns that are weighted at a time.
 gpu_width <- 32L
 slopes_width <- 128L
 
@@ -82,7 +82,7 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# The factor of a fit. That of a GPU does not outlive its session: it is made anew.
+# The factor of a fit. A factor on a GPU is lost at the end of the session: it is computed again.
 factor_of <- function(object) {
   if (!is_gpu_matrix(object$factor) || !is_null_pointer(object$factor)) return(object$factor)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))

@@ -63,8 +63,8 @@ cat_labelled <- function(label, items, between) {
   cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
-# What the method of gp for the generic `name` does not take is a mistake. Others, such as car, say `complete` to coef()
-# and vcov(), as those of lm() take it.
+# Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
+# `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
   given <- list(...)
   given <- given[!(names(given) %||% character(length(given))) %in% "complete"]

@@ -1,8 +1,8 @@
-# What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
-# estimated gradient and no value, a step is good unless the slope at its end leads back; at the end, the values there
-# and at the start are estimated, and the start is the result if it is clearly better. Stops once a step would gain less
-# of log-likelihood than control$gain, or than rounding takes. The result has the `information` of all free parameters
-# at the optimum.
+# The same as search_from(), by quasi-Newton steps (BFGS) that begin with the average information. If the gradient is
+# estimated and there is no value, a step is accepted unless the directional derivative at its end points back. At the
+# end, the values there and at the start are estimated, and the start is returned if it is clearly better. Stops when a
+# step would increase the log-likelihood by less than control$gain, or by less than the rounding error. The result has
+# the `information` of all free parameters at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- estimated <- !parameters$fixed
@@ -77,7 +77,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
         next
       }
       lower <- trial$state$value < at$state$value
-      # no value: a step is good unless the slope at its end leads back as steeply as it led there
+      # no value: accept a step unless the derivative at its end points back at least as steeply
       if (is.na(lower)) lower <- sum(trial$gradient * move) < -sum(at$gradient * move)
       if (lower) {
         found <- trial
@@ -122,8 +122,9 @@ probe_loss <- function(at, free, profile) {
 allowed_loss <- 0.1
 most_probes <- 128
 
-# On the logarithmic scale of the search the slope by a variance that is next to nothing is next to nothing, wherever
-# the optimum is. Such variances, raised to a hundredth of all, where the slope itself says that this is much better.
+# On the log scale of the search, the derivative with respect to a nearly zero variance is nearly zero, wherever the
+# optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
+# itself indicates a clear improvement.
 off_the_floor <- function(at, parameters, free) {
   some <- parameters[free, ]
   enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
@@ -134,7 +135,7 @@ off_the_floor <- function(at, parameters, free) {
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"
 
-# Whether the log-likelihood at `end` is less than at `start` by more than one and what the probes leave open.
+# Whether the log-likelihood at `end` is less than at `start` by more than one plus the uncertainty of the probes.
 clearly_worse <- function(estimate, end, start) {
   if (identical(end, start)) return(FALSE)
   before <- estimate(start)
@@ -142,7 +143,7 @@ clearly_worse <- function(estimate, end, start) {
   isTRUE(after$value - before$value > 2 + 3 * sqrt(sum(before$logdet_error^2, after$logdet_error^2)))
 }
 
-# What a step `s` that changed the gradient by `y` says of the second derivatives.
+# The BFGS update of the second derivatives for a step `s` that changed the gradient by `y`.
 bfgs <- function(h, s, y) {
   hs <- h %*% s
   if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)

@@ -149,7 +149,7 @@ plot_covariance <- function(x, n, level, ...) {
     at[, k] <- at[, k] + h
     list(h = h, k = as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1))))
   })
-  # one curve is enough where all say the same
+  # one curve is enough if all are the same
   longest <- which.max(reach)
   same <- vapply(curves, function(curve) {
     isTRUE(all.equal(stats::approx(curves[[longest]]$h, curves[[longest]]$k, curve$h)$y, curve$k, tolerance = 1e-2))

@@ -73,7 +73,7 @@ check_level <- function(level, call = caller_env()) {
   stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
 }
 
-# Once a session: those who take the standard errors for those of observations find most of these far off.
+# Once a session: standard errors of the field are too small for new observations.
 tell_field_se <- function(object) {
   nugget <- nugget_of(object) > 0
   if (!nugget && all(object$data$noise == 0)) return(invisible())
@@ -105,9 +105,9 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included, by solves in blocks of points. Those where the covariance
-# with some observation is not a number, as the `process` of predicted_terms() tells, are left out, lest they spoil others
-# of their block.
+# The variance of the field given the data, trend included, by solves in blocks of points. Points
+# whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
+# not affect other points of their block.
 field_variance <- function(object, points, process) {
   known <- which(is.finite(process))
   m <- length(known)

@@ -26,7 +26,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# What an estimate takes besides: bounds, and the response without its trend, for starting values.
+# Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
@@ -84,7 +84,7 @@ check_latitudes <- function(model, u, call) {
                call = call)
 }
 
-# Points that occur twice have the same field: without noise its covariance matrix is singular.
+# Duplicate locations have the same field: without noise the covariance matrix is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
   key <- place_keys(model, data$u)
@@ -99,7 +99,7 @@ check_duplicates <- function(data, model, call) {
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A text for each point: the same where all parts of the covariance see the same coordinates.
+# A string for each point: equal if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
   parts <- Filter(function(leaf) !leaf$label %in% c("nugget", "constant"), leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {

@@ -22,7 +22,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     visit(s)
     if (is.null(seen$gradient)) {
       at <- theta_of(s)
-      # where the value is infinite there is no slope, and the search goes back
+      # an infinite value has no gradient, and the search goes back
       slope <- if (is.finite(seen$value)) seen$state$gradient() else 0 * at
       seen$gradient <- (slope * search_slope(parameters, at))[free]
     }

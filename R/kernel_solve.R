@@ -81,7 +81,7 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   new_kernel_solve(fit, given, problem)
 }
 
-# What users see of solve_system(), with the names of the right-hand side.
+# The result of solve_system() for users, with the names of the right-hand side.
 new_kernel_solve <- function(fit, given, problem, call = caller_env()) {
   if (!is_gpu_matrix(given)) {
     given <- as.matrix(given)

@@ -2,8 +2,8 @@
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
-# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
-# size it has, or why it makes no sense. Complex entries are two numbers each, of which most operations know nothing.
+# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code
+# computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
 # `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
 combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   of <- told_apart(lapply(of, as_lazy, call = call))
@@ -124,7 +124,7 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# An environment of the session that starts anew when it has grown large.
+# An environment of the session that is emptied when it has grown large.
 cached <- function(what, most = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > most) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

@@ -60,7 +60,7 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The same tensor with the numbers of its points as variables, in the place of IndexI() and IndexJ().
+# The same tensor with the numbers of its points as variables, instead of IndexI() and IndexJ().
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -89,8 +89,8 @@ pair_values <- function(x, i, j) {
   value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
 }
 
-# The values of all pairs as the engine stores them: a matrix, or an array with the entries of vectors as its last
-# dimension. What depends on one axis alone, or on none, is there once.
+# The stored values of all pairs: a matrix, or an array with the entries of vectors as its last dimension. Values that
+# depend on one axis only, or on none, are stored once.
 stored_values <- function(x) {
   about <- named(x)
   value <- operator_of(about$formula, about$args, make = terms_kernel)(

@@ -184,7 +184,7 @@ tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
   combined(paste0("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
 }
 
-# What goes by places is checked here, where they count from 1.
+# Positions are checked here, counted from 1.
 check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_env()) {
   check_dimensions(sum_x, length(dim_x), "sum_x", call)
   check_dimensions(sum_y, length(dim_y), "sum_y", call)
@@ -231,7 +231,7 @@ at_places <- function(op, x, from, count) {
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# Whether x finds room among n entries from place m on.
+# Whether x fits into n entries from position m.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

@@ -66,7 +66,7 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# Numbers and parameters become constants of the operator; points have no place in it.
+# Numbers and parameters become constants of the operator; points must not.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)

@@ -59,7 +59,7 @@ runs_of <- function(keys, same) {
 
 plan_of_runs <- function(offsets) seg_plan(offsets = offsets, n = offsets[[length(offsets)]])
 
-# Values may be reduced in the pass that finds the runs, so they come first. Where another device reduces, it is told
+# Values may be reduced in the pass that finds the runs, so they come first. If another device reduces, it gets
 # the offsets.
 reduce_runs_on_gpu <- function(keys, same, reduce, device, stay, call = caller_env()) {
   if (!is.null(same) || ncol(keys) != 1) {

@@ -19,7 +19,7 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (length(dim(x)) == 1) c(x) else x
 }
 
-# R's own numbers or logicals, which mean what they say. An integer64 is made of other bits than a double.
+# R's numbers or logicals, without classes that reinterpret them. An integer64 has other bits than a double.
 is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }

@@ -52,7 +52,7 @@ triples_of <- function(values, call = caller_env()) {
   list(with_seed(1, matrix(values[sample.int(length(values), 600, replace = TRUE)], 200)))
 }
 
-# Results that are not finite tell nothing. Where numbers nearly cancel, as in a * b / (a + b), rounding may make
+# Results that are not finite are ignored. Where numbers nearly cancel, as in a * b / (a + b), rounding may make
 # anything of an associative operation: of few triples.
 check_associative <- function(op, tries, call = caller_env()) {
   for (of in tries) {

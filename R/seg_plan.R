@@ -59,7 +59,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   made
 }
 
-# Also of class integer64. A factor, a date or a difference of times is no number to R. The engine looks at the numbers.
+# Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
@@ -83,7 +83,7 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The analysed segments, made when they are first asked for, or anew after readRDS().
+# The analysed segments, made when they are first used, and again after readRDS().
 segments <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
@@ -124,7 +124,7 @@ level_numbers <- function(g, sort) {
   list(at = match(at, seen), count = length(seen), names = levels(g)[seen])
 }
 
-# Keys that match() tells apart: as doubles, many an integer64 is NaN.
+# Keys that match() distinguishes: as doubles, many integer64 values are NaN.
 comparable <- function(keys) {
   if (!inherits(keys, "integer64")) return(keys)
   rlang::check_installed("bit64", "to compare keys of class integer64.")

@@ -54,7 +54,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
                      threads(), isa()) # multiplied where they are added
-    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R tells NA from NaN
+    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R distinguishes NA and NaN
   }
   reduce <- function(v) {
     terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
