@@ -17,8 +17,8 @@
 #' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], or an object made by
 #'   that function.
 #' @param rank the rank of the preconditioner, for types that have one.
-#' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, if it is
-#'   symmetric but not positive definite.
+#' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
+#'   symmetric matrix.
 #'
 #' @return A list of class `kernel_solve`:
 #'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;

@@ -25,7 +25,7 @@ kernops_sitrep <- function() {
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
     "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
   cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
-    "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
+    "none: gp(method = \"exact\") runs on the CPU; cuSOLVER and cuBLAS are part of the CUDA toolkit")
   cli::cat_line(format(found$cache))
   invisible(found)
 }
