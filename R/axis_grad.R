@@ -1,16 +1,16 @@
 #' Gradients of reductions over dimensions
 #'
-#' `axis_grad(op)` is the vector-Jacobian product of `axis_reduce(x, dims, op)`, or of `softmax(x, dims, alpha)`: a
-#' function of `x` and of the incoming gradient `eta` that gives the gradient of `sum(eta * axis_reduce(x, dims, op))`
-#' with respect to `x`. What [seg_grad()] says of extremes and products holds here, too.
+#' `axis_grad(op)` returns the vector-Jacobian product of `axis_reduce(x, dims, op)`, or of `softmax(x, dims, alpha)`: a
+#' function of `x` and of the incoming gradient `eta` that computes the gradient of `sum(eta * axis_reduce(x, dims,
+#' op))` with respect to `x`. Extremes and products are differentiated as described in [seg_grad()].
 #'
 #' @inheritParams seg_grad
 #'
 #' @return A function `grad(x, eta, dims = NULL, alpha = 1)`; `dims` as in [axis_reduce()], `alpha` as in [softmax()].
-#'   `eta` has the shape of the result, with or without dimensions of size 1. Its result has the shape of `x`.
+#'   `eta` has the shape of the result, with or without dimensions of size 1. The gradient has the shape of `x`.
 #'
-#' @section Errors: class `kernops_input_error` where `op` has no gradient, `kernops_dim_error` where `eta` has another
-#'   shape than the result or `dims` are not dimensions of `x`.
+#' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
+#'   not that of the result or `dims` are not dimensions of `x`.
 #'
 #' @examples
 #' x <- matrix(c(1, 2, 3, 4), 2)

@@ -1,15 +1,15 @@
 #' Plan a reduction over dimensions of an array
 #'
-#' What [axis_reduce()], [softmax()] and [logsumexp()] work out from the shape of an array, to be used again for any
-#' values and operation. A plan holds a few numbers for each dimension, whatever the size of the array: strides, not
-#' positions.
+#' `axis_plan()` stores what [axis_reduce()], [softmax()] and [logsumexp()] compute from the shape of an array. The plan
+#' can be used again for any values and any operation. A plan contains a few numbers for each dimension (strides, not
+#' positions), whatever the size of the array.
 #'
-#' @param dim the dimensions of the arrays, as from `dim()`; the length, for vectors.
-#' @param dims which of them to reduce: whole numbers from 1 to `length(dim)`, each once.
+#' @param dim the dimensions of the arrays, as returned by `dim()`; for vectors, the length.
+#' @param dims the dimensions to reduce: distinct whole numbers from 1 to `length(dim)`.
 #'
-#' @return An object of class `axis_plan`, a list; it has `print()`, and may be saved. Neighbouring dimensions of the
-#'   same kind form one run: `plan$runs` has its `size`, its `stride` in the array, the `number` by which the position
-#'   in the result (in the slice, for reduced runs) grows, and whether it is `reduced`.
+#' @return An object of class `axis_plan`, a list. It has a `print()` method and may be saved. Adjacent dimensions of
+#'   the same kind form one run: `plan$runs` contains its `size`, its `stride` in the array, the `number` by which the
+#'   position in the result (in the slice, for reduced runs) increases, and whether it is `reduced`.
 #'
 #' @section Errors: class `kernops_dim_error`.
 #'
@@ -20,7 +20,7 @@
 #' @export
 axis_plan <- function(dim, dims) {
   if (!is_plain_numeric(dim) || length(dim) == 0 || !all(is.finite(dim)) || any(dim < 0 | dim != floor(dim))) {
-    stop_kernops("dim", "{.arg dim} must be whole numbers from 0, one for each dimension.")
+    stop_kernops("dim", "{.arg dim} must contain one non-negative whole number for each dimension.")
   }
   plan_axes(as.numeric(dim), dims)
 }
@@ -32,16 +32,17 @@ plan_axes <- function(dim, dims, call = caller_env()) {
 
 check_dims <- function(dims, most, call) {
   if (!is_plain_numeric(dims) || anyNA(dims)) {
-    stop_kernops("dim", "{.arg dims} must be numbers of dimensions, from 1 to {most}.", call = call)
+    stop_kernops("dim", "{.arg dims} must contain dimension numbers from 1 to {most}.", call = call)
   }
   wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]
   if (length(wrong)) {
-    stop_kernops("dim", c("{.arg dims} must be among the dimensions, 1 to {most}.",
+    stop_kernops("dim", c("{.arg dims} must contain dimension numbers from 1 to {most}.",
                           x = "There is no dimension {wrong[[1]]}."), call = call)
   }
   if (anyDuplicated(dims)) {
     twice <- dims[anyDuplicated(dims)]
-    stop_kernops("dim", c("{.arg dims} must name each dimension once.", x = "It names {twice} twice."), call = call)
+    stop_kernops("dim", c("{.arg dims} must contain each dimension once.",
+                          x = "Dimension {twice} is given twice."), call = call)
   }
   as.integer(sort(dims))
 }

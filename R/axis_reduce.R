@@ -1,40 +1,41 @@
 #' Reduce an array over any of its dimensions
 #'
-#' `axis_reduce(x, dims, op)` is `apply(x, kept, op)` for the `kept` dimensions other than `dims`, at the speed of
-#' `colSums()` whichever they are: nothing is permuted or copied.
+#' `axis_reduce(x, dims, op)` computes `apply(x, kept, op)`, where `kept` are the dimensions other than `dims`. It is as
+#' fast as `colSums()` for any choice of dimensions: the array is not permuted or copied.
 #'
 #' @param x a vector, matrix or array of doubles, integers or logicals, or a [gpu_matrix()].
-#' @param dims the dimensions to reduce, by number, in any order; default: all. A vector has one.
-#' @param op what to compute of each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
-#'   (of values), `"any"`, `"all"` (what is not 0 is `TRUE`), `"argmin"`, `"argmax"` (the first place in the slice,
-#'   which is numbered as R does), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`, or, of integers,
-#'   `"bit_and"`, `"bit_or"`, `"bit_xor"`; or a [seg_op()], for which the array is put in order first.
-#' @param keepdims whether the reduced dimensions stay, with size 1.
-#' @param na.rm whether `NA` and `NaN` are left out.
+#' @param dims the numbers of the dimensions to reduce, in any order; default: all. A vector has one dimension.
+#' @param op the operation on each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
+#'   (number of values), `"any"`, `"all"` (nonzero values are `TRUE`), `"argmin"`, `"argmax"` (the first position in the
+#'   slice, in R's order of array elements), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`; for integers
+#'   also `"bit_and"`, `"bit_or"`, `"bit_xor"`; or a [seg_op()], for which the array is rearranged first.
+#' @param keepdims whether to keep the reduced dimensions, with size 1.
+#' @param na.rm whether to remove `NA` and `NaN`.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
-#' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are.
-#' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension
-#'   stays, with size 1 (2 for `"range"`). Numbers there are doubles, `NaN` where there is no result.
+#' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are stored.
+#' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension is
+#'   kept, with size 1 (2 for `"range"`). Its numbers are doubles, `NaN` for missing results.
 #'
-#' @return As from `apply()`: a vector if one dimension is kept, one number if none is, else an array, with the names of
-#'   the kept dimensions. `"range"` gives two numbers for each slice, as a first dimension; `"softmax"` an array like
-#'   `x`. `"sum"`, `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations of integers and logicals are
-#'   integers, `"any"` and `"all"` logicals.
+#' @return As for `apply()`: a vector if one dimension is kept, one number if none is kept, else an array, with the
+#'   names of the kept dimensions. `"range"` returns two numbers for each slice, as a first dimension; `"softmax"`
+#'   returns an array like `x`. For integers and logicals, `"sum"`, `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and
+#'   the bit operations return integers; `"any"` and `"all"` return logicals.
 #'
 #' @details
-#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. For `"argmin"` and `"argmax"` they are
-#' the extreme, and the first one is found; with `na.rm = TRUE` it is as in [which.min()].
+#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `"argmin"` and `"argmax"` they
+#' count as the extreme, and the position of the first one is returned; with `na.rm = TRUE` these operations work like
+#' [which.min()].
 #'
-#' An empty slice gives the identity of the operation: sum 0, product 1, smallest `Inf`, largest `-Inf`, `"any"`
-#' `FALSE`, `"all"` `TRUE`, log of the sum of exponentials `-Inf`, mean `NaN`, and `NA` where there is none.
+#' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
+#' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
 #'
-#' Sums are compensated block by block, so their error hardly grows with the number of values; those of integers are
-#' exact. Results are the same for any number of threads.
+#' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
+#' exact. Results are identical for any number of threads.
 #'
-#' @section Warnings: class `kernops_overflow_warning`, where a sum of integers is no integer of R: then all sums are
-#'   doubles.
-#' @section Errors: class `kernops_dim_error` for dimensions that are not there, named twice, or not those of the plan;
-#'   `kernops_input_error` for other arguments; `kernops_cuda_error` where there is no GPU to use.
+#' @section Warnings: class `kernops_overflow_warning`, if a sum of integers exceeds the range of R's integers: all sums
+#'   are then doubles.
+#' @section Errors: class `kernops_dim_error` for dimensions that do not exist, are given twice, or differ from those of
+#'   the plan; `kernops_input_error` for other arguments; `kernops_cuda_error` if no GPU can be used.
 #'
 #' @seealso [softmax()] and [logsumexp()]; [axis_plan()]; [axis_grad()] for gradients.
 #' @examples
@@ -78,7 +79,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
 fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
   if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
-    stop_kernops("input", "{.code output = \"gpu\"} does not go with a {.cls seg_op}.", call = call)
+    stop_kernops("input", "{.code output = \"gpu\"} cannot be combined with a {.cls seg_op}.", call = call)
   }
   check_flag(keepdims, "keepdims", call)
   plan <- plan_for(x, dims, plan, call)
@@ -102,7 +103,7 @@ check_stay <- function(output, on_gpu, x, call) {
 plan_for <- function(x, dims, plan, call) {
   size <- sizes_of(x)
   if (is.null(plan)) return(plan_axes(size, dims %||% seq_along(size), call))
-  if (!inherits(plan, "axis_plan")) stop_kernops("input", "{.arg plan} must come from {.fn axis_plan}.", call = call)
+  if (!inherits(plan, "axis_plan")) stop_kernops("input", "{.arg plan} must be made by {.fn axis_plan}.", call = call)
   if (!is.null(dims)) stop_kernops("input", "Only one of {.arg dims} and {.arg plan} can be given.", call = call)
   if (!identical(plan$dim, size)) {
     stop_kernops("dim", c("{.arg x} must have the dimensions of the plan, {paste(plan$dim, collapse = ' x ')}.",

@@ -1,4 +1,4 @@
-# What the computation runs on: options, with environment variables as twins.
+# Where computations run: options, and the corresponding environment variables.
 
 kernops_option <- function(name, default = NULL) {
   twins <- option_twins[[name]]
@@ -18,8 +18,8 @@ threads <- function() {
   if (is.null(asked)) return(default_threads())
   n <- if (is.atomic(asked)) suppressWarnings(as.numeric(asked)) else NA
   if (length(n) != 1 || is.na(n) || n < 1 || n != floor(n)) {
-    stop_kernops("input", paste0("The option {.code kernops.threads} must be a whole number from 1, not ", shown(asked),
-                                 "."))
+    stop_kernops("input", paste0("The option {.code kernops.threads} must be a positive whole number, not ",
+                                 shown(asked), "."))
   }
   as.integer(min(n, 1024))
 }
@@ -33,7 +33,7 @@ isa <- function() {
                           i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
-# All cores, but no more than two where R CMD check or OpenMP's limit says so.
+# All cores, limited by OpenMP's thread limit, and to two by R CMD check.
 default_threads <- function() {
   if (is.null(the$cores)) {
     cores <- parallel::detectCores()
@@ -59,7 +59,8 @@ check_backend <- function(backend, device = check_device(NULL), call = caller_en
 check_gpu <- function(device = 0L, call = caller_env()) {
   if (nzchar(problem <- cuda_problem(device))) {
     stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
-                           i = "{.run kernops::kernops_sitrep()} says more; {.code backend = \"cpu\"} always works."),
+                           i = "{.run kernops::kernops_sitrep()} gives details; {.code backend = \"cpu\"} always
+                                works."),
                  call = call)
   }
 }
@@ -72,7 +73,7 @@ check_device <- function(device, call = caller_env()) {
   whole <- is.numeric(numbers) && length(numbers) > 0 && all(is.finite(numbers)) &&
     all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
   if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
-  stop_kernops("input", c(paste(what, "must be numbers of GPUs, from 0, each once, as in {.code 0:3}."),
+  stop_kernops("input", c(paste(what, "must contain distinct GPU numbers, counted from 0, such as {.code 0:3}."),
                           x = if (length(device)) paste0("It is ", shown(device), ".")), call = call)
 }
 

@@ -23,20 +23,21 @@ absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path el
 
 #' The cache of compiled GPU kernels
 #'
-#' On a GPU, a formula that runs for the first time is compiled, which takes a fraction of a second, and kept on disk
-#' for other sessions. The kernels of common formulas are compiled when kernops is installed, where the CUDA toolkit is
-#' found then: these are part of the package and need neither the cache nor the toolkit.
+#' On a GPU, a formula is compiled when it runs for the first time, which takes a fraction of a second. The compiled
+#' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the kernels of
+#' common formulas are compiled then: they are part of the package and require neither the cache nor the toolkit.
 #'
-#' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or that of the option `kernops.cache_dir`, read when
-#' kernops is loaded. Kernels of another version of kernops or of the compiler are never used; the oldest files go
-#' when there are more than 512 MiB. Each kernel has its CUDA text beside it, to read.
+#' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option
+#' `kernops.cache_dir`, which is read when kernops is loaded. Kernels of another version of kernops or of the compiler
+#' are never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
+#' stored beside it.
 #'
-#' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with `path`, the number of `files` there that
-#'   are the cache's and their size in `bytes`, and `precompiled`, a data frame with the number of `kernels` that were
-#'   compiled at installation for each `architecture`, and their `bytes`.
+#' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path`, the number of `files` of the
+#'   cache and their size in `bytes`, and `precompiled`, a data frame with the number of `kernels` compiled at
+#'   installation for each `architecture`, and their `bytes`.
 #'
-#'   `kernops_cache_clear()` removes the cache's own files, nothing else that lies in the folder; it returns their
-#'   number, invisibly. Precompiled kernels stay.
+#'   `kernops_cache_clear()` removes the files of the cache and no other files of the folder; it returns their number,
+#'   invisibly. Precompiled kernels are kept.
 #' @examples
 #' kernops_cache_info()
 #' @export

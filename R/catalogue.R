@@ -48,7 +48,7 @@ catalogue_sources <- function(entries) {
 # All that ships: of the formulas, and of the usual reductions of segments.
 catalogue_texts <- \(file) c(catalogue_sources(catalogue(file)), cuda_segment_sources(FALSE))
 
-# Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its share of the catalogue.
+# Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its part of the catalogue.
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
   library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))

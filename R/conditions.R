@@ -1,4 +1,4 @@
-# Every message to the user: stop_*() says what went wrong, with class kernops_error and a child of it.
+# Every error: stop_*() raise conditions of class kernops_error and a subclass.
 
 #' @importFrom rlang abort caller_env %||%
 NULL
@@ -28,7 +28,7 @@ short_text <- function(x, most = 100) {
   x
 }
 
-# The same for what C++ says, where quotes stand in backticks, and what is no quote has short words.
+# The same for messages of C++, where quotations are in backticks, and all other words are short.
 short_quotes <- function(message) {
   parts <- strsplit(paste0(utf8(message), " "), "`", fixed = TRUE)[[1]]
   quoted <- seq_along(parts) %% 2 == 0
@@ -52,11 +52,11 @@ stop_memory <- function(bytes = NULL) {
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
-  choices <- cli::cli_vec(choices, list("vec-trunc" = Inf)) # all are told
+  choices <- cli::cli_vec(choices, list("vec-trunc" = Inf)) # show all
   stop_kernops("input", paste0(what, " must be one of {.or {.val {choices}}}, not ", shown(x), "."), call = call)
 }
 
-# The markup of a message for what was given as `x`: its value, or what kind of thing has none to show.
+# The markup of a message for a value `x`: the value, or its type if it cannot be shown.
 shown <- function(x, name = deparse1(substitute(x))) {
   sprintf(if (is.atomic(x) && length(x) && !inherits(x, "integer64")) "{.val {%s}}" else "{.obj_type_friendly {%s}}", name)
 }
@@ -71,7 +71,7 @@ stop_further_arguments <- function(what, given, known = NULL, call = caller_env(
   names <- setdiff(names(given), "")
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
-    i = if (length(known)) "There are {.arg {known}}."
+    i = if (length(known)) "Available arguments: {.arg {known}}."
   ))
 }
 
@@ -82,14 +82,14 @@ check_further_arguments <- function(what, given, known, call = caller_env()) {
   if (any(unknown)) stop_further_arguments(what, given[names[unknown]], known, call)
 }
 
-# A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is a name nobody knows.
+# A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
 stop_formula <- function(message, position, unknown, text) {
   text <- utf8(text)
   abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),
         class = c("kernops_formula_error", "kernops_error"), call = NULL)
 }
 
-# Of a long formula, a window around the place. Columns are counted, of which some letters take two.
+# For a long formula, a window around the position. Display columns are counted; some characters have two.
 caret <- function(text, position, window = 76) {
   begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which letters begin
   place <- sum(begins < position)
@@ -106,7 +106,7 @@ caret <- function(text, position, window = 76) {
 # What C++ made from a formula.
 utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 
-# The nearest known name, when it is near: the end that all reductions have in common tells nothing.
+# The most similar known name, if it is similar enough; the common suffix of all reductions does not count.
 suggestion <- function(unknown) {
   if (!nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad")

@@ -35,8 +35,8 @@ conjugate_gradients <- list(
 
 stop_indefinite <- function(columns, call = caller_env()) {
   stop_kernops("input", call = call, c(
-    "The matrix is not positive definite (seen in column{?s} {as.character(columns)} of the right-hand side).",
-    i = "A larger {.arg lambda} makes it so; are the points of both axes the same?",
-    i = "{.code method = \"minres\"} solves indefinite systems."
+    "The matrix is not positive definite (detected in column{?s} {as.character(columns)} of the right-hand side).",
+    i = "Increase {.arg lambda}, or check that both axes have the same points.",
+    i = "{.code method = \"minres\"} also solves indefinite systems."
   ))
 }

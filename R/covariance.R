@@ -2,56 +2,58 @@
 
 #' Covariance functions
 #'
-#' Objects that say how the covariance of a Gaussian process depends on two points, for [gp()]. They are
-#' added and multiplied: `matern(3/2) + nugget()`, `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
+#' Covariance functions of a Gaussian process, for [gp()]. They can be added and multiplied: `matern(3/2) + nugget()`,
+#' `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
 #'
-#' With h the distance of two points, v the variance and r the range:
+#' In the table, h is the distance of two points, v the variance and r the range:
 #'
 #' | function | covariance | |
 #' |---|---|---|
-#' | `squared_exponential()` | v exp(-h^2 / (2 r^2)) | the Gaussian one, very smooth |
+#' | `squared_exponential()` | v exp(-h^2 / (2 r^2)) | Gaussian covariance, very smooth |
 #' | `exponential()` | v exp(-h / r) | Matern with nu = 1/2 |
 #' | `matern(nu)` | Matern, with h sqrt(2 nu) / r | as in Rasmussen and Williams (2006) |
 #' | `rational_quadratic()` | v (1 + h^2 / (2 shape r^2))^-shape | a mixture of ranges |
 #' | `periodic()` | v exp(-2 sum sin^2(pi (x - y) / period) / r^2) | |
 #' | `spherical()` | v (1 - 1.5 h / r + 0.5 (h / r)^3), 0 from r on | up to 3 dimensions |
 #' | `wendland()` | v (1 - h / r)^4 (4 h / r + 1), 0 from r on | up to 3 dimensions, smooth |
-#' | `linear()` | v (x - center) . (y - center) | straight trends |
+#' | `linear()` | v (x - center) . (y - center) | linear trends |
 #' | `constant()` | v | an unknown mean |
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
 #'
-#' A number multiplies: `2 * matern()`. In a product only one factor keeps a variance of its own: the others are
-#' held at 1, or at the value given, as only their product is determined. Of a factor that is a sum, the first variance
-#' is held: the ratios of its terms stay free.
+#' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
+#' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
+#' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
 #'
-#' The name is `squared_exponential()`, not `gaussian()`, since a function of that name would break
+#' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
 #' `glm(family = "gaussian")`.
 #'
-#' @param variance,range,shape,period the parameters, positive numbers in the units of the data. `NULL` leaves the value
-#'   to [gp()]; with a number the search starts there; variances that together scale
-#'   the whole start at their ratios, in the units of the response. A range for each coordinate (a vector, or
-#'   `ard = TRUE`) gives each its own scale (automatic relevance determination).
-#' @param nu smoothness of the Matern covariance, above 0; 1/2, 3/2 and 5/2 are much faster than others, which need
-#'   Bessel functions.
+#' @param variance,range,shape,period the parameters, positive numbers in the units of the data. With `NULL`, [gp()]
+#'   chooses the starting value; with a number, the search starts from that value. If several variances scale the whole
+#'   covariance, only their ratios are used as starting values, and the scale is estimated from the response. A range
+#'   for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
+#'   determination).
+#' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 are much faster than other
+#'   values, which need Bessel functions.
 #' @param center a fixed point, one number or one for each coordinate.
-#' @param ... for all but `linear`, `constant` and `nugget`:
+#' @param ... for all functions but `linear`, `constant` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;
-#'   * `angle`, `ratio`: anisotropy of 2-D coordinates as in gstat. The range is longest in the direction `angle`, in
-#'     degrees clockwise from the second coordinate (north), and `ratio` (at most 1) times that across;
-#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the
-#'     chord through the Earth, in km, for which all these covariances are valid;
+#'   * `angle`, `ratio`: anisotropy of 2-D coordinates, as in gstat. The range is longest in the direction `angle`, in
+#'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
+#'     times the longest range;
+#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
+#'     of the chord through the Earth, in km, for which all these covariances are valid;
 #'   * `dims` and `fixed`.
-#' @param dims numbers of the coordinates that count; default: all.
-#' @param fixed names of parameters that [gp()] keeps at their given values, such as `"range"`.
-#' @param formula a string in the language of [keops_kernel()], of the points `x` and `y` and of the parameters by name.
-#'   The points have the coordinates as they are given; for other covariances they are centred, which in float32 saves
-#'   digits.
-#' @param parameters a named list of numbers: the starting values of these parameters. A formula without any is
+#' @param dims numbers of the coordinates used; default: all.
+#' @param fixed names of the parameters that [gp()] keeps at their given values, such as `"range"`.
+#' @param formula a string in the language of [keops_kernel()], in the points `x` and `y` and the named parameters.
+#'   User-defined formulas see the original coordinates; for all other covariances the coordinates are centred, which
+#'   preserves digits in float32.
+#' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
 #'   taken as `1 * covariance(formula)`.
-#' @param positive names of the parameters that must stay positive: these are optimised on a log scale.
+#' @param positive names of the parameters that must stay positive: they are optimised on a log scale.
 #'
 #' @return An object of class `kernops_covariance`.
-#' @section Errors: class `kernops_input_error` for unfit parameters.
+#' @section Errors: class `kernops_input_error` for invalid parameters.
 #'
 #' @references
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
@@ -84,7 +86,7 @@ exponential <- function(variance = NULL, range = NULL, ...) {
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
   if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
-    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0, of at most 50, not ", shown(nu), "."),
+    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
   digits <- format(nu, digits = 15)
@@ -155,11 +157,11 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   words <- names(parameters) %||% rep("", length(parameters))
   taken <- c("x", "y", ops_table()$name)
   if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% taken)) {
-    stop_kernops("input", "{.arg parameters} must be a list with one name for each, other than {.code x}, {.code y}
+    stop_kernops("input", "{.arg parameters} must be a list with unique names, other than {.code x}, {.code y}
                            and the names of operations.")
   }
   if (any(vapply(parameters, is.null, NA))) {
-    stop_kernops("input", "Each of the {.arg parameters} of an own formula needs a starting value.")
+    stop_kernops("input", "Each of the {.arg parameters} of a user-defined formula needs a starting value.")
   }
   check_subset(positive, "positive", words)
   leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, movable = FALSE, own = TRUE)

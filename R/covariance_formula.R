@@ -71,7 +71,7 @@ check_leaf_dims <- function(leaf, dims, d, call) {
   }
   if (length(dims) > leaf$most_dims) {
     stop_kernops("dim",
-                 "{.fn {leaf$label}} is a covariance for up to {leaf$most_dims} coordinates, not {length(dims)}.",
+                 "{.fn {leaf$label}} is valid for at most {leaf$most_dims} coordinates, not {length(dims)}.",
                  call = call)
   }
   if (leaf$geometry %in% c("turned", "great_circle") && length(dims) != 2) {
@@ -134,7 +134,7 @@ check_own_formula <- function(leaf, d) {
   there <- pairs(c(list(x = u, y = v), leaf$parameters))
   back <- pairs(c(list(x = v, y = u), leaf$parameters))
   if (any(abs(there - back) > 1e-8 * max(abs(there), 0, na.rm = TRUE), na.rm = TRUE)) {
-    stop_kernops("input", "The covariance {.code {leaf$formula}} changes when {.code x} and {.code y} change places.",
+    stop_kernops("input", "The covariance {.code {leaf$formula}} must be symmetric in {.code x} and {.code y}.",
                  call = NULL)
   }
 }

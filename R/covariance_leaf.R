@@ -13,11 +13,12 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   check_choice(distance, "distance", c("euclidean", "great_circle"), call)
   turned <- !is.null(angle) || !is.null(ratio)
   if (turned && (ard || length(parameters$range) > 1 || distance == "great_circle")) {
-    stop_kernops("input", "{.arg angle} and {.arg ratio} go with one {.arg range} and euclidean distance.", call = call)
+    stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
+                 call = call)
   }
   if (turned) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
   if (distance == "great_circle" && (ard || length(parameters$range) > 1)) {
-    stop_kernops("input", "Great-circle distance goes with one {.arg range}.", call = call)
+    stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   }
   leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
   leaf$ard <- ard || length(parameters$range) > 1
@@ -32,11 +33,12 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
   check_subset(fixed, "fixed", names(parameters), call)
   for (name in names(parameters)) check_parameter(parameters[[name]], name, own, call)
   if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
-    stop_kernops("input", "{.arg {lacking}} must have a value to be fixed at.", call = call)
+    stop_kernops("input", "{.arg {lacking}} must have a value if it is fixed.", call = call)
   }
   if (!is.null(dims) && !(is.numeric(dims) && length(dims) && all(is.finite(dims) & dims >= 1 & dims == floor(dims)) &&
                           !anyDuplicated(dims))) {
-    stop_kernops("input", "{.arg dims} must be numbers of coordinates, from 1, such as {.code 1:2}.", call = call)
+    stop_kernops("input", "{.arg dims} must contain coordinate numbers, counted from 1, such as {.code 1:2}.",
+                 call = call)
   }
   structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
                  dims = dims, movable = movable, about = about, ard = FALSE, geometry = "none",
@@ -53,7 +55,8 @@ check_parameter <- function(x, name, own, call) {
     stop_kernops("input", "{.arg {name}} must be one number, not {length(x)}.", call = call)
   }
   if (name == "ratio" && x > 1) {
-    stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is where the range is longest.",
+    stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is the direction of the
+                           longest range.",
                  call = call)
   }
   if (name != "angle") check_positive(x, name, call)
@@ -75,7 +78,7 @@ is_covariance <- function(x) inherits(x, "kernops_covariance")
 Ops.kernops_covariance <- function(e1, e2) {
   operation <- .Generic
   if (missing(e2) || !operation %in% c("+", "*")) {
-    stop_kernops("input", "Covariances are joined by {.code +} and {.code *}, not {.code {operation}}.")
+    stop_kernops("input", "Covariances can be combined by {.code +} and {.code *}, not by {.code {operation}}.")
   }
   join(operation, as_covariance(e1), as_covariance(e2))
 }
@@ -83,13 +86,13 @@ Ops.kernops_covariance <- function(e1, e2) {
 as_covariance <- function(x) {
   if (is_covariance(x)) return(x)
   if (is.numeric(x) && length(x) == 1) return(constant(x, fixed = "variance"))
-  stop_kernops("input", "Covariances are joined with covariances or with a number.", call = NULL)
+  stop_kernops("input", "A covariance can be combined with another covariance or with a number only.", call = NULL)
 }
 
 join <- function(operation, a, b) {
   if (operation == "*") {
     if ("nugget" %in% c(leaf_labels(a), leaf_labels(b))) {
-      stop_kernops("input", "{.fn nugget} can be added to a covariance, not multiplied with one.", call = NULL)
+      stop_kernops("input", "{.fn nugget} can be added to a covariance, but not multiplied by one.", call = NULL)
     }
     if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }

@@ -1,26 +1,26 @@
-# What is doubtful about a fit, each told in a warning that says what to do.
+# Warnings about doubtful fits, each with a recommendation.
 
 warn_about_search <- function(search, control) {
   if (search$convergence != 0 && grepl("singular", search$message)) {
     cli::cli_warn(c(
-      "The search ended where the covariance matrix becomes singular: the likelihood may rise beyond.",
-      i = "Smooth covariances without noise need a small one: add {.fn nugget}, or choose a rougher covariance."
+      "The search ended where the covariance matrix becomes singular: the likelihood may increase further.",
+      i = "Smooth covariances without noise need a small nugget: add {.fn nugget}, or choose a rougher covariance."
     ), class = c("kernops_near_singular", "kernops_not_converged"))
   } else if (search$convergence != 0) {
-    limited <- grepl("limit|as allowed", search$message)
+    limited <- grepl("limit|maximum number", search$message)
     cli::cli_warn(c("The search for the covariance stopped after {search$iterations} step{?s}: {search$message}.",
-                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit}."),
+                    i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit} steps."),
                   class = "kernops_not_converged")
   }
   if (isTRUE(search$rounding > 0.5)) {
-    cli::cli_warn(c("float32 leaves the log-likelihood uncertain by about {signif(search$rounding, 2)}: variance and
-                     ranges may be larger or smaller together.",
-                    i = "{.code precision = \"float64\"} tells them, where the field varies so much more than the noise."),
+    cli::cli_warn(c("float32 rounding makes the log-likelihood uncertain by about {signif(search$rounding, 2)}: variance
+                     and ranges are not determined separately.",
+                    i = "Use {.code precision = \"float64\"} if the field varies much more than the noise."),
                   class = c("kernops_rounding", "kernops_not_converged"))
   }
   if (length(search$at_bound)) {
     cli::cli_warn(c("{.code {search$at_bound}} ended at a bound of the search.",
-                    i = "The data say little about {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,
+                    i = "The data hardly determine {cli::qty(search$at_bound)}{?it/them}: simplify the covariance,
                          or give values."),
                   class = "kernops_at_bound")
   }
@@ -33,21 +33,21 @@ at_bound <- function(model, theta) {
   p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# Estimates that fit the observations and say nothing of what is between them.
+# Estimates that fit the observations but predict nothing between them.
 warn_about_fit <- function(fit) {
   if (short <- length(ranges <- short_ranges(fit))) {
     cli::cli_warn(c(
-      "{.code {ranges}} {?is/are} below the spacing of the points: that part of the field cannot be told from noise.",
-      i = "It explains the observations and predicts nothing between them. Leave it out
+      "{.code {ranges}} {?is/are} below the spacing of the points: this component is indistinguishable from noise.",
+      i = "It fits the observations but predicts nothing between them. Remove it
            ({.code covariance = nugget()} is noise alone), or give the range a value."
     ), class = "kernops_degenerate")
   }
   if (has_no_nugget(fit)) {
     cli::cli_warn(c(
-      "The nugget is estimated as zero: the fitted field goes through every observation.",
-      i = if (short) "With such a range, an R-squared near 1 means nothing." else
+      "The nugget is estimated as zero: the fitted field interpolates all observations.",
+      i = if (short) "With such a range, an R-squared near 1 is not meaningful." else
         "If the observations have errors, give their variance by {.arg known} or {.code nugget(, fixed = \"variance\")};
-         if they have none, leave {.fn nugget} out."
+         if they have none, remove {.fn nugget}."
     ), class = "kernops_degenerate")
   }
 }
@@ -87,10 +87,10 @@ nearest_semivariance <- function(model, u, some = 200) {
        semivariance = matrix(least(input), length(rows))[, 2])
 }
 
-# Observations that occur twice, response and all, say that there is no nugget, whatever the others say.
+# Duplicated observations, including the response, imply a zero nugget, whatever the other observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
-  # a number for each place; a product of matrices would round by the place of a row
+  # a number for each location; rounding of a matrix product would depend on the position of the row
   key <- Reduce(`+`, lapply(seq_len(ncol(data$u)), function(k) data$u[, k] * sqrt(k + 1)))
   if (!anyDuplicated(key)) return(invisible())
   places <- split(seq_along(key), match(key, unique(key)))
@@ -101,7 +101,7 @@ warn_about_copies <- function(data, model) {
   if (!all(same)) return(invisible())
   shown <- vapply(utils::head(places, 5), function(rows) paste0("(", toString(data$rows[rows]), ")"), "")
   cli::cli_warn(c(
-    "All observations at one point are copies: rows {toString(shown)}{if (length(places) > 5) ', ...'}.",
-    i = "To the likelihood they are measurements without error, which leaves no nugget: leave the copies out."
+    "Observations at the same location are identical: rows {toString(shown)}{if (length(places) > 5) ', ...'}.",
+    i = "The likelihood treats them as measurements without error, which makes the nugget zero: remove duplicates."
   ), class = "kernops_copies")
 }

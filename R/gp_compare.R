@@ -1,4 +1,4 @@
-# What base R's generics say of the residuals of a fit, and comparisons of fits by their likelihoods.
+# Methods for the residual variance of a fit, and comparisons of fits by their likelihoods.
 
 #' @rdname gp_methods
 #' @importFrom stats sigma deviance df.residual
@@ -24,7 +24,7 @@ df.residual.gp <- function(object, ...) {
 }
 
 #' @rdname gp_methods
-#' @param k the penalty of a parameter.
+#' @param k the penalty per parameter.
 #' @importFrom stats AIC BIC anova
 #' @export
 AIC.gp <- function(object, ..., k = 2) {
@@ -46,8 +46,8 @@ anova.gp <- function(object, ...) {
   written <- as.list(match.call())[-1]
   names <- ifelse(vapply(written, is.language, NA), vapply(written, rlang::as_label, ""), paste("fit", seq_along(fits)))
   if (length(fits) < 2 || !all(vapply(fits, inherits, NA, "gp"))) {
-    stop_kernops("input", c("{.fn anova} compares two fits of {.fn gp} or more.",
-                            i = "{.fn summary} has tests of the coefficients of one."))
+    stop_kernops("input", c("{.fn anova} compares two or more fits of {.fn gp}.",
+                            i = "{.fn summary} tests the coefficients of a single fit."))
   }
   check_comparable(fits)
   order <- order(vapply(fits, function(fit) fit$df, 0))
@@ -65,15 +65,15 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Likelihoods of the same response only: a restricted one is that of contrasts, which the trend decides.
+# Only likelihoods of the same response: a restricted one is that of contrasts, which depend on the trend.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
   y <- ours[[1]]$parts$y
   same <- vapply(ours, function(fit) isTRUE(all.equal(fit$parts$y, y, tolerance = 1e-12)), NA)
   if (!all(same) || any(vapply(fits, stats::nobs, 0) != length(y))) {
-    stop_kernops("input", c("Fits of different data cannot be compared by their likelihoods.",
-                            i = "The responses must be the same, observations with missing values included."),
+    stop_kernops("input", c("Likelihoods of fits to different data cannot be compared.",
+                            i = "The responses must be the same, and so must the observations with missing values."),
                  call = call)
   }
   reml <- vapply(fits, function(fit) inherits(fit, "gp") && fit$estimate == "REML", NA)
@@ -83,7 +83,7 @@ check_comparable <- function(fits, call = caller_env()) {
   stop_kernops("input", c(
     if (all(reml)) "Restricted likelihoods of different trends cannot be compared." else
       "Restricted likelihoods cannot be compared with others.",
-    i = "{.code update(fit, estimate = \"ML\")} fits by likelihoods that can."
+    i = "{.code update(fit, estimate = \"ML\")} refits by maximum likelihood, which can be compared."
   ), call = call)
 }
 

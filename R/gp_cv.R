@@ -1,24 +1,25 @@
 #' Cross-validation of a Gaussian process
 #'
-#' Predicts each observation from the others, or from those outside its fold, with the covariance parameters of the fit.
-#' Leave-one-out follows in closed form from the inverse of the covariance matrix; the trend is estimated
-#' anew each time, in both ways.
+#' Predicts each observation from all others (leave-one-out), or from those outside its fold, with the covariance
+#' parameters of the fit. Leave-one-out predictions are computed in closed form from the inverse of the covariance
+#' matrix. In both cases the trend is estimated again without the predicted observations.
 #'
-#' @param object what [gp()] returns.
-#' @param folds `NULL` for leave-one-out, a number of folds, drawn at random, or one label for each observation (those
-#'   left out for missing values may have one, too).
-#' @param refit whether the covariance is estimated anew without each fold, as the fit did: an error where that had
-#'   `estimate = "none"`.
-#' @param seed for random folds.
+#' @param object a fit of [gp()].
+#' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
+#'   for observations removed because of missing values are allowed).
+#' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
+#'   error if the fit used `estimate = "none"`.
+#' @param seed seed of the random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
-#'   this machine or on others.
-#'   Leave-one-out of an iterative fit solves for each observation, in blocks; beyond `exact_limit` observations of
-#'   [gp_control()], the diagonal of the inverse is estimated from 16 times its number of `probes` (Hutchinson 1990).
-#' @return A data frame of class `gp_cv` with a row for each observation used: `observed`, `fit` and `se.fit` of its
-#'   prediction (as a new observation), `residual`, `zscore` (`residual / se.fit`) and `fold`. `summary()` gives the
-#'   mean error, the root mean square error, the mean log score and the share of observations within their 95 %
-#'   intervals. An observation without which the trend could not be estimated, such as the only one of its group, is
-#'   predicted as `NA`, with a `se.fit` of `Inf`, and does not count in the summary.
+#'   this machine or on other machines.
+#'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
+#'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
+#'   (Hutchinson 1990).
+#' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
+#'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
+#'   `summary()` gives the mean error, the root mean square error, the mean log score and the proportion of observations
+#'   within their 95 % intervals. If the trend cannot be estimated without an observation, such as the only one of its
+#'   group, its prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -34,13 +35,13 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   check_flag(refit, "refit")
   check_seed(seed)
   if (refit && object$estimate == "none") {
-    stop_kernops("input", c("{.arg refit} estimates the covariance anew, which this fit took as it was given.",
-                            i = "Its {.arg estimate} is {.val none}."))
+    stop_kernops("input", c("{.arg refit} estimates the covariance again, but this fit used a given covariance.",
+                            i = "The fit has {.code estimate = \"none\"}."))
   }
   object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   result <- if (is.null(folds)) {
-    if (refit) stop_kernops("input", "{.arg refit} goes with {.arg folds}.")
+    if (refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
     leave_one_out(object)
   } else {
     folds <- fold_labels(folds, object$parts$rows, length(object$na.action), seed)
@@ -62,12 +63,13 @@ fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
   }
   if (left_out > 0 && length(folds) == n + left_out) folds <- folds[rows]
   if (!is.atomic(folds) || length(dim(folds)) > 1 || length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
-    stop_kernops("dim", "{.arg folds} must be a number from 2, or {n} labels of at least two kinds.", call = call)
+    stop_kernops("dim", "{.arg folds} must be a number of at least 2, or {n} labels with at least 2 distinct values.",
+                 call = call)
   }
   folds
 }
 
-# Folds are predicted wherever future::plan() says, without the n x n factor of the fit.
+# Folds are predicted as set by future::plan(), without the n x n factor of the fit.
 predict_folds <- function(object, folds, refit) {
   object$factor <- NULL
   labels <- unique(folds)
@@ -171,7 +173,7 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# Whether the others tell the trend at what is left out: columns that follow from those kept do so there, too.
+# Whether the kept rows identify the trend at the omitted rows: linear dependencies of kept columns hold there, too.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

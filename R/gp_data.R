@@ -37,7 +37,7 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
 within_data <- function(quosure, data, call) {
   values <- spatial_parts(data)$data
   tryCatch(rlang::eval_tidy(quosure, if (is.list(values)) values), error = function(e) {
-    stop_kernops("input", "{.code {rlang::as_label(quosure)}} cannot be computed: {conditionMessage(e)}.", call = call)
+    stop_kernops("input", "{.code {rlang::as_label(quosure)}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
 }
 
@@ -50,8 +50,8 @@ noise_values <- function(noise, data, call) {
 refuse_integer64 <- function(columns, call) {
   odd <- names(columns)[vapply(columns, inherits, NA, "integer64")]
   if (!length(odd)) return(invisible())
-  stop_kernops("input", c("{.code {odd}} must be R's own numbers, not {.cls integer64}.",
-                          i = "{.fn as.double} makes them."), call = call)
+  stop_kernops("input", c("{.code {odd}} must be of type double or integer, not {.cls integer64}.",
+                          i = "{.fn as.double} converts them."), call = call)
 }
 
 # The rows of the user's data that were kept.
@@ -85,7 +85,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
             quote = TRUE),
     error = function(e) {
       if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
-      stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not fit together.",
+      stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not match.",
                               x = "{conditionMessage(e)}"), call = call)
     }
   )
@@ -109,7 +109,7 @@ if_incomplete <- function(na.action, call) {
 
 check_gp_values <- function(parts, call) {
   n <- length(parts$y)
-  if (n == 0) stop_kernops("input", "There is no observation without missing values.", call = call)
+  if (n == 0) stop_kernops("input", "There are no observations without missing values.", call = call)
   words <- c(y = "response", u = "coordinates", x = "trend", offset = "offset", noise = "noise", weights = "weights")
   for (name in names(words)) {
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
@@ -155,7 +155,7 @@ need_package <- function(name, why, call = caller_env()) {
 coordinates_of <- function(coords, source, env, call) {
   if (is.null(coords)) {
     if (!is.null(source$u)) return(source$u)
-    stop_kernops("input", "{.arg coords} must say where the points are, as in {.code ~ x + y} or a matrix.",
+    stop_kernops("input", "{.arg coords} must give the coordinates: a formula such as {.code ~ x + y}, or a matrix.",
                  call = call)
   }
   if (inherits(coords, "formula")) coords <- coordinate_columns(coords, source$data, call)
@@ -167,7 +167,7 @@ coordinates_of <- function(coords, source, env, call) {
   if (!ncol(coords)) stop_kernops("input", "{.arg coords} must have at least one column.", call = call)
   if (is.null(colnames(coords))) colnames(coords) <- paste0("x", seq_len(ncol(coords)))
   if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
-    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points for {nrow(source$data)} rows of {.arg data}.",
+    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points, but {.arg data} has {nrow(source$data)} rows.",
                  call = call)
   }
   coords
@@ -176,7 +176,7 @@ coordinates_of <- function(coords, source, env, call) {
 coordinate_columns <- function(formula, data, call) {
   terms <- if (length(formula) == 2 && !"." %in% all.vars(formula)) stats::terms(formula)
   if (any(attr(terms, "order") > 1)) {
-    stop_kernops("input", "Coordinates are joined by {.code +} only, as in {.code ~ x + y}.", call = call)
+    stop_kernops("input", "Coordinates must be joined by {.code +}, as in {.code ~ x + y}.", call = call)
   }
   names <- attr(terms, "term.labels")
   calls <- stats::setNames(attr(terms, "predvars") %||% lapply(names, str2lang), names)
@@ -185,13 +185,13 @@ coordinate_columns <- function(formula, data, call) {
   }
   columns <- lapply(names, function(name) {
     value <- tryCatch(eval(calls[[name]], data, environment(formula)), error = function(e) {
-      stop_kernops("input", "The coordinate {.code {name}} is not to be found: {conditionMessage(e)}.", call = call)
+      stop_kernops("input", "The coordinate {.code {name}} was not found: {conditionMessage(e)}.", call = call)
     })
     refuse_integer64(stats::setNames(list(value), name), call)
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
     if (NCOL(value) > 1) {
       stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
-                              i = "{.arg coords} may be a matrix: without {.code ~}."), call = call)
+                              i = "To use a matrix as {.arg coords}, give it without {.code ~}."), call = call)
     }
     value
   })
@@ -199,7 +199,7 @@ coordinate_columns <- function(formula, data, call) {
   do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
 }
 
-# A formula of coordinates that computes new ones in the same way: scale(x) by the mean and the spread that x had.
+# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)

@@ -1,4 +1,4 @@
-# How the parameters of a covariance are estimated: starts, the search of a subset, the search, what is said of it.
+# Estimation of covariance parameters: starting values, search on a subset, search on all data, progress messages.
 
 # The parameters of the covariance: a list of theta, value, and how they were found.
 estimate_covariance <- function(problem, likelihood, how, estimate, call) {
@@ -33,8 +33,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
 # Whether the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
 
-# Where the search of many points begins, a row each: the optimum of some of them and its rivals; that with the values
-# that the user gave; and, as some points may tell nothing of a nugget that all tell, with more of it.
+# Starting values of the search on all points, one in each row: the optimum of the subset and its competing optima; the
+# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget.
 start_candidates <- function(starts, target, some) {
   whole <- target
   target$data <- subset_data(whole$data, some)

@@ -1,4 +1,4 @@
-# Exact likelihood by a Cholesky factor of the covariance matrix, in memory that is used again and again.
+# Exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
 
 # evaluate(theta) gives, for the covariance at theta plus the noise,
 #   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
@@ -11,7 +11,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   own_variance <- covariance_diagonal(model)
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # where rounding decides, a search must not end: its parameters times their scale might have no factor
+    # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
       variance <- as.vector(own_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
       bad <- nearly_singular(factor, variance)
@@ -32,7 +32,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   refill(theta)              L at theta: 0, or the row of the first pivot that is not positive
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
-#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It uses L up, and leaves K^-1:
+#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It overwrites L by K^-1:
 #   inverse_diagonal(), inverse_times(b)
 #   rounding                   of its entries, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env()) {
@@ -63,9 +63,9 @@ host_factor <- function(data, model) {
   )
 }
 
-# The row of the least pivot, if the matrix of correlations is within rounding of a singular one; else 0. That is a
-# matter of its least eigenvalue, of which pivots tell little where points follow one another along a line. Inverse
-# iteration from that row, by L^-T and L^-1 in turn, is near it after three of them.
+# The row of the smallest pivot, if the correlation matrix is singular to rounding; else 0. This depends on the smallest
+# eigenvalue, for which pivots are a poor estimate if points are ordered along a line. Three steps of inverse iteration
+# from that row, alternately by L^-T and L^-1, approximate it.
 nearly_singular <- function(factor, variance) {
   least <- which.min(factor$diagonal()^2 / variance)
   n <- length(variance)

@@ -1,5 +1,5 @@
-# The Cholesky factor of the covariance matrix on a GPU: what host_factor() (gp_exact.R) has, by cuSOLVER. The matrix
-# is filled there by the engine and never leaves; only vectors do.
+# The Cholesky factor of the covariance matrix on a GPU, by cuSOLVER, with the interface of host_factor() (gp_exact.R).
+# The matrix is filled on the GPU and stays there; only vectors are copied.
 gpu_factor <- function(data, model, device, call = caller_env()) {
   n <- length(data$y)
   x <- gpu_matrix(data$u, "float64", device)
@@ -45,7 +45,7 @@ gpu_explained <- function(object, factor) {
 
 live <- function(op) environment(op)$live_kernel()
 
-# Columns are rounded up to whole blocks of so many; those that the engine weighs at a time.
+# Columns are rounded up to whole blocks of this size, the number of columns that are weighted at a time.
 gpu_width <- 32L
 slopes_width <- 128L
 
@@ -68,7 +68,7 @@ exact_device <- function(n, backend, call = caller_env()) {
   if (!nzchar(problem <- gpu_solver_problem())) return(device)
   if (backend == "auto") return(NULL)
   stop_kernops("cuda", c("The exact method cannot be used on the GPU: {problem}.",
-                         i = "{.code method = \"iterative\"} needs no cuSOLVER; {.code backend = \"cpu\"} always
+                         i = "{.code method = \"iterative\"} does not need cuSOLVER; {.code backend = \"cpu\"} always
                               works."),
                call = call)
 }
@@ -77,12 +77,12 @@ or_too_large <- function(code, n, call) {
   tryCatch(code, kernops_memory_error = function(e) {
     gib <- round(8 * n^2 / 2^30, 1)
     stop_kernops("memory", c("The covariance matrix of {n} observations, {gib} GiB, is too large for the GPU.",
-                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} never stores it."),
+                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} does not store it."),
                  call = call)
   })
 }
 
-# The factor of a fit. That of a GPU does not outlive its session: it is made anew.
+# The factor of a fit. A factor on a GPU is lost at the end of the session: it is computed again.
 factor_of <- function(object) {
   if (!is_gpu_matrix(object$factor) || !is_null_pointer(object$factor)) return(object$factor)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
@@ -93,7 +93,7 @@ factor_of <- function(object) {
 # The backend of a fit, which may have been made on a machine with a GPU.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(check_device(NULL)[[1]]))) return(backend)
-  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here: the CPU takes over ({problem})."),
+  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),
                   class = "kernops_no_gpu")
   "cpu"
 }

@@ -1,19 +1,19 @@
-# Draws of a process at many points as sums of waves with random frequencies (random Fourier features): linear in the
-# number of points.
+# Spectral simulation of a process at many points: sums of cosine functions with random frequencies (random Fourier
+# features). Time and memory are linear in the number of points.
 #
 # A covariance is a sum of terms, each a list of
 #   variance
-#   waves   for each stationary factor, place(u), the points between which it is stationary, and frequencies(n) there,
-#           n x q, such that cos(w . h) has the factor's correlation as its mean
-#   slopes  for each linear factor, a function that gives the coordinates whose scalar product it is
+#   waves   for each stationary factor, place(u), the coordinates in which it is stationary, and frequencies(n) for
+#           these coordinates, n x q, such that the mean of cos(w . h) is the correlation of the factor
+#   slopes  for each linear factor, a function that returns the coordinates whose scalar product is the factor
 
 fourier_draws <- function(object, u, nsim, features, call = NULL) {
   terms <- spectral_terms(object$covariance, list(d = object$model$d, sample = object$data$u, u = u), call)
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# With these amplitudes, of each draw its own, the sum has the exact covariance on average, and normal margins. Without
-# waves it has it exactly, by one feature for each combination of slopes.
+# With these amplitudes, independent for each draw, the sum has the exact covariance on average, and normal margins.
+# Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   slopes <- lapply(term$slopes, function(slope) slope(u))
   wave <- length(term$waves) > 0
@@ -36,7 +36,7 @@ draw_term <- function(term, u, nsim, features, backend) {
 
 random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
 
-# For each slope the coordinate that counts in each feature: all combinations.
+# For each linear factor, the coordinate that each feature uses: all combinations.
 unit_signs <- function(widths) {
   chosen <- expand.grid(lapply(widths, seq_len))
   unname(Map(function(coordinate, width) diag(width)[coordinate, , drop = FALSE], chosen, widths))

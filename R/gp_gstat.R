@@ -1,11 +1,11 @@
 #' A covariance from a variogram model of gstat
 #'
-#' @param model what `gstat::vgm()` or `gstat::fit.variogram()` returns: terms `"Nug"` and `"Err"` become a
-#'   [nugget()], `"Exp"`, `"Gau"`, `"Sph"`, `"Mat"` and `"Ste"` the covariances of
-#'   [covariance_functions], with the ranges in their convention and the anisotropy in the plane.
-#' @param fixed whether [gp()] keeps the values rather than to start from them.
+#' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`: the terms `"Nug"` and `"Err"` become a
+#'   [nugget()]; `"Exp"`, `"Gau"`, `"Sph"`, `"Mat"` and `"Ste"` become the corresponding [covariance_functions], with
+#'   the ranges converted and with anisotropy in the plane.
+#' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
 #' @return A covariance for [gp()].
-#' @section Errors: class `kernops_input_error` for other terms, and for anisotropy in three dimensions.
+#' @section Errors: class `kernops_input_error` for other terms and for anisotropy in three dimensions.
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
@@ -35,12 +35,14 @@ gstat_term <- function(row, fixed) {
                  Mat = list(function(...) matern(row$kappa, ...), root),
                  Ste = list(function(...) matern(row$kappa, ...), 1 / sqrt(2)))
   if (is.null(make)) {
-    stop_kernops("input", c("There is no covariance here for the model {.val {name}} of gstat.",
-                            i = "{.val {c('Nug', 'Err', 'Exp', 'Gau', 'Sph', 'Mat', 'Ste')}} are known."), call = NULL)
+    stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
+                            i = "{.val {c('Nug', 'Err', 'Exp', 'Gau', 'Sph', 'Mat', 'Ste')}}
+                                 are supported."), call = NULL)
   }
   turned <- !is.null(row$anis1) && row$anis1 != 1
   if (any(unlist(row[names(row) %in% c("ang2", "ang3")]) != 0, row$anis2 != 1)) {
-    stop_kernops("input", "The anisotropy of {.val {name}} is in three dimensions: only that in the plane is known.",
+    stop_kernops("input", "The anisotropy of {.val {name}} is in three dimensions: only anisotropy in
+                           the plane is supported.",
                  call = NULL)
   }
   given <- c(list(variance = row$psill, range = row$range * make[[2]]),

@@ -1,20 +1,20 @@
 #' Interpolation by kernels
 #'
-#' The function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}: radial basis
-#' functions, or kernel ridge regression for `lambda > 0`. Solved by [kernel_solve()]: the kernel matrix is never
-#' stored.
+#' The function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}: interpolation by radial basis
+#' functions, or kernel ridge regression for `lambda > 0`. The system is solved by [kernel_solve()], so that the kernel
+#' matrix is not stored.
 #'
-#' @param x the points, n x d, or a vector.
-#' @param y the values at the points, a vector or a matrix with a column for each function.
-#' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; a
-#'   string in the language of [keops_kernel()] of the points `x` and `y` will do.
-#' @param lambda at least 0; 0 interpolates.
-#' @param ... handed to [kernel_solve()], such as `tol`.
+#' @param x the points: an n x d matrix, or a vector.
+#' @param y the values at the points: a vector, or a matrix with a column for each function.
+#' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; or a
+#'   string in the language of [keops_kernel()] in the points `x` and `y`.
+#' @param lambda a number of at least 0; 0 interpolates.
+#' @param ... further arguments of [kernel_solve()], such as `tol`.
 #' @param precond as in [kernel_solve()]. Smooth kernels need a preconditioner: without one, 100 points may take 1000
-#'   steps.
+#'   iterations.
 #' @inheritParams gp
-#' @return A function of new points, m x d, that gives f there: m values, or m rows and the columns of `y`. Its
-#'   attribute `solve` is what [kernel_solve()] returned.
+#' @return A function of new points, an m x d matrix, that returns the values of f: m numbers, or a matrix with m rows
+#'   and the columns of `y`. Its attribute `solve` is the result of [kernel_solve()].
 #' @examples
 #' x <- matrix(runif(200), 100)
 #' f <- kernel_interpolation(x, sin(6 * x[, 1]), squared_exponential(1, 0.2), lambda = 1e-6)
@@ -30,13 +30,13 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
     stop_kernops("input", "{.arg kernel} needs a value for {.code {lacking}}.")
   }
   if (length(model$nugget)) {
-    stop_kernops("input", "The noise of {.arg kernel} is {.arg lambda}, not {.fn nugget}.")
+    stop_kernops("input", "Give the noise of {.arg kernel} by {.arg lambda}, not by {.fn nugget}.")
   }
   center <- if (model$movable) colMeans(x) else rep(0, ncol(x))
   x <- unname(sweep(x, 2, center))
   values <- as.matrix(y)
   if (!is.numeric(values) || nrow(values) != nrow(x)) {
-    stop_kernops("dim", "{.arg y} must have a number for each of the {nrow(x)} point{?s} of {.arg x}.")
+    stop_kernops("dim", "{.arg y} must have one value for each of the {nrow(x)} point{?s} of {.arg x}.")
   }
   op <- covariance_product(model, ncol(values), check_precision(precision), check_backend(backend))
   theta <- model$parameters$value

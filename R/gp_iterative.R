@@ -1,9 +1,9 @@
 # The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
 # random probes at once.
 #
-# evaluate(theta, profile, search) solves with probes that go with the preconditioner, from which stochastic Lanczos
-# quadrature has the log-determinant (lanczos.R); or, for a search, as search_state() says. The same probes serve all
-# parameters, so that a search sees a smooth function; it may draw others, by the `draw_probes` of a state.
+# evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
+# quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
+# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others.
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
   product <- covariance_product(model, 1L, how$precision, how$backend)
@@ -252,10 +252,10 @@ solver_for <- function(object, tol = object$how$control$cg_tol) {
 warn_unless_solved <- function(fit, tol) {
   if (all(fit$converged)) return(invisible())
   cli::cli_warn(c("Conjugate gradients did not converge in {fit$iterations} iteration{?s}.",
-                  x = "Relative residual {signif(max(fit$residual), 3)}, wanted {tol}.",
+                  x = "The relative residual is {signif(max(fit$residual), 3)}, the tolerance {tol}.",
                   i = "A nugget, a larger {.arg rank} or {.arg cg_tol} of {.fn gp_control} may help."),
                 class = "kernops_not_converged")
 }
 
-# Columns solved together: what fits some 32 MB, and no more than the engine is fastest with.
+# Columns solved together: what fits 32 MB, at most the number for which products are fastest.
 solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))

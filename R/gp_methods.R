@@ -1,39 +1,41 @@
 #' Methods of Gaussian process fits
 #'
-#' @param object what [gp()] returns.
-#' @param type which parameters: those of the `"trend"`, of the `"covariance"`, or both.
+#' @param object a fit of [gp()].
+#' @param type which parameters: `"trend"`, `"covariance"`, or both.
 #' @param parm names or numbers of parameters; default: all.
-#' @param level of the intervals.
-#' @param formula.,evaluate,... as in [update()][stats::update]; more fits for `AIC()`, `BIC()` and `anova()`; other
-#'   methods take nothing else.
+#' @param level the level of the intervals.
+#' @param formula.,evaluate,... as in [update()][stats::update]; further fits for `AIC()`, `BIC()` and `anova()`; the
+#'   other methods have no further arguments.
 #'
-#' @details `vcov()` of the trend is that of generalised least squares. That of the covariance comes from second
-#'   derivatives of the log-likelihood with respect to what was searched for (logarithms, but for angles), and by the
-#'   delta method from there. Of exact fits up to 2000 observations that is the observed information, by differences of
-#'   the gradient; beyond, and of iterative fits, the average information that the search ended with (Gilmour et al.
-#'   1995). The standard errors of `summary()` and `tidy()` are the roots of its diagonal. Intervals of `confint()` are
-#'   symmetric in the logarithms. `residuals()` are the response minus the fitted field, trend included.
+#' @details `vcov()` of the trend is the covariance matrix of generalised least squares. For the covariance parameters,
+#'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
+#'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
+#'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
+#'   information at the end of the search (Gilmour et al. 1995). The standard errors of `summary()` and `tidy()` are the
+#'   square roots of its diagonal. Intervals of `confint()` are symmetric on the log scale. `residuals()` are the
+#'   response minus the fitted field, which includes the trend.
 #'
-#'   `sigma()` is the standard deviation of the noise, the root of the nugget (of an observation of weight 1): 0 without
-#'   a nugget, and `NA` where `known$noise` says it for each observation. `deviance()` is minus twice the log-likelihood,
-#'   the restricted one of a REML fit. `df.residual()` is the number of observations less that of estimated coefficients
-#'   of the trend.
+#'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
+#'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the
+#'   log-likelihood, restricted for a REML fit. `df.residual()` is the number of observations minus the number of
+#'   estimated trend coefficients.
 #'
-#' @section Comparing fits: `AIC()`, `BIC()` and `anova()` take several fits of the same response. `anova()` puts them
-#'   in the order of their numbers of parameters and tests each against the one before by the likelihood ratio, where
-#'   the trend of that is part of its own (else `NA`). Whether the covariance is, too, is for the user to know. The test
-#'   of a variance that may be 0 is conservative. Restricted likelihoods are comparable where the trends span the same space,
-#'   in whatever parametrisation. A log-likelihood of the iterative method has a Monte-Carlo error, which `summary()`
-#'   tells: smaller differences mean nothing.
+#' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
+#'   them by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The test
+#'   is `NA` if the trends are not nested. The user must check that the covariances are nested. The test is conservative
+#'   for a variance that may be 0. Restricted likelihoods are comparable if the trends span the same space, in any
+#'   parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()` reports:
+#'   smaller differences are not meaningful.
 #'
-#' @section Errors: class `kernops_input_error` for comparisons of REML fits of different trends, or of these with other
-#'   fits, and for fits of different responses.
+#' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
+#'   other fits, and of fits with different responses.
 #'
 #' @references
 #' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
 #' parameter estimation in linear mixed models. *Biometrics* 51(4), 1440-1450.
 #'
-#' @return As the generics say. `summary()` gives a list of class `summary.gp` to print.
+#' @return As described for the generic functions. `summary()` returns a list of class `summary.gp`, which has a
+#'   `print()` method.
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
@@ -61,8 +63,8 @@ cat_labelled <- function(label, items, between) {
   cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
 }
 
-# What the method of gp for the generic `name` does not take is a mistake. Others, such as car, say `complete` to coef()
-# and vcov(), as those of lm() take it.
+# Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
+# `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
   given <- list(...)
   given <- given[!(names(given) %||% character(length(given))) %in% "complete"]
@@ -154,9 +156,9 @@ covariance_vcov <- function(object) {
   names <- parameters$name[free]
   # some libraries decompose what is not a number without an error
   inverse <- tryCatch(if (all(is.finite(information))) chol2inv(chol(information)) else stop(), error = function(e) {
-    cli::cli_warn(c("The likelihood is not curved in all directions of the covariance parameters: no standard errors.",
-                    i = "Some of {.code {names}} may be at a bound, at the edge of singular matrices, or not told apart
-                         by the data."))
+    cli::cli_warn(c("The Hessian of the covariance parameters is not positive definite: there are no standard errors.",
+                    i = "Some of {.code {names}} may be at a bound, where the covariance matrix becomes singular, or not
+                         identified by the data."))
     matrix(NA_real_, length(free), length(free))
   })
   matrix(inverse, length(free), dimnames = list(names, names))
@@ -217,7 +219,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
 parameter_rows_of <- function(parm, names, call = caller_env()) {
   fits <- if (is.character(parm)) parm %in% names else parm %in% seq_along(names)
   if (all(fits)) return(parm)
-  stop_kernops("input", "{.arg parm} must be among {.val {names}}, or their numbers, not {.val {parm[!fits]}}.",
+  stop_kernops("input", "{.arg parm} must contain names among {.val {names}}, or positions, not {.val {parm[!fits]}}.",
                call = call)
 }
 
@@ -238,7 +240,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
-                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values left out"))
+                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
   table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)
@@ -262,13 +264,14 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
   likelihoods <- counted(search$evaluations[[1]], "likelihood")
-  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search of starts: ", search$message)
+  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search over starting values: ",
+         search$message)
 }
 
 # Other optima whose log-likelihood is within two units.
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
-    cat_labelled("Rival optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
+    cat_labelled("Other optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
       fit$model$parameters$name, "=", signif(rival$theta, 4))[!fit$model$parameters$fixed]), ",")
   }
 }
@@ -276,7 +279,7 @@ print_rivals <- function(fit) {
 likelihood_words <- function(fit) {
   error <- fit$state$logdet_error
   if (is.null(error)) return("")
-  paste0("\nMonte-Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+  paste0("\nMonte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
 #' @rdname gp_methods

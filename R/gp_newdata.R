@@ -18,7 +18,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   }
   source <- spatial_parts(newdata)
   u <- new_coordinates(object, coords, source, call)
-  if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} has {ncol(u)} coordinate{?s}, the fit {d}.", call = call)
+  if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   check_variables(terms, parts$needed$trend, frame, "trend", call)
@@ -39,9 +39,9 @@ one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) 
 
 check_same_crs <- function(fitted, given, call) {
   if (is.null(fitted) || is.null(given) || is.na(fitted) || is.na(given) || fitted == given) return(invisible())
-  stop_kernops("input", c("{.arg newdata} is in the reference system {.val {given$input}}, the fit in
+  stop_kernops("input", c("{.arg newdata} has the reference system {.val {given$input}}, but the fit has
                            {.val {fitted$input}}.",
-                          i = "{.fn sf::st_transform} takes it there."), call = call)
+                          i = "{.fn sf::st_transform} converts it."), call = call)
 }
 
 # A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no
@@ -79,7 +79,7 @@ new_trend <- function(parts, terms, data, call) {
          offset = stats::model.offset(frame))
   }, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
-    stop_kernops("input", "{.arg newdata} does not fit the trend: {conditionMessage(e)}.", call = call)
+    stop_kernops("input", "{.arg newdata} does not match the trend: {conditionMessage(e)}.", call = call)
   })
 }
 

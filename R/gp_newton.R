@@ -1,8 +1,8 @@
-# What search_from() does, by quasi-Newton steps (BFGS) that begin with the average information. Where there is an
-# estimated gradient and no value, a step is good unless the slope at its end leads back; at the end, the values there
-# and at the start are estimated, and the start is the result if it is clearly better. Stops once a step would gain less
-# of log-likelihood than control$gain, or than rounding takes. The result has the `information` of all free parameters
-# at the optimum.
+# The same as search_from(), by quasi-Newton steps (BFGS) that begin with the average information. If the gradient is
+# estimated and there is no value, a step is accepted unless the directional derivative at its end points back. At the
+# end, the values there and at the start are estimated, and the start is returned if it is clearly better. Stops when a
+# step would increase the log-likelihood by less than control$gain, or by less than the rounding error. The result has
+# the `information` of all free parameters at the optimum.
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- estimated <- !parameters$fixed
@@ -25,7 +25,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   at <- NULL
   regular_start(to_search(some, theta[free]), some, function(s) !is.null(at <<- visit(s)))
-  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular start",
+  if (is.null(at)) return(list(theta = theta, value = Inf, convergence = 1L, message = "singular at the start",
                                iterations = 0L, evaluations = 1L))
   scaled <- function(at) {
     if (profile) at$theta[model$scale] <- at$theta[model$scale] * at$state$scale
@@ -35,7 +35,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   early <- TRUE
   lifted <- FALSE
   loss <- NULL
-  message <- "as many steps as allowed"
+  message <- "maximum number of steps reached"
   curvature <- positive_definite(at$information(profile, free))
   learnt <- 0 # steps since then
   first_gain <- 2 * control$gain
@@ -64,7 +64,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       }
     }
     if (gain < enough) {
-      message <- paste("a step would gain less than", signif(enough, 2))
+      message <- paste("a step would increase the log-likelihood by less than", signif(enough, 2))
       early <- FALSE
       break
     }
@@ -77,7 +77,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
         next
       }
       lower <- trial$state$value < at$state$value
-      # no value: a step is good unless the slope at its end leads back as steeply as it led there
+      # no value: accept a step unless the derivative at its end points back at least as steeply
       if (is.na(lower)) lower <- sum(trial$gradient * move) < -sum(at$gradient * move)
       if (lower) {
         found <- trial
@@ -104,7 +104,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   }
   if (!identical(latest, at$s)) at <- visit(at$s)
   if (is.na(at$state$value) && clearly_worse(at$state$estimate, scaled(at), start$theta)) {
-    message <- paste0("its steps made the likelihood worse", better_slopes)
+    message <- paste0("the steps decreased the likelihood", better_slopes)
     early <- TRUE
     at <- visit(start$s)
   }
@@ -122,8 +122,9 @@ probe_loss <- function(at, free, profile) {
 allowed_loss <- 0.1
 most_probes <- 128
 
-# On the logarithmic scale of the search the slope by a variance that is next to nothing is next to nothing, wherever
-# the optimum is. Such variances, raised to a hundredth of all, where the slope itself says that this is much better.
+# On the log scale of the search, the derivative with respect to a nearly zero variance is nearly zero, wherever the
+# optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
+# itself indicates a clear improvement.
 off_the_floor <- function(at, parameters, free) {
   some <- parameters[free, ]
   enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
@@ -132,9 +133,9 @@ off_the_floor <- function(at, parameters, free) {
   stats::setNames(rep(log(enough), sum(low)), free[low])
 }
 
-better_slopes <- " (more `probes` of gp_control() tell slopes better)"
+better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"
 
-# Whether the log-likelihood at `end` is less than at `start` by more than one and what the probes leave open.
+# Whether the log-likelihood at `end` is less than at `start` by more than one plus the uncertainty of the probes.
 clearly_worse <- function(estimate, end, start) {
   if (identical(end, start)) return(FALSE)
   before <- estimate(start)
@@ -142,7 +143,7 @@ clearly_worse <- function(estimate, end, start) {
   isTRUE(after$value - before$value > 2 + 3 * sqrt(sum(before$logdet_error^2, after$logdet_error^2)))
 }
 
-# What a step `s` that changed the gradient by `y` says of the second derivatives.
+# The BFGS update of the second derivatives for a step `s` that changed the gradient by `y`.
 bfgs <- function(h, s, y) {
   hs <- h %*% s
   if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)

@@ -1,4 +1,4 @@
-# What a Gaussian process asks of the engine: its covariance as operators of keops_kernel().
+# The covariance of a Gaussian process as operators of keops_kernel().
 
 # Sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
 covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {

@@ -1,4 +1,4 @@
-# The optimum of a likelihood that is cheap enough to look for it in many places.
+# The global optimum of a likelihood that is cheap enough for many searches.
 
 # The best end of searches from the most promising `starts`, and its `rivals`: other optima of a log-likelihood within
 # two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
@@ -22,8 +22,8 @@ best_optimum <- function(starts, target) {
   best
 }
 
-# Rough searches from all rows. From many, each first goes a few steps, which tell where it leads far better than the
-# value at its start; those go on that were best before, or are now.
+# Rough searches from all rows. If there are many, each first takes a few steps, which predict its end far better than
+# the value at its start; searches that were best before or after these steps continue.
 descents <- function(from, target, many = 2 * target$how$control$starts) {
   control <- target$how$control
   rough <- function(from, maxit) {
@@ -37,8 +37,8 @@ descents <- function(from, target, many = 2 * target$how$control$starts) {
   rough(do.call(rbind, lapply(first, function(end) end$theta)), Inf)
 }
 
-# The starts of lowest value, none of which is near a lower one: as many as control says, or four times as many where
-# there are many parameters, whose starts say little of where they lead.
+# The starts of lowest value, none of which is near a lower one: their number is control$starts, or four times that if
+# there are many parameters, for which the value at a start predicts little.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   most <- target$how$control$starts * if (sum(!target$model$parameters$fixed) > 4) 4 else 1

@@ -1,4 +1,4 @@
-# The parameters of a covariance as a search sees them: their scale, their bounds, and typical values.
+# The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
 # Parameters are optimised as log(value), angles in radians.
 to_search <- function(parameters, theta) {

@@ -1,17 +1,18 @@
-#' Pictures of a Gaussian process fit
+#' Plot a Gaussian process fit
 #'
-#' One panel for each of `which`: the field, a curve with its band for one coordinate and a map to scale for two; the
-#' residuals against the fitted values; the covariance as a function of distance, or along each coordinate.
+#' Draws one panel for each element of `which`: the field (a curve with a confidence band for one coordinate, a map to
+#' scale for two coordinates), the residuals against the fitted values, and the covariance as a function of distance or
+#' along each coordinate.
 #'
-#' @param x what [gp()] returns.
+#' @param x a fit of [gp()].
 #' @param which `"field"`, `"residuals"`, `"covariance"`.
-#' @param n the field is drawn at about so many points; default: 200 for a curve, 100 x 100 for a map.
-#' @param level of the band around a curve.
-#' @param ... handed to [plot()][graphics::plot.default] or [image()][graphics::image].
+#' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
+#' @param level the level of the band around a curve.
+#' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image].
 #' @return `x`, invisibly.
-#' @details A trend with variables other than the coordinates (by their names), more than two coordinates, or points on
-#'   a line along one of two, leave no field to draw between the observations: these are drawn alone, coloured by their
-#'   fitted values, over the first two coordinates.
+#' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
+#'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
+#'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #' @examples
 #' u <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
@@ -148,7 +149,7 @@ plot_covariance <- function(x, n, level, ...) {
     at[, k] <- at[, k] + h
     list(h = h, k = as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1))))
   })
-  # one curve is enough where all say the same
+  # one curve is enough if all are the same
   longest <- which.max(reach)
   same <- vapply(curves, function(curve) {
     isTRUE(all.equal(stats::approx(curves[[longest]]$h, curves[[longest]]$k, curve$h)$y, curve$k, tolerance = 1e-2))

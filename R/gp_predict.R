@@ -1,35 +1,38 @@
 #' Predictions of a Gaussian process
 #'
-#' @param object what [gp()] returns.
-#' @param newdata points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a matrix of
-#'   coordinates, or a vector: one point, or the points of one coordinate. Default: the data of the fit. Where the fit
-#'   had a formula of coordinates, so has an sf or sp object with its variables. The columns of a matrix go by their
-#'   names where these are the names of the coordinates, else in order. What had a value for each observation in the
-#'   fit, be it a column of the data or a variable where the formula was written, must be a column of `newdata`; only
-#'   settings, such as the knots of a spline, may stand elsewhere.
-#' @param se.fit whether to give the standard error: of a new observation with `interval = "prediction"`, else of the
+#' @param object a fit of [gp()].
+#' @param newdata new points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a
+#'   matrix of coordinates or a vector (one point, or the points of one coordinate). Default: the data of the fit. If
+#'   the coordinates of the fit were given by a formula, the formula is also used for sf and sp objects that have its
+#'   variables. The columns of a matrix are matched by name if they have the names of the coordinates, otherwise by
+#'   position. Every variable with a value for each observation of the fit, whether a column of the data or a variable
+#'   of the environment of the formula, must be a column of `newdata`. Other variables, such as the knots of a spline,
+#'   may be found elsewhere.
+#' @param se.fit whether to return standard errors: of new observations with `interval = "prediction"`, otherwise of the
 #'   field.
-#' @param interval `"prediction"`: of a new observation, the nugget included, as is wanted where predictions are to be
-#'   compared with observations; `"confidence"`: of the field, without the noise; `"none"`.
-#' @param level of the interval.
-#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard errors.
-#' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
+#' @param interval `"prediction"`: the interval of a new observation, nugget included, for comparisons of predictions
+#'   with observations; `"confidence"`: the interval of the field, without noise; `"none"`.
+#' @param level the level of the interval.
+#' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
+#'   errors.
+#' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
 #' @param control settings of the iterative method; default: those of the fit.
-#' @param ... nothing: what is not an argument is an error.
+#' @param ... not used: further arguments are an error.
 #'
-#' @details The standard errors include the uncertainty of the trend, as in universal kriging, not that of the
-#'   covariance parameters. `se.fit` is that of a new observation with `interval = "prediction"`, and otherwise that of
-#'   the field, what a measurement without error would show: about new observations it says too little. Who asks for it
-#'   without naming an interval is told so, once a session, by a message of class `kernops_field_se`. The noise of a new
-#'   observation is that of the nugget alone: what `known$noise` is there, the model does not know.
+#' @details The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
+#'   covariance parameters. With `interval = "prediction"`, `se.fit` is the standard error of a new observation.
+#'   Otherwise it is the standard error of the field, that is, of a measurement without error, which is too small for
+#'   new observations. If `se.fit = TRUE` is used without naming an interval, a message of class `kernops_field_se`
+#'   reports this, once a session. The noise of a new observation is the nugget only: the model has no `known$noise` at
+#'   new points.
 #'
-#' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the columns `fit`,
-#'   `se.fit`, `lwr` and `upr`, or `trend` and `process`, as far as they were asked for. For sf and sp objects, an
-#'   object of the same class with these columns. Rows with missing values give `NA`.
+#' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
+#'   among `fit`, `se.fit`, `lwr` and `upr`, or `trend` and `process`. For sf and sp objects, an object of the same
+#'   class with these columns. Rows with missing values give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` where `newdata` lacks a coordinate or covariate, has one of another
-#'   type, or a level of a factor that the fit has not seen, or is in another reference system; `kernops_dim_error` for
-#'   points of other dimensions.
+#' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
+#'   type or a factor level that is not in the fit, or if the reference system differs; `kernops_dim_error` for points
+#'   with another number of coordinates.
 #'
 #' @examples
 #' x <- seq(0, 10, length.out = 40)
@@ -70,15 +73,15 @@ check_level <- function(level, call = caller_env()) {
   stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
 }
 
-# Once a session: those who take the standard errors for those of observations find most of these far off.
+# Once a session: standard errors of the field are too small for new observations.
 tell_field_se <- function(object) {
   nugget <- nugget_of(object) > 0
   if (!nugget && all(object$data$noise == 0)) return(invisible())
   cli::cli_inform(
-    c(i = "These standard errors are those of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
-      i = if (nugget) "{.code interval = \"prediction\"} gives those of new observations." else
-        "That of a new observation adds the variance of its noise.",
-      i = "{.code interval = \"confidence\"} or {.val none} says that the field is meant."),
+    c(i = "These are standard errors of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
+      i = if (nugget) "{.code interval = \"prediction\"} gives standard errors of new observations." else
+        "For a new observation, add the variance of its noise.",
+      i = "{.code interval = \"confidence\"} or {.val none} suppresses this message."),
     class = "kernops_field_se", .frequency = "once", .frequency_id = "kernops_field_se"
   )
 }
@@ -102,9 +105,9 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included, by solves in blocks of points. Those where the covariance
-# with some observation is not a number, as the `process` of predicted_terms() tells, are left out, lest they spoil others
-# of their block.
+# The variance of the field given the data, trend included, by solves in blocks of points. Points
+# whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
+# not affect other points of their block.
 field_variance <- function(object, points, process) {
   known <- which(is.finite(process))
   m <- length(known)

@@ -26,17 +26,17 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# What an estimate takes besides: bounds, and the response without its trend, for starting values.
+# Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
   if (sqrt(mean(residual^2)) <= 1e-12 * max(abs(y), 1e-300)) {
-    what <- if (all(data$y == data$y[[1]])) "constant" else "exactly the trend"
+    what <- if (all(data$y == data$y[[1]])) "constant" else "fitted exactly by the trend"
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
-                            i = "{.code estimate = \"none\"} takes the covariance as it is given."), call = call)
+                            i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
   }
   if (all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
-    stop_kernops("input", "All observations are at one point: a covariance of distances cannot be estimated.",
+    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
                  call = call)
   }
   model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
@@ -48,8 +48,8 @@ with_search <- function(problem, y, call) {
 check_extents <- function(parameters, call) {
   flat <- with(parameters, name[kind == "range" & coordinate > 0 & !fixed & extent <= .Machine$double.eps])
   if (!length(flat)) return(invisible())
-  stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is the same at all observations.",
-                          i = "Leave it out of the coordinates, or keep the range at a value by {.arg fixed}."),
+  stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is constant.",
+                          i = "Remove the coordinate, or give the range a value and keep it by {.arg fixed}."),
                call = call)
 }
 
@@ -63,12 +63,14 @@ check_trend <- function(data, estimate, call) {
   q <- qr(data$x)
   if (q$rank < min(n, p)) {
     aliased <- colnames(data$x)[q$pivot[-seq_len(q$rank)]]
-    stop_kernops("input", c("The columns of the trend are collinear: {.code {aliased}} follow{?s/} from the others.",
-                            i = "Leave {cli::qty(aliased)}{?it/them} out of the formula."), call = call)
+    stop_kernops("input", c("The columns of the trend are collinear: {.code {aliased}} {?is a linear
+                             combination/are linear combinations} of the others.",
+                            i = "Remove {cli::qty(aliased)}{?it/them} from the formula."), call = call)
   }
   if (p > n || (p == n && estimate != "none")) {
     stop_kernops("input",
-                 "The trend has {p} coefficient{?s} for {n} observation{?s}: nothing is left for the covariance.",
+                 "The trend has {p} coefficient{?s} for {n} observation{?s}: no degrees of freedom are
+                  left for the covariance.",
                  call = call)
   }
   2 * sum(log(abs(diag(qr.R(q)))))
@@ -77,11 +79,12 @@ check_trend <- function(data, estimate, call) {
 check_latitudes <- function(model, u, call) {
   in_range <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
   if (all_leaves(model$covariance, in_range)) return(invisible())
-  stop_kernops("input", "Great-circle distance needs longitudes, then latitudes, in degrees: these are at most 90.",
+  stop_kernops("input", "Great-circle distance requires longitude and latitude, in this order, in degrees: latitudes
+                         are at most 90.",
                call = call)
 }
 
-# Points that occur twice have the same field: without noise its covariance matrix is singular.
+# Duplicate locations have the same field: without noise the covariance matrix is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
   key <- place_keys(model, data$u)
@@ -92,11 +95,11 @@ check_duplicates <- function(data, model, call) {
   first <- which(exact)[match(key[second], key[exact])]
   pairs <- paste0("(", data$rows[first], ", ", data$rows[second], ")")
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
-  stop_kernops("input", c("Observations at the same point need a noise: rows {shown}.",
-                          i = "Add {.fn nugget} to the covariance, or average them."), call = call)
+  stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
+                          i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A text for each point: the same where all parts of the covariance see the same coordinates.
+# A string for each point: equal if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
   parts <- Filter(function(leaf) !leaf$label %in% c("nugget", "constant"), leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
@@ -119,8 +122,8 @@ stop_singular <- function(problem, bad, call) {
   here <- problem$data$u[bad, ]
   nearest <- if (nrow(others)) problem$data$rows[-bad][[which.min(colSums((t(others) - here)^2))]]
   stop_kernops("singular", c(
-    "The covariance matrix of the observations is not positive definite, as is seen at row {row}.",
-    x = if (length(nearest)) "The observation nearest to it is row {nearest}.",
+    "The covariance matrix of the observations is not positive definite (detected at row {row}).",
+    x = if (length(nearest)) "The nearest observation is row {nearest}.",
     i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range."
   ), call = call)
 }

@@ -22,7 +22,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     visit(s)
     if (is.null(seen$gradient)) {
       at <- theta_of(s)
-      # where the value is infinite there is no slope, and the search goes back
+      # an infinite value has no gradient, and the search goes back
       slope <- if (is.finite(seen$value)) seen$state$gradient() else 0 * at
       seen$gradient <- (slope * search_slope(parameters, at))[free]
     }
@@ -40,7 +40,7 @@ search_from <- function(theta, likelihood, model, profile, control) {
     control = list(iter.max = control$maxit, eval.max = 2 * control$maxit, rel.tol = control$tol, step.max = 2)
   ) else {
     visit(start)
-    list(convergence = 0L, message = "nothing to search", iterations = 0L, evaluations = c(0L, 0L))
+    list(convergence = 0L, message = "no free parameters", iterations = 0L, evaluations = c(0L, 0L))
   }
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)

@@ -1,25 +1,27 @@
 #' Simulations of a Gaussian process
 #'
-#' Draws of the field at given points: given the data (conditional), or from the model alone. Conditional draws have the
-#' mean and the covariance of kriging, the uncertainty of the trend included: a draw of the model at the observations
-#' and the new points together is corrected by kriging what it misses (Matheron's rule).
+#' Simulates the field at given points, conditional on the data or unconditionally from the model. Conditional draws
+#' have the mean and the covariance of kriging, including the uncertainty of the trend: an unconditional draw at the
+#' observations and the new points is corrected by kriging the differences from the data (Matheron's rule).
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
-#' @param seed handed to [set.seed()] if given; the state of the generator is then left as it was.
-#' @param conditional whether the draws honour the data.
-#' @param noise whether the nugget is added: draws of new observations.
-#' @param features Draws are exact up to `control$exact_limit` points, observations included; beyond that they are sums
-#'   of so many waves with random frequencies (random Fourier features), in memory that grows with the number of points.
+#' @param seed a seed for [set.seed()]; the state of the generator is then restored.
+#' @param conditional whether the draws are conditional on the data.
+#' @param noise whether to add the nugget: draws of new observations.
+#' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
+#'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
+#'   Fourier features), with memory proportional to the number of points.
 #'
-#' @details All covariances of the package, their sums and products have waves, drawn from their spectral densities;
-#'   [linear()] and [constant()] need none. Those of a formula of one's own are found by a Fourier transform: it must be
-#'   stationary, in up to 3 coordinates.
+#' @details Spectral simulation is available for all covariances of the package, their sums and products, with
+#'   frequencies drawn from their spectral densities; [linear()] and [constant()] are simulated directly. The spectral
+#'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
+#'   3 coordinates.
 #'
-#' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an
-#'   object of the same class with columns `sim1`, `sim2`, ...
-#' @section Errors: class `kernops_input_error` where there are more than `exact_limit` points and the covariance, a
-#'   formula of one's own, has no waves.
+#' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an object of the same
+#'   class with the columns `sim1`, `sim2`, ...
+#' @section Errors: class `kernops_input_error` if there are more than `exact_limit` points and spectral simulation is
+#'   not available for the covariance, a user-defined formula.
 #' @references
 #' Rahimi, A. and Recht, B. (2007) Random features for large-scale kernel machines. *Advances in Neural Information
 #' Processing Systems* 20.
@@ -119,5 +121,5 @@ distinct_draws <- function(object, u, nsim) {
   }
   draws <- dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
   if (!anyNA(draws)) return(draws)
-  stop_kernops("input", "The covariance is not a finite number between some of the points.", call = NULL)
+  stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

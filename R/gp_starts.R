@@ -1,6 +1,6 @@
 # Where a search for the parameters begins: points that fill the space of the parameters evenly.
 
-# One row of theta for each start. Given values stay; an angle is also turned, as it must be given to be asked for.
+# One row of theta for each start. Given values are kept; angles are also rotated, since an angle always has a value.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)
@@ -38,7 +38,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   }
   for (k in which(open)) {
     row <- parameters[k, ]
-    # equal parts of a sum would stay equal; the range of a periodic one is no length, but tells the form of the wave
+    # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
     family <- if (row$label == "periodic" && row$kind == "range") "wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
     if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
@@ -87,8 +87,8 @@ periodogram_peaks <- function(u, y, most = 2e4) {
   1 / frequency[unname(highest)]
 }
 
-# Rows that tell the likelihood best: half drawn at random, so that no order of the rows matters, half the nearest
-# neighbours of those, which tell the nugget and the short ranges.
+# An informative subset of rows: half drawn at random, so that the order of the rows has no effect, half the nearest
+# neighbours of those, which identify the nugget and short ranges.
 subset_rows <- function(u, size, seed) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))

@@ -27,7 +27,8 @@ own_values <- function(model, a, b) {
 # Lags between points of the data, where the covariance must depend on nothing else.
 check_stationary <- function(values, where, call) {
   if (where$d > 3) {
-    stop_kernops("input", c("A formula of one's own has waves for up to 3 coordinates, not {where$d}.",
+    stop_kernops("input", c("Spectral simulation of a user-defined formula needs at most 3 coordinates,
+                             not {where$d}.",
                             i = exact_draws_hint), call = call)
   }
   u <- where$sample[with_seed(1, sample.int(nrow(where$sample), 100, replace = TRUE)), , drop = FALSE]
@@ -36,15 +37,15 @@ check_stationary <- function(values, where, call) {
   there <- values(0 * u, v - u)
   if (!isTRUE(all(abs(here - there) <= 1e-8 * max(abs(here))))) {
     stop_kernops("input", call = call, c(
-      "The covariance depends on where points are, not only on their difference: it has no waves.", i = exact_draws_hint
+      "The covariance is not stationary: spectral simulation is not available.", i = exact_draws_hint
     ))
   }
   h <- v - u
   rbind(h, h / 10, h / 100)
 }
 
-exact_draws_hint <- paste("With a larger {.arg exact_limit} of {.fn gp_control}, draws are exact, in 8 n^2 bytes for n",
-                          "points. {.fn linear} and {.fn periodic} have waves, too.")
+exact_draws_hint <- paste("A larger {.arg exact_limit} of {.fn gp_control} gives exact draws, in 8 n^2 bytes for n",
+                          "points. Spectral simulation also supports {.fn linear} and {.fn periodic}.")
 
 # The coefficients of the series of a torus with these sides, as probabilities of frequencies.
 torus_series <- function(values, sides) {
@@ -65,7 +66,7 @@ series_values <- function(series, lags) {
 }
 
 stop_no_series <- function(off, call) {
-  stop_kernops("input", c("The covariance has no waves that come closer than {signif(off, 2)} of its variance.",
-                          x = "It is not positive definite, or its range is too short for a grid.",
+  stop_kernops("input", c("The spectral approximation has an error of {signif(off, 2)} times the variance.",
+                          x = "The covariance is not positive definite, or its range is too short for the grid.",
                           i = exact_draws_hint), call = call)
 }

@@ -39,6 +39,6 @@ check_variables <- function(terms, needed, data, what, call) {
   }
   elsewhere <- Filter(function(e) !any(names_used(e) %in% names(data)), expressions_of(terms))
   if (!length(elsewhere)) return(invisible())
-  stop_kernops("input", c("{.code {deparse1(elsewhere[[1]])}} of the {what} has no column of {.arg newdata} in it:
-                           it would be the same at any points.", i = has), call = call)
+  stop_kernops("input", c("{.code {deparse1(elsewhere[[1]])}} of the {what} does not use any column of {.arg newdata}:
+                           its values would not depend on the points.", i = has), call = call)
 }

@@ -1,17 +1,17 @@
-#' The variogram of all pairs
+#' Empirical variogram of all pairs
 #'
-#' Half the mean squared difference of pairs of values, in classes of their distance: of all n (n - 1) / 2 pairs,
-#' in memory that grows with n, by one reduction.
+#' Computes half the mean squared difference of pairs of values, in classes of distance. All n (n - 1) / 2 pairs are
+#' used, in a single reduction with memory proportional to n.
 #'
-#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object. Distances are those of
-#'   a plane, with a warning where sf or sp objects have longitude and latitude.
-#' @param y the values, for example residuals of a trend; logical ones are 0 and 1.
-#' @param breaks limits of the distance classes, ascending, or how many classes of equal width there are up to a
-#'   third of the largest extent. A class contains its upper limit, not its lower one.
+#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object. Distances are Euclidean
+#'   distances in the plane, with a warning if sf or sp objects have longitude and latitude.
+#' @param y the values, for example residuals of a trend; logical values are taken as 0 and 1.
+#' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to a
+#'   third of the largest extent. A class contains its upper limit, but not its lower one.
 #' @param backend as in [keops_kernel()].
-#' @return A data frame of class `gp_variogram`: for each class the number of pairs `np`, their mean distance `dist`
-#'   and the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; its columns are
-#'   named as in gstat.
+#' @return A data frame of class `gp_variogram` with, for each class, the number of pairs `np`, their mean distance
+#'   `dist`, the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; the columns have
+#'   the names used by gstat.
 #' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
 #' @examples
 #' x <- matrix(runif(400), 200)
@@ -19,11 +19,11 @@
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
   points <- spatial_parts(x)
-  if (points$long_lat) warn_of_degrees("{.fn sf::st_transform} takes them to a plane, where distances are lengths.")
+  if (points$long_lat) warn_of_degrees("{.fn sf::st_transform} projects them to a plane, where distances are lengths.")
   x <- points$u %||% x
   x <- if (is.numeric(x) || is.data.frame(x)) as.matrix(x)
   if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
-    stop_kernops("dim", "{.arg x} must have as many points as {.arg y} has values, all numeric.")
+    stop_kernops("dim", "{.arg x} and {.arg y} must be numeric, with as many points in {.arg x} as values in {.arg y}.")
   }
   complete <- is.finite(rowSums(x)) & is.finite(y)
   x <- unname(sweep(x, 2, colMeans(x[complete, , drop = FALSE])))[complete, , drop = FALSE]
@@ -49,12 +49,12 @@ gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) 
 
 variogram_breaks <- function(x, breaks, call = caller_env()) {
   if (!is.numeric(breaks) || !all(is.finite(breaks)) || is.unsorted(breaks, strictly = TRUE)) {
-    stop_kernops("input", "{.arg breaks} must be ascending numbers, or how many classes there are.", call = call)
+    stop_kernops("input", "{.arg breaks} must be ascending numbers, or the number of classes.", call = call)
   }
   if (length(breaks) > 1) return(breaks)
   check_number(breaks, "breaks", least = 1, whole = TRUE, call = call)
   extent <- sqrt(sum(apply(x, 2, function(v) diff(range(v)))^2))
-  if (extent == 0) stop_kernops("input", "All points are at one place: there are no distances.", call = call)
+  if (extent == 0) stop_kernops("input", "All points are at the same location: all distances are zero.", call = call)
   seq(0, extent / 3, length.out = breaks + 1)
 }
 

@@ -1,30 +1,31 @@
 #' A matrix that stays on the GPU
 #'
-#' `gpu_matrix()` copies a matrix to an NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()]
-#' use it without copying it again. They take it as any matrix, and `op(input, output = "gpu")` returns one.
+#' `gpu_matrix()` copies a matrix to an NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()] use it
+#' without further copies. A `gpu_matrix` can be given wherever they take a matrix, and `op(input, output = "gpu")`
+#' returns one.
 #'
 #' @details
-#' Rows and columns are chosen by `x[i, j]`, with positions, negative positions or logicals, as in a matrix;
-#' the result is again a `gpu_matrix`, never a vector. `as.matrix()` copies back to the host. Names are lost.
+#' Rows and columns are selected by `x[i, j]`, with positions, negative positions or logicals, as for a matrix; the
+#' result is always a `gpu_matrix`, never a vector. `as.matrix()` copies the matrix to the host. Names are not kept.
 #'
-#' An operator may run on another GPU than the one where a matrix is: what it needs is copied from card to card.
+#' If an operator runs on another GPU than the one that stores a matrix, the required data are copied between the GPUs.
 #'
-#' The option `kernops.gpu_memory` (or the environment variable `KERNOPS_GPU_MEMORY`) limits the bytes that kernops
-#' takes of each GPU, to leave room for others. Operators then take what does not fit piece by piece, as they do with
-#' data larger than the GPU's memory.
+#' The option `kernops.gpu_memory` (or the environment variable `KERNOPS_GPU_MEMORY`) limits the number of bytes that
+#' kernops uses on each GPU. Operators then process larger data piece by piece, as they do with data larger than the
+#' GPU's memory.
 #'
-#' The memory is given back when R collects the object, and lives as long as the R session: a `gpu_matrix`
-#' that `readRDS()` brought back is empty, and says so when it is used.
+#' The memory is freed when R collects the object, and at the end of the R session at the latest: a `gpu_matrix`
+#' restored by `readRDS()` is empty, and using it is an error.
 #'
 #' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
-#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to some 7 digits.
+#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits.
 #'   The default is the option `kernops.precision`, else `"float64"`.
 #' @param device the number of the GPU, from 0. The default is the (first) one of the option `kernops.device`, else 0.
 #'
 #' @return An object of class `gpu_matrix`; it has `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
 #'
-#' @section Errors: class `kernops_cuda_error` where there is no GPU to use, `kernops_memory_error` where its
-#'   memory is full, `kernops_input_error` for unfit data.
+#' @section Errors: class `kernops_cuda_error` if no GPU can be used, `kernops_memory_error` if its memory is full,
+#'   `kernops_input_error` for invalid data.
 #'
 #' @examples
 #' x <- matrix(rnorm(3000), 1000)
@@ -50,7 +51,7 @@ gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
     stop_kernops("input", "{.arg x} must be a matrix or vector, not an array of {length(sizes)} dimensions.")
   }
   if (length(dim(x)) < 2 && length(x) > .Machine$integer.max) {
-    stop_kernops("dim", "{.arg x} must have fewer than 2^31 rows, as every matrix of R, not {length(x)}.")
+    stop_kernops("dim", "{.arg x} must have fewer than 2^31 rows, like every R matrix, not {length(x)}.")
   }
   check_gpu(device)
   gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32", device)
@@ -59,7 +60,7 @@ gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
 check_one_device <- function(device, call = caller_env()) {
   numbers <- check_device(device, call)
   if (is.null(device) || length(numbers) == 1) return(numbers[[1]])
-  stop_kernops("input", "{.arg device} must be the number of one GPU: a matrix is on one only.", call = call)
+  stop_kernops("input", "{.arg device} must be one GPU number: a matrix is stored on a single GPU.", call = call)
 }
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
@@ -68,7 +69,7 @@ is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 check_output <- function(output, on_gpu, call = caller_env()) {
   if (check_choice(output, "output", c("host", "gpu"), call) == "host") return(FALSE)
   if (on_gpu) return(TRUE)
-  stop_kernops("input", "{.code output = \"gpu\"} needs a GPU matrix, or the backend {.val cuda}.", call = call)
+  stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend {.val cuda}.", call = call)
 }
 
 #' @export
@@ -95,7 +96,7 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
 positions <- function(index, n, what, names = NULL, call = caller_env()) {
   chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)
-  stop_kernops("input", "There {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}: not all that are asked for exist.",
+  stop_kernops("input", "The index is out of range: there {cli::qty(n)}{?is/are} {n} {what}{cli::qty(n)}{?s}.",
                call = call)
 }
 

@@ -1,9 +1,9 @@
 # An iterative method for A x = b from x = 0, all columns together. A method is a list:
-#   start(space, precondition, b)                      its state, which uses b up: a list of `blocks`, n x p each,
+#   start(space, precondition, b)                      its state, which overwrites b: a list of `blocks`, n x p each,
 #                                                      among them x, and of `numbers`, one for each column
-#   step(space, product, precondition, state, active)  the next state; columns that are not active stand still
+#   step(space, product, precondition, state, active)  the next state; columns that are not active are unchanged
 #   recorded                                           names of numbers to be kept from each step
-# The numbers `column` (its place in b), `residual` and, where a method has it, `stuck` are for the loop below. It stops
+# The numbers `column` (its position in b), `residual` and, if a method has it, `stuck` are for the loop below. It stops
 # each column once its residual is at most its target, or it is stuck; where that saves work, columns that have stopped
 # leave the blocks.
 iterate <- function(method, system, product, precondition, b, target, maxit, report = NULL) {
@@ -44,8 +44,8 @@ columns_of <- function(state, chosen) {
 # true one, the next pass solves for the correction. A pass that left a larger residual is taken back. True residuals
 # come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
 # pass. What is `recorded` is of the first pass.
-# With `check` = 0 there is one pass, and its residuals are believed. With another number, a sample of so many rows
-# tells the true residuals, and all rows are computed only where it says that there is something to correct.
+# With `check` = 0 there is one pass, without a check of its residuals. Otherwise a sample of `check` rows estimates the
+# true residuals, and all rows are computed only if they need a correction.
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space
@@ -110,7 +110,7 @@ finite_norms <- function(space, x, call = caller_env()) {
 stop_not_finite <- function(call = caller_env()) {
   stop_kernops("input", call = call, c(
     "Products with the matrix are not finite.",
-    i = "Are there {.code NA}, {.code NaN} or infinite numbers among the points or parameters?"
+    i = "Check the points and parameters for {.code NA}, {.code NaN} and infinite numbers."
   ))
 }
 

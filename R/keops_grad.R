@@ -1,25 +1,27 @@
 #' The gradient of an operator
 #'
-#' `keops_grad(op, var)` is the vector-Jacobian product of an operator, again an operator: it takes one more, last
-#' argument `eta` of the shape of the result of `op`, and returns the gradient of `sum(eta * op(input))` with respect
-#' to `var`. The derivative is symbolic and exact, whichever axis `op` reduces, and gradients nest to any order.
+#' `keops_grad(op, var)` returns the vector-Jacobian product of an operator, which is again an operator. It takes one
+#' more argument, the last one: `eta`, of the shape of the result of `op`. It computes the gradient of `sum(eta *
+#' op(input))` with respect to `var`. The derivative is symbolic and exact, for reductions over either axis, and
+#' gradients can be nested to any order.
 #'
-#' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one among equals; positions such
-#' as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
+#' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one in case of ties. Positions
+#' such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
 #'
-#' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are taken as 0. So the gradient of a
-#' kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is right where points coincide, but second derivatives
-#' leave these pairs out, whose limit need not be 0. Kernels of `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, have
-#' them.
+#' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the gradient
+#' of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points, but second
+#' derivatives omit these pairs, although their limit may differ from 0. Second derivatives of kernels of `SqDist(x,
+#' y)`, such as `Exp(-SqDist(x, y))`, include them.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 0.
 #'
-#' @return An operator as of [keops_kernel()]. Its result has the shape of `var`: n x size for a variable indexed by i
-#'   or j, 1 x size for a parameter, or the shape of the matrix that was given for it. The name of the new argument is
-#'   `eta`, or `eta2`, `eta3`, ... where that is taken. With `output = "gpu"` a matrix is one row, by rows.
+#' @return An operator, as returned by [keops_kernel()]. Its result has the shape of `var`: n x size for a variable
+#'   indexed by i or j, 1 x size for a parameter, or the shape of the matrix given for the parameter. The new argument
+#'   is named `eta`, or `eta2`, `eta3`, ... if that name is used already. With `output = "gpu"` the gradient of a matrix
+#'   is a single row, with the entries in row-major order.
 #'
-#' @section Errors: class `kernops_input_error` where `var` is not a variable of `op`.
+#' @section Errors: class `kernops_input_error` if `var` is not a variable of `op`.
 #'
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(SqDist(x, y), 0)", c("x = Vi(3)", "y = Vj(3)"))

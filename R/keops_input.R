@@ -3,7 +3,7 @@
 check_text <- function(x, name, one, call = caller_env()) {
   if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) {
     if (!any(Encoding(x) == "bytes") && all(validUTF8(text <- enc2utf8(x)))) return(text)
-    stop_kernops("formula", c("{.arg {name}} has bytes that are no letters of UTF-8: {.val {x}}.",
+    stop_kernops("formula", c("{.arg {name}} is not valid UTF-8: {.val {x}}.",
                               i = "{.code iconv(x, \"latin1\", \"UTF-8\")} converts text of another encoding."),
                  call = call)
   }
@@ -46,7 +46,7 @@ match_input <- function(input, names, backend) {
   there <- vapply(input, is_gpu_matrix, NA)
   if (backend == "cpu" && any(there)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
-                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."))
+                            i = "The backend {.val auto} runs where the data are; {.fn as.matrix} copies them back."))
   }
   input
 }
@@ -55,20 +55,20 @@ match_input <- function(input, names, backend) {
 plain_numbers <- function(x, name, call = NULL) {
   if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
   if (inherits(x, "dist")) {
-    stop_kernops("input", c("{.arg {name}} must hold points, not their distances (a {.cls dist}).",
-                            i = "Formulas compute distances themselves, as in {.code SqDist(x, y)}."), call = call)
+    stop_kernops("input", c("{.arg {name}} must contain points, not distances (a {.cls dist}).",
+                            i = "Formulas compute distances from points, as in {.code SqDist(x, y)}."), call = call)
   }
   if (inherits(x, c("Matrix", "sparseMatrix"))) {
     stop_kernops("input", c("{.arg {name}} must be an ordinary matrix, not a {.cls {class(x)[[1]]}}.",
-                            i = "{.code as.matrix()} makes one."), call = call)
+                            i = "{.code as.matrix()} converts it."), call = call)
   }
   if (is.factor(x)) {
-    stop_kernops("input", c("{.arg {name}} must hold numbers, not {.cls {class(x)[[1]]}}.",
+    stop_kernops("input", c("{.arg {name}} must be numeric, not {.cls {class(x)[[1]]}}.",
                             i = "{.code model.matrix()} codes factors as numbers."), call = call)
   }
   if (inherits(x, "integer64")) {
-    stop_kernops("input", c("{.arg {name}} must hold R's own numbers, not {.cls integer64}.",
-                            i = "{.code as.double()} makes them."), call = call)
+    stop_kernops("input", c("{.arg {name}} must be of type double or integer, not {.cls integer64}.",
+                            i = "{.code as.double()} converts it."), call = call)
   }
   x
 }
@@ -76,15 +76,16 @@ plain_numbers <- function(x, name, call = NULL) {
 check_numeric_columns <- function(x, name, call) {
   odd <- names(x)[!vapply(x, is_plain, NA)]
   if (length(odd) == 0) return(x)
-  stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numbers: {.code {odd}} {?is/are} not.",
-                          i = "Leave out what is no coordinate; {.code model.matrix()} codes factors as numbers."),
+  stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numeric: {.code {odd}} {?is/are} not.",
+                          i = "Remove columns that are not coordinates; {.code model.matrix()} codes factors
+                               as numbers."),
                call = call)
 }
 
 stop_names <- function(given, names) {
   if (!all(nzchar(given))) {
     stop_kernops("input", c("Some elements of {.arg input} have names, others do not.",
-                            i = "Name all of {.code {names}}, or none; then they come in this order."))
+                            i = "Name all of {.code {names}}, or none: they are then taken in this order."))
   }
   lacking <- setdiff(names, given)
   unknown <- setdiff(given, names)

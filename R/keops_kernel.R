@@ -1,97 +1,98 @@
-#' An R function from a formula
+#' Create an R function from a formula
 #'
-#' `keops_kernel()` turns a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function that
-#' computes it for all pairs of points \eqn{x_i}, \eqn{y_j} without ever storing the M x N matrix: time is
-#' proportional to M x N, memory to M + N.
+#' `keops_kernel()` converts a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function that
+#' computes it for all pairs of points \eqn{x_i}, \eqn{y_j} without storing the M x N matrix: time is proportional to M
+#' x N, memory to M + N.
 #'
 #' @section The formula:
-#' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, of one of the names listed below.
-#' `axis` is the index that is **summed over**: `1` or `j` sums over the columns j and gives one row per i; `0` or `i`
-#' sums over i and gives one row per j. Inside stand the operations of [keops_ops()], `+ - * / ^ |` (`|` is the dot
-#' product), comparisons, numbers (also `Inf`, `NaN` and `pi`) and the declared variables, with R's precedences.
-#' `Grad(f, v, e)` is the gradient of `f` with respect to the variable `v`, applied to `e`; `f` may be a whole
-#' reduction. Positions inside a formula (`Elem`, `Extract`) count from 0, as in 'KeOps'; positions in results count
-#' from 1.
+#' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, with one of the names in the table below. `axis` is
+#' the index that is **summed over**: `1` or `j` sums over the columns j and gives one row for each i; `0` or `i` sums
+#' over the rows i and gives one row for each j. The reduced expression may contain the operations of [keops_ops()], the
+#' operators `+`, `-`, `*`, `/`, `^` and `|` (the dot product), comparisons, numbers (also `Inf`, `NaN` and `pi`) and
+#' the declared variables, with R's operator precedence. `Grad(f, v, e)` is the gradient of `f` with respect to the
+#' variable `v`, applied to `e`; `f` may be a reduction. Positions inside a formula (`Elem`, `Extract`) are counted from
+#' 0, as in 'KeOps'; positions in results are counted from 1.
 #'
-#' | reduction | result per row |
+#' | reduction | result for each row |
 #' |---|---|
-#' | `Sum` | the sum of f, 0 where there is nothing to sum |
+#' | `Sum` | the sum of f; the empty sum is 0 |
 #' | `LogSumExp(f, [w,] axis)` | log of the sum of exp(f) (times w) |
 #' | `SumSoftMaxWeight(f, w, axis)` | the mean of w, weighted by exp(f) |
 #' | `Max_SumShiftExp(f, axis)`, `Max_SumShiftExpWeight(f, w, axis)` | the largest value m of f, then the sum of exp(f - m) (times w) |
-#' | `Min`, `Max` | the extreme value of each entry; NaN wins; `Inf`, `-Inf` where there is nothing |
-#' | `ArgMin`, `ArgMax` | its position, the lowest of equals; `NA` where there is nothing |
+#' | `Min`, `Max` | the extreme value of each entry; `NaN` takes precedence; `Inf`, `-Inf` for no values |
+#' | `ArgMin`, `ArgMax` | its position, the lowest one in case of ties; `NA` for no values |
 #' | `Min_ArgMin`, `Max_ArgMax` | the values, then the positions |
-#' | `KMin(f, K, axis)`, `ArgKMin`, `KMin_ArgKMin` | the K smallest values, ascending (for a vector f: nearest first, its entries together), their positions, or both; `NaN` comes last, `Inf` and `NA` fill up |
-#' | `KMax(f, K, axis)`, `ArgKMax`, `KMax_ArgKMax` | likewise the K largest, descending |
-#' | `Prod`, `Mean`, `Var` | of each entry; `Var` has denominator n - 1; of too few values `NaN` |
-#' | `Any`, `All` | 1 where one value is, or all are, other than 0, else 0; `NaN` where it could be either |
-#' | `Count` | how many values there are |
+#' | `KMin(f, K, axis)`, `ArgKMin`, `KMin_ArgKMin` | the K smallest values in ascending order (for a vector f, its entries together), their positions, or both; `NaN` comes last; `Inf` and `NA` if there are fewer than K values |
+#' | `KMax(f, K, axis)`, `ArgKMax`, `KMax_ArgKMax` | the K largest values in descending order, likewise |
+#' | `Prod`, `Mean`, `Var` | for each entry; `Var` has denominator n - 1; `NaN` for too few values |
+#' | `Any`, `All` | 1 if any value is, or all values are, different from 0, else 0; `NaN` if this cannot be decided |
+#' | `Count` | the number of values |
 #'
 #' @param formula a string.
-#' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i
-#'   with 3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry. The order is
-#'   that of positional input, unless all give a position from 0, as in `"x = Vi(0, 3)"`.
-#' @param sum_scheme how `Sum` accumulates: `"block_sum"` (which `"auto"` means) adds plainly within a tile of some
-#'   hundred terms and with compensation from tile to tile; `"kahan_scheme"` compensates every term; `"direct_sum"`
-#'   never does. Other reductions add by blocks.
-#' @param precision `"float64"` or `"float32"`, the arithmetic used; data and results are doubles in any case. The
-#'   default is the option `kernops.precision`, else `"float64"`.
-#' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`, the GPU for what is worth the transfer where there
-#'   is one. The default is the option `kernops.backend`, else `"auto"`.
-#' @param device which GPUs to use, as numbers from 0: with several, such as `0:3`, each takes a share of the rows of
-#'   the result or, where these are few, of what is summed over. Results on the same GPUs are the same bits each time.
-#'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
-#' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp`,
-#'   `SumSoftMaxWeight`, `Mean` and `Var`, and products) as doubles, each of them, so that a sum is exact to the last
-#'   bits of its float32 terms, at up to twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`:
-#'   `"block_sum"` in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all
-#'   schemes are alike but for the cost. The terms themselves are float32: more digits than they have take
-#'   `precision = "float64"`.
+#' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i with
+#'   3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry. Input without
+#'   names is matched in this order, unless all declarations give a position counted from 0, as in `"x = Vi(0, 3)"`.
+#' @param sum_scheme how `Sum` accumulates: `"block_sum"` (the meaning of `"auto"`) adds without compensation within a
+#'   tile of some hundred terms and with compensation between tiles; `"kahan_scheme"` compensates every term;
+#'   `"direct_sum"` does not compensate. Other reductions add by blocks.
+#' @param precision `"float64"` or `"float32"`, the precision of the arithmetic; data and results are always doubles.
+#'   The default is the option `kernops.precision`, else `"float64"`.
+#' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`: a GPU, if there is one, for computations that are
+#'   large enough. The default is the option `kernops.backend`, else `"auto"`.
+#' @param device numbers of the GPUs to use, counted from 0. With several GPUs, such as `0:3`, the rows of the result
+#'   are split between them or, if there are few rows, the rows that are summed over. On the same GPUs, results are
+#'   bit-identical in every run. The default is the option `kernops.device` (or the environment variable
+#'   `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
+#' @param accumulator for `precision = "float32"`: `"float64"` adds every term of sums as a double (also inside
+#'   `LogSumExp`, `SumSoftMaxWeight`, `Mean` and `Var`, and in products), so that a sum is exact to the last bits of its
+#'   float32 terms, in at most twice the time. `"auto"` accumulates in the precision itself. The order of the terms is
+#'   that of `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of
+#'   about one; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more
+#'   digits use `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
-#'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are
-#'     n x size matrices (data frames of numbers and, for size 1, vectors will do), parameters vectors.
-#'     A parameter that the formula reads as a matrix, as `MatVecMult(A, x)` does, may be that matrix: `A` of
-#'     `c("A = Pm(6)", "x = Vi(2)")` is 3 x 2, and the result `A %*% x` for each x, whatever `inner_dim` is. A matrix
-#'     of any other shape, and one that is read entry by entry, is refused. In a vector, the entries of a matrix come
-#'     by rows, as in `c(t(A))`; so do those of points and of results that stand for matrices.
-#'     Integers and logicals are taken as doubles. Any of them may be a [gpu_matrix()], which takes the
-#'     computation to the GPU.
-#'   * An input may be an array of 3 dimensions, n x size x B: a computation for each of B batches. Matrices, vectors
-#'     and arrays with B = 1 serve all batches; a parameter of its own for each is a 1 x size x B array. The result
-#'     is then an array, n x size x B. A gradient has the shape of its variable: one that serves all batches
-#'     receives the sum over them.
-#'   * `inner_dim = "row"` says that points are the columns: all matrices, and the result, are transposed.
-#'   * `ranges` restricts the computation to some of the pairs: see [ranges].
-#'   * Without batches the result is always a matrix, one row per point; positions are integers. Row names are kept.
-#'   * `output = "gpu"` leaves the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without
-#'     names: positions are then doubles, and 0 where there is nothing.
-#'   * `op()` without input returns what it was made from. [keops_grad()] gives its gradient.
+#'   * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
+#'     are n x size matrices (also data frames of numbers and, for size 1, vectors), parameters are vectors. A parameter
+#'     that the formula reads as a matrix, as in `MatVecMult(A, x)`, may be given as that matrix: with `c("A = Pm(6)",
+#'     "x = Vi(2)")`, `A` is 3 x 2, and the result is `A %*% x` for each x, for any `inner_dim`. A matrix of another
+#'     shape, or for a parameter that is read entry by entry, is an error. In a vector, the entries of a matrix are in
+#'     row-major order, as in `c(t(A))`; the same holds for points and results that represent matrices. Integers and
+#'     logicals are converted to doubles. Any input may be a [gpu_matrix()]; the computation then runs on the GPU.
+#'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
+#'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
+#'     result is an array, n x size x B. A gradient has the shape of its variable: a variable used for all batches
+#'     receives the sum over the batches.
+#'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
+#'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
+#'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.
+#'   * `output = "gpu"` keeps the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without
+#'     names: positions are then doubles, with 0 instead of `NA`.
+#'   * `op()` without input returns a description of the operator. [keops_grad()] gives its gradient.
 #'
 #' @section Reproducibility:
-#' On one machine, a CPU gives the same bits on every call, with any number of threads, and so do the same GPUs.
+#' On one machine, results on the CPU are bit-identical in every call, for any number of threads. So are results on the
+#' same GPUs.
 #'
-#' Machines with other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline) round differently, as do
-#' GPUs and other mathematical libraries of the system. Between the instruction sets of one machine,
+#' Results of other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline), of GPUs and of other
+#' mathematical libraries of the system differ by rounding. Between the instruction sets of one machine,
 #'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
 #'     the last place of `precision`;
-#'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), takes its terms in another order: it differs
+#'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order: it differs
 #'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
 #'
-#' So a sum whose terms cancel may differ in any digit, and more so what a formula then makes of it: subtract a common
-#' value from the points, or use `precision = "float64"`. Positions (`ArgMin`, `ArgKMin`) may differ where values are
-#' equal up to this rounding.
+#' Therefore a sum whose terms cancel, and any formula that uses it, may differ in all digits: in this case subtract a
+#' common value from the points, or use `precision = "float64"`. Positions (`ArgMin`, `ArgKMin`) may differ if values
+#' are equal up to this rounding.
 #'
 #' @section Errors:
-#' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and have 1,048,576 parts, those of its
-#' derivatives included. What goes beyond is a wrong formula; Ctrl-C ends the compilation of a long one.
+#' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and may have 1,048,576 parts, including
+#' those of its derivatives. A larger formula is an error; Ctrl-C interrupts the compilation of a long one.
 #'
-#' A wrong formula stops at once with class `kernops_formula_error`, and a caret under the place; unfit data with class
-#' `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are taken piece by piece; where even
-#' that fails, or R or the engine lacks memory on the CPU, the class is `kernops_memory_error`, data are as they were,
-#' and nothing of the call stays in memory.
-#' All of them have class `kernops_error`.
+#' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under its position;
+#' invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are processed
+#' piece by piece. If even that is not possible, or if R or the C++ code runs out of memory on the CPU, the class is
+#' `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors have class
+#' `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with

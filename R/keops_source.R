@@ -1,10 +1,10 @@
-#' The CUDA text of an operator
+#' CUDA source of an operator
 #'
-#' What is compiled for a GPU: names and order of the operations. What they mean stands in the headers under
-#' `system.file("include", package = "kernops")`.
+#' Returns the CUDA source that is compiled for a GPU: the names and the order of the operations. The operations are
+#' defined in the headers under `system.file("include", package = "kernops")`.
 #'
-#' @param op an operator of [keops_kernel()] or [keops_grad()].
-#' @return A string, the text of the last reduction that `op` computes. No GPU is needed.
+#' @param op an operator made by [keops_kernel()] or [keops_grad()].
+#' @return A string, the source of the last reduction that `op` computes. No GPU is needed.
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
 #' cat(keops_source(op))

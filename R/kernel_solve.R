@@ -1,45 +1,47 @@
 #' Solve a kernel linear system
 #'
-#' Finds `a` with \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`, by iterations
-#' that are one call of `op` each: K is never stored. Where `op` runs on a GPU, so does all of it, on the first one of
-#' `op`: data and vectors are moved there once, and only scalar products of columns come back.
+#' Solves \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`. The solver is iterative,
+#' with one call of `op` in each iteration: K is not stored. If `op` runs on a GPU, the whole solver runs on the first
+#' GPU of `op`: data and vectors are copied to it once, and only scalar products of columns are copied back.
 #'
-#' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric: the same points on both
-#'   axes. It acts on each column of `b_name` alone, as products of a kernel of size 1 with `b_name` do.
+#' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric: both axes have the same
+#'   points. It must act on each column of `b_name` separately, as products of a kernel of size 1 with `b_name` do.
 #' @param b_name the name of that variable.
-#' @param input a list with a value for each variable of `op`, of which any may be a [gpu_matrix()]; the one
-#'   of `b_name` is the right-hand side, an n x p matrix. p may differ from the size declared.
-#' @param lambda what is added to the diagonal of K: one number or one for each point, at least 0 for `"cg"`.
-#' @param tol each column stops once its residual \eqn{|b - (K + \lambda I) a|} is at most `tol` times \eqn{|b|}.
+#' @param input a list with a value for each variable of `op`, each of which may be a [gpu_matrix()]. The value of
+#'   `b_name` is the right-hand side, an n x p matrix; p may differ from the declared size.
+#' @param lambda a number added to the diagonal of K, or one number for each point; at least 0 for `"cg"`.
+#' @param tol the iteration of a column stops when its residual \eqn{|b - (K + \lambda I) a|} is at most `tol` times
+#'   \eqn{|b|}.
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
-#' @param x0 where to start, n x p; default: zero.
-#' @param precond how convergence is sped up, for `"cg"`: `"none"`, or a `type` of [kernel_preconditioner()], or an
-#'   object made by that function.
-#' @param rank of the preconditioner, where it has one.
-#' @param method `"cg"`, conjugate gradients, where \eqn{K + \lambda I} is positive definite; `"minres"` where it is
-#'   symmetric only.
+#' @param x0 the starting value, n x p; default: zero.
+#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], or an object made by
+#'   that function.
+#' @param rank the rank of the preconditioner, for types that have one.
+#' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
+#'   symmetric matrix.
 #'
 #' @return A list of class `kernel_solve`:
 #'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;
-#'   * `iterations`, how many it took;
-#'   * `converged`, for each column: its residual is at most 2 `tol`, which leaves room for rounding;
-#'   * `residual`, the relative residual of each column: of the solution returned, computed anew in float64;
-#'   * `history`, (iterations + 1) x p: the relative residuals on the way, where a column stays as it stopped;
-#'   * `problem`, what was solved, for [kernel_solve_grad()].
+#'   * `iterations`, the number of iterations;
+#'   * `converged`, for each column, whether its residual is at most 2 `tol`, which allows for rounding;
+#'   * `residual`, the relative residual of each column of the returned solution, computed in float64;
+#'   * `history`, (iterations + 1) x p: the relative residuals of all iterations; a column that has stopped keeps its
+#'     last value;
+#'   * `problem`, the system, for [kernel_solve_grad()].
 #'
 #' @details
-#' Columns stop one by one. On the CPU a column that has stopped leaves the product. On the GPU each number of columns
-#' is a kernel to be compiled, so half of them leave together, and from 100,000 points on, where that pays.
+#' Columns stop separately. On the CPU, a column that has stopped is removed from the product. On the GPU, each number
+#' of columns requires a compiled kernel; therefore columns are removed in halves, and only for 100,000 points or more.
 #'
-#' `"minres"` stops a column at the smallest residual where it finds that the matrix is singular, to rounding. No
-#' solution has a larger residual than its start, which is given back where rounding has spoilt it.
+#' If the matrix is singular to rounding, `"minres"` stops a column at the smallest residual. No solution has a larger
+#' residual than its starting value, which is returned if rounding errors have made the solution worse.
 #'
-#' With an operator in float32 the solution still has a residual of `tol` in float64, as long as float32 suffices to
-#' reduce it: the system is solved again for the correction.
+#' With an operator in float32, the solution still reaches a residual of `tol` in float64, as far as float32 allows, by
+#' iterative refinement: the system is solved again for the correction.
 #'
-#' @section Warnings: class `kernops_not_converged`, with the residuals reached, where a column did not reach `tol`.
-#' @section Errors: class `kernops_input_error` for unfit arguments, or a matrix that proves not positive definite;
-#'   `kernops_dim_error` for shapes that do not fit.
+#' @section Warnings: class `kernops_not_converged`, with the residuals, if a column did not reach `tol`.
+#' @section Errors: class `kernops_input_error` for invalid arguments, or if the matrix is found not to be positive
+#'   definite; `kernops_dim_error` for shapes that do not match.
 #'
 #' @references Hestenes, M. R. and Stiefel, E. (1952) Methods of conjugate gradients for solving linear systems.
 #'   *Journal of Research of the National Bureau of Standards* 49(6), 409-436.
@@ -79,7 +81,7 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   new_kernel_solve(fit, given, problem)
 }
 
-# What users see of solve_system(), with the names of the right-hand side.
+# The result of solve_system() for users, with the names of the right-hand side.
 new_kernel_solve <- function(fit, given, problem, call = caller_env()) {
   if (!is_gpu_matrix(given)) {
     given <- as.matrix(given)
@@ -126,7 +128,7 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
     precond <- if (method == "cg") system_preconditioner(system, type, rank, call = call)
   }
   if (method == "cg") return(precond)
-  stop_kernops("input", "{.code method = \"minres\"} takes no preconditioner.", call = call)
+  stop_kernops("input", "{.code method = \"minres\"} does not support a preconditioner.", call = call)
 }
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, most = Inf, call = caller_env()) {
@@ -142,8 +144,8 @@ check_number <- function(x, name, least, above = FALSE, whole = FALSE, most = In
 warn_unless_converged <- function(fit, call) {
   if (!all(fit$converged)) {
     cli::cli_warn(c("The iteration did not converge in {fit$iterations} step{?s}.",
-                    x = "Relative residual {signif(max(fit$residual), 3)}, wanted {fit$problem$tol}.",
-                    i = "More {.arg maxit}, a preconditioner, a larger {.arg lambda} or tolerance, or {.val float64}
+                    x = "The relative residual is {signif(max(fit$residual), 3)}, the tolerance {fit$problem$tol}.",
+                    i = "A larger {.arg maxit}, a preconditioner, a larger {.arg lambda} or tolerance, or {.val float64}
                          precision may help."),
                   class = "kernops_not_converged", fit = fit, call = call)
   }

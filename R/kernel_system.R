@@ -173,21 +173,22 @@ check_lambda <- function(lambda, n, least, call) {
 
 stop_fixed_width <- function(b_name, width, call) {
   stop_kernops("input", call = call, c(
-    "The formula does not take {.code {b_name}} of {width} column{?s}, which is needed here.",
-    i = "One such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, takes any number."
+    "The formula must accept {.code {b_name}} with {width} column{?s}.",
+    i = "A formula such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, accepts any
+         number of columns."
   ))
 }
 
 stop_unpaired <- function(call) {
   stop_kernops("input", call = call, c(
-    "The diagonal of the matrix is needed here, which the gradient of another operator does not tell.",
-    i = "Is there a formula of its own for {.arg op}?"
+    "The diagonal of the matrix is required, but {.arg op} is a gradient, for which it is not available.",
+    i = "Write {.arg op} as a formula of {.fn keops_kernel}."
   ))
 }
 
 stop_not_square <- function(b_name, a, result, call) {
   stop_kernops("dim", call = call, c(
-    "{.arg op} must map {.code {b_name}} to its own shape, {nrow(a)} x {ncol(a)}.",
-    x = "It maps it to {nrow(result)} x {ncol(result)}."
+    "The result of {.arg op} must have the shape of {.code {b_name}}, {nrow(a)} x {ncol(a)}.",
+    x = "It is {nrow(result)} x {ncol(result)}."
   ))
 }

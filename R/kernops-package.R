@@ -1,13 +1,13 @@
 #' kernops: kernel operations on large data without storing the kernel matrix
 #'
-#' Write a formula of points \eqn{x_i}, \eqn{y_j} and parameters, get an R function that reduces it over all pairs in
-#' memory that grows with the data only, and its exact gradient.
+#' kernops converts a formula of points \eqn{x_i}, \eqn{y_j} and parameters into an R function that reduces it over all
+#' pairs, with memory proportional to the size of the data, and provides its exact gradient.
 #'
-#' Start with [keops_kernel()], or with [symbolic matrices][LazyTensor], which write formulas by R's own arithmetic.
+#' Start with [keops_kernel()], or with [symbolic matrices][LazyTensor], which create formulas by R's arithmetic.
 #' [keops_grad()] differentiates, [kernel_solve()] solves kernel linear systems, [gp()] fits Gaussian processes, and
 #' [keops_ops()] lists the operations of the formula language.
 #'
-#' Groups, runs and rows of sparse matrices are reduced by [seg_reduce()], dimensions of arrays by [axis_reduce()].
+#' [seg_reduce()] reduces groups, runs and rows of sparse matrices; [axis_reduce()] reduces dimensions of arrays.
 #'
 #' @section Options:
 #' \describe{
@@ -21,8 +21,8 @@
 #'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
 #'     [kernops_cache_info()].}
 #' }
-#' Each has an environment variable as a twin, such as `KERNOPS_THREADS`; the option wins, and
-#' arguments win over both. [with_kernops()] sets options for some calls only.
+#' Each option can also be set by an environment variable, such as `KERNOPS_THREADS`. Options take precedence over
+#' environment variables, and arguments over both. [with_kernops()] sets options for some calls only.
 #'
 #' @keywords internal
 #' @useDynLib kernops, .registration = TRUE

@@ -2,8 +2,8 @@
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
-# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The engine says which
-# size it has, or why it makes no sense. Complex entries are two numbers each, of which most operations know nothing.
+# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code
+# computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
 # `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
 combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   of <- told_apart(lapply(of, as_lazy, call = call))
@@ -57,13 +57,14 @@ fill_in <- function(template, texts) {
 as_lazy <- function(x, call = caller_env()) {
   if (is_lazy(x)) return(x)
   if (is.data.frame(x) || length(dim(x)) > 0) {
-    stop_kernops("input", c("A matrix meets a {.cls LazyTensor}.",
-                            i = paste("Say what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters,",
+    stop_kernops("input", c("A matrix cannot be combined with a {.cls LazyTensor}.",
+                            i = paste("Declare what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters,",
                                       "{.code Pm(x)}.")),
                  call = call)
   }
   if (length(x) == 0 || !(is.numeric(x) || is.logical(x) || is.complex(x))) {
-    stop_kernops("input", "A {.cls LazyTensor} meets tensors and numbers only, not {.obj_type_friendly {x}}.",
+    stop_kernops("input", "A {.cls LazyTensor} cannot be combined with
+                           {.obj_type_friendly {x}}.",
                  call = call)
   }
   variable(as.vector(check_numbers(x, call)), "p", "p")
@@ -109,7 +110,7 @@ common_points <- function(variables, axis, call = caller_env()) {
   if (length(unique(counts)) > 1) {
     labels <- vapply(given, function(v) v$label, "")
     shown <- paste0(labels, " (", counts, ")")
-    stop_kernops("dim", "All variables of axis {axis} must have as many points: {shown}.", call = call)
+    stop_kernops("dim", "All variables of axis {axis} must have the same number of points: {shown}.", call = call)
   }
   if (length(counts)) counts[[1]] else NA_real_
 }
@@ -123,7 +124,7 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# An environment of the session that starts anew when it has grown large.
+# An environment of the session that is emptied when it has grown large.
 cached <- function(what, most = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > most) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]
@@ -132,7 +133,7 @@ cached <- function(what, most = 500) {
 #' The formula of a symbolic matrix
 #'
 #' @param x a [LazyTensor].
-#' @return `keops_formula()`: a string, with the declarations of its variables as attribute `args`.
+#' @return `keops_formula()`: a string, with the declarations of its variables in the attribute `args`.
 #' @examples
 #' keops_formula(exp(-sqdist(Vi(matrix(0, 4, 3)), Vj(matrix(0, 5, 3)))))
 #' @export
@@ -143,5 +144,5 @@ keops_formula <- function(x) {
 }
 
 check_lazy <- function(x, call = caller_env(), arg = "x") {
-  if (!is_lazy(x)) stop_kernops("input", "{.arg {arg}} must be a {.cls LazyTensor}, as of {.fn Vi}.", call = call)
+  if (!is_lazy(x)) stop_kernops("input", "{.arg {arg}} must be a {.cls LazyTensor}, as from {.fn Vi}.", call = call)
 }

@@ -47,19 +47,20 @@ setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
   t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
 })
 setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
-  if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} needs a matrix of scalars, not of vectors.", call = NULL)
+  if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} requires a matrix of scalars, not of vectors.", call = NULL)
   if (any(vapply(y@variables, function(v) v$axis == "i", NA))) {
-    stop_kernops("dim", c("The product of two symbolic matrices is not one: it would have to be stored.",
-                          i = "{.code K %*% (L %*% b)} takes a matrix of numbers through both."), call = NULL)
+    stop_kernops("dim", c("The product of two symbolic matrices is not a symbolic matrix: it would have to be stored.",
+                          i = "{.code K %*% (L %*% b)} multiplies a numeric matrix by both."), call = NULL)
   }
   summed <- c(dim(x)[[2]], i_j_points(y, "j"))
   if (!anyNA(summed) && summed[[1]] != summed[[2]]) {
-    stop_kernops("dim", "The matrices of {.code %*%} do not conform: they sum over {summed} points.", call = NULL)
+    stop_kernops("dim", "The matrices of {.code %*%} are non-conformable: the inner dimensions are {summed}.",
+                 call = NULL)
   }
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The same tensor with the numbers of its points as variables, in the place of IndexI() and IndexJ().
+# The same tensor with the numbers of its points as variables, instead of IndexI() and IndexJ().
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -88,8 +89,8 @@ pair_values <- function(x, i, j) {
   value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
 }
 
-# The values of all pairs as the engine stores them: a matrix, or an array with the entries of vectors as its last
-# dimension. What depends on one axis alone, or on none, is there once.
+# The stored values of all pairs: a matrix, or an array with the entries of vectors as its last dimension. Values that
+# depend on one axis only, or on none, are stored once.
 stored_values <- function(x) {
   about <- named(x)
   value <- operator_of(about$formula, about$args, make = terms_kernel)(
@@ -155,8 +156,8 @@ setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
 
 #' @exportMethod "[<-"
 setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
-  stop_kernops("input", c("A {.cls LazyTensor} is a formula: no entry of it can be set.",
-                          i = "{.code if_else(condition, K, L)} chooses entry by entry; {.fn as.matrix} gives numbers."),
+  stop_kernops("input", c("A {.cls LazyTensor} is a formula: its entries cannot be assigned.",
+                          i = "{.code if_else(condition, K, L)} selects elementwise; {.fn as.matrix} computes it."),
                call = NULL)
 })
 
@@ -170,7 +171,7 @@ setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {
 #' @export
 solve.LazyTensor <- function(a, b, lambda = 0, ...) {
   if (missing(b)) {
-    stop_kernops("input", "The inverse of a {.cls LazyTensor} is not computed: {.code solve(K, b)} needs {.arg b}.")
+    stop_kernops("input", "The inverse of a {.cls LazyTensor} is not available: {.code solve(K, b)} requires {.arg b}.")
   }
   check_has_data(a)
   if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")

@@ -1,26 +1,27 @@
 #' Operations on symbolic matrices
 #'
-#' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices, numbers and, where the operation
-#' takes integers or lists of them, to those. The others are short names of the most common ones; what R itself has,
-#' such as `exp()` or `x + y`, is written as in R (see [LazyTensor]).
+#' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices and numbers and, where the operation
+#' requires them, to integers or lists of integers. The other functions are short names of common operations. Operations
+#' that R has, such as `exp()` or `x + y`, are written as in R (see [LazyTensor]).
 #'
-#' Entries are counted from 1 by the short names, as everywhere in R. Formula strings count them from 0, as in 'KeOps',
-#' and so does `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
+#' The short names count entries from 1, as usual in R. Formula strings count them from 0, as in 'KeOps', and so does
+#' `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
-#' Vectors of entries stand for matrices and tensors by rows: in `matvecmult(x, y)`, x has the first row of a matrix,
-#' then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
+#' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
+#' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
 #'
 #' @param name the name of an operation.
-#' @param ... for `lazy_op()`, its arguments in the order of [keops_ops()]; for `concat()`, vectors to join.
+#' @param ... for `lazy_op()`, the arguments of the operation, in the order of [keops_ops()]; for `concat()`, vectors to
+#'   concatenate.
 #' @param x,y,f,a,b [LazyTensor]s or numbers.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
-#' @param m the entry, from 1.
-#' @param n how many entries the result has.
-#' @param d how many entries are taken.
-#' @param dim_x,dim_y the shapes of x and y as tensors; the last dimension is the one whose entries are next to each
-#'   other.
-#' @param sum_x,sum_y the dimensions summed over, from 1, in the same order.
-#' @param perm where each dimension of the product goes, from 1.
+#' @param m the position of the entry, counted from 1.
+#' @param n the number of entries of the result.
+#' @param d the number of entries to extract.
+#' @param dim_x,dim_y the shapes of x and y as tensors, in row-major order: entries along the last dimension are
+#'   adjacent.
+#' @param sum_x,sum_y the dimensions to contract, counted from 1, in the same order.
+#' @param perm the new position of each dimension of the product, counted from 1.
 #' @param order the order of the splines.
 #' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()].
 #' @param offset the lowest value of the result.
@@ -57,10 +58,10 @@ takes_complex <- function(name) grepl("^Complex|^Conj$", name) && name != "Compl
 
 integers_text <- function(x) {
   if (!is.numeric(x) || anyNA(x) || any(x != floor(x)) || any(abs(x) > 1e9)) {
-    stop_kernops("input", paste0("Sizes and places must be whole numbers, not ", shown(x), "."), call = NULL)
+    stop_kernops("input", paste0("Sizes and positions must be whole numbers, not ", shown(x), "."), call = NULL)
   }
   if (length(x) > 1000) {
-    stop_kernops("input", "A shape or an order has at most 1000 numbers, not {length(x)}.", call = NULL)
+    stop_kernops("input", "A shape or a permutation must have at most 1000 numbers, not {length(x)}.", call = NULL)
   }
   text <- paste(format(x, scientific = FALSE, trim = TRUE), collapse = ", ")
   if (length(x) == 1) text else paste0("[", text, "]")
@@ -183,23 +184,23 @@ tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
   combined(paste0("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
 }
 
-# What goes by places is checked here, where they count from 1.
+# Positions are checked here, counted from 1.
 check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_env()) {
   check_dimensions(sum_x, length(dim_x), "sum_x", call)
   check_dimensions(sum_y, length(dim_y), "sum_y", call)
   if (length(sum_x) != length(sum_y) || any(dim_x[sum_x] != dim_y[sum_y])) {
-    stop_kernops("dim", "The dimensions {.arg sum_x} and {.arg sum_y} must be pairwise of the same length.",
+    stop_kernops("dim", "The dimensions {.arg sum_x} and {.arg sum_y} must have pairwise equal lengths.",
                  call = call)
   }
   left <- length(dim_x) + length(dim_y) - 2 * length(sum_x)
   if (is.null(perm)) return(invisible())
   check_dimensions(perm, left, "perm", call)
-  if (length(perm) != left) stop_kernops("input", "{.arg perm} must hold the numbers from 1 to {left}.", call = call)
+  if (length(perm) != left) stop_kernops("input", "{.arg perm} must contain the numbers from 1 to {left}.", call = call)
 }
 
 check_dimensions <- function(given, count, name, call) {
   fits <- (is.numeric(given) || is.null(given)) && all(given %in% seq_len(count)) && !anyDuplicated(given)
-  if (!fits) stop_kernops("input", "{.arg {name}} must hold different numbers from 1 to {count}.", call = call)
+  if (!fits) stop_kernops("input", "{.arg {name}} must contain distinct numbers from 1 to {count}.", call = call)
 }
 #' @rdname lazy_op
 #' @export
@@ -230,7 +231,7 @@ at_places <- function(op, x, from, count) {
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# Whether x finds room among n entries from place m on.
+# Whether x fits into n entries from position m.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

@@ -1,26 +1,26 @@
 #' Reductions of symbolic matrices
 #'
-#' `lazy_reduce()` does any reduction of [keops_kernel()] to a symbolic matrix over `index`, the axis summed over: `"j"`
-#' gives one row for each i, `"i"` one for each j. The others are short names. `sum()`, `prod()`, `min()`, `max()`,
-#' `any()`, `all()` and `mean()` of R do the same, with the index as their second argument: `sum(K, "j")`.
+#' `lazy_reduce()` applies any reduction of [keops_kernel()] to a symbolic matrix, over the axis `index`: `"j"` gives
+#' one row for each i, `"i"` one row for each j. The other functions are short names. R's `sum()`, `prod()`, `min()`,
+#' `max()`, `any()`, `all()` and `mean()` do the same, with the index as their second argument: `sum(K, "j")`.
 #'
-#' Without an index, these and `range()` give what R gives for a matrix: `sum(K)` is a number, that of `sum(K, "j")`.
-#' Of a tensor with a vector for each pair, `sum()`, `mean()`, `min()` and `max()` go over the entries of each vector
-#' and give another tensor, as in `sum((x - y)^2)`; the others are errors. Points of one entry leave open which of these
-#' is meant, and `sum((x - y)^2)` of them is an error that says so: `sqdist(x, y)` and `lazy_op("Sum", (x - y)^2)` mean
-#' the same for points of any number of entries.
+#' Without an index, these functions and `range()` return what R returns for a matrix: `sum(K)` is a number, the sum of
+#' `sum(K, "j")`. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()` and `max()` reduce the entries of
+#' each vector and return another tensor, as in `sum((x - y)^2)`; the other functions are errors. For points of one
+#' entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use `sqdist(x, y)` or `lazy_op("Sum", (x - y)^2)`,
+#' which have the same meaning for points with any number of entries.
 #'
 #' @param x a [LazyTensor].
-#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. `max(K, 1)` and `min(K, 0)`, though,
-#'   compare the entries of K with a number: say `max(K, "j")` or `max(K, index = 1)`.
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. But `max(K, 1)` and `min(K, 0)`
+#'   compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)` instead.
 #' @param reduction the name of a reduction, such as `"Sum"`.
-#' @param K for the K smallest or largest values, how many.
-#' @param weight a [LazyTensor] that weights the terms.
+#' @param K the number of smallest or largest values.
+#' @param weight a [LazyTensor] of weights of the terms.
 #' @param ranges the pairs to reduce over, if not all: see [ranges].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
-#' @return A matrix with one row per point of the other axis (complex for complex tensors); positions are
-#'   integers from 1. Where the variables have no data yet, an operator as of [keops_kernel()].
+#' @return A matrix with one row for each point of the other axis (complex for complex tensors); positions are integers
+#'   counted from 1. If the variables have no data, an operator as returned by [keops_kernel()].
 #'
 #' @examples
 #' x <- Vi(matrix(runif(20), 10))
@@ -59,21 +59,21 @@ compute <- function(whole, complex, ranges, ...) {
   variables <- whole@variables[about$tokens]
   unknown <- vapply(variables, function(v) is.null(v$data), NA)
   if (any(unknown) && !is.null(ranges)) {
-    stop_kernops("input", "Without data there are no {.arg ranges} yet: give them to the operator, with its data.")
+    stop_kernops("input", "{.arg ranges} cannot be given without data: give them to the operator, with its data.")
   }
   if (any(unknown)) return(symbolic_operator(whole, about, unknown, ...))
   result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), function(v) v$data), ranges = ranges)
   if (complex) as_complex_matrix(result) else result
 }
 
-# Numbers and parameters become constants of the operator; points have no place in it.
+# Numbers and parameters become constants of the operator; points must not.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)
   if (!all(unknown | constant)) {
     labels <- vapply(variables[!unknown & !constant], function(v) v$label, "")
-    stop_kernops("input", c("Some variables have no data, others do: {.code {labels}}.",
-                            i = "Give all of them data, or none."), call = NULL)
+    stop_kernops("input", c("Some variables have no data, but others do: {.code {labels}}.",
+                            i = "Give data for all variables or for none."), call = NULL)
   }
   check_matrices(variables, constant, about)
   constants <- vapply(variables[constant], function(v) vector_text(t(v$data)), "")
@@ -114,7 +114,7 @@ check_index <- function(index) {
 stop_index <- function(index) {
   stop_kernops("input", c("{.arg index} must be {.val i} or {.val j}, the axis to reduce over.",
                           x = if (is.atomic(index) && length(index)) "It is {.val {index}}.",
-                          i = "{.code sum(K, \"j\")} has one row for each i, {.code sum(K, \"i\")} one for each j."))
+                          i = "{.code sum(K, \"j\")} gives one row for each i, {.code sum(K, \"i\")} one for each j."))
 }
 
 summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
@@ -148,8 +148,8 @@ with_index <- function(others, generic) {
 }
 
 stop_na_rm <- function() {
-  stop_kernops("input", c("Reductions of symbolic matrices have no {.arg na.rm}.",
-                          i = "Leave out the points that are not known."), call = NULL)
+  stop_kernops("input", c("Reductions of symbolic matrices do not support {.arg na.rm}.",
+                          i = "Remove the points with missing values first."), call = NULL)
 }
 
 stop_undefined <- function(name, what = "LazyTensor") {
@@ -161,15 +161,15 @@ entries_summary <- function(x, generic) {
   if (is_complex(x)) stop_undefined(generic, "ComplexLazyTensor")
   if (generic %in% c("sum", "min", "max")) return(combined(paste0(summaries[[generic]], "(%s)"), list(x)))
   if (generic == "range") stop_undefined(generic)
-  stop_kernops("input", "{.fn {generic}} needs the axis to reduce over, {.val i} or {.val j}.", call = NULL)
+  stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
 # What R's function gives of all numbers of the matrix, from the reductions of its rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {
-    stop_kernops("input", c("{.fn {generic}} gives no number: variables of this {.cls LazyTensor} have no data.",
-                            i = "{.code {generic}(K, \"j\")} makes an operator for later data."), call = NULL)
+    stop_kernops("input", c("{.fn {generic}} cannot be computed: variables of this {.cls LazyTensor} have no data.",
+                            i = "{.code {generic}(K, \"j\")} gives an operator for later data."), call = NULL)
   }
   rows <- lazy_reduce(x, summaries[[generic]], "j")
   get(generic, baseenv())(if (generic %in% c("any", "all")) rows != 0 else rows)
@@ -186,10 +186,10 @@ check_scalars <- function(x, generic) {
   if (identical(as.numeric(size), as.numeric(x@size))) return(invisible())
   op <- if (is_complex(x)) c(sum = "ComplexSum")[generic] else summaries[generic]
   stop_kernops("input", c(
-    "{.fn {generic}} needs the axis to reduce over here, as in {.code {generic}(K, \"j\")}.",
-    x = "Without one it goes over the entries of vectors, but points of one entry leave one number each.",
-    i = "{.code {generic}({generic}(K, \"j\"))} is of all numbers.",
-    i = if (!is.na(op)) "{.code lazy_op(\"{op}\", K)} goes over the entries, however many."
+    "{.fn {generic}} requires the axis to reduce over here, as in {.code {generic}(K, \"j\")}.",
+    x = "Without an axis it reduces the vector of each pair, but for points of one entry this is ambiguous.",
+    i = "{.code {generic}({generic}(K, \"j\"))} reduces all numbers of the matrix.",
+    i = if (!is.na(op)) "{.code lazy_op(\"{op}\", K)} reduces the vector of each pair, for any number of entries."
   ), call = NULL)
 }
 

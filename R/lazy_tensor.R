@@ -7,52 +7,50 @@
 
 #' Symbolic matrices
 #'
-#' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`
-#' that is never stored: arithmetic on it writes a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes
-#' it as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` those that index columns, `Pm(p)`
-#' parameters.
+#' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`. It
+#' is not stored: arithmetic with it creates a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes the
+#' formula as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` the points that index columns,
+#' `Pm(p)` are parameters.
 #'
-#' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, the functions of R's groups Math (`exp()`, `abs()`,
-#'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
-#'   `lazy_op("Or", x, y)` the logical one. `xor()`, which base R makes of `|`, has no meaning: of two conditions,
-#'   `a != b` is the exclusive one.
-#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector; of a matrix of numbers they are
-#'   one number (see [lazy_reduction]). `max(x, y)` is the larger one, where `x` must be symbolic: `max(x, 0)`, not
-#'   `max(0, x)`.
-#'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
+#' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, and the functions of R's groups Math (`exp()`, `abs()`,
+#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product,
+#'   `lazy_op("Or", x, y)` the logical or. `xor()`, which base R computes by `|`, is not available: for two conditions,
+#'   `a != b` is the exclusive or. `sum(x)`, `min(x)` and `max(x)` without an index reduce the entries of each vector;
+#'   for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is the elementwise maximum,
+#'   where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. No function of base R is masked. See [lazy_op()] for all
+#'   operations and [lazy_reduction] for reductions.
 #'
-#' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`,
-#'   `K %*% b` and `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A
-#'   tensor without points along an axis has one row or column.
+#' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`, `K %*% b` and
+#'   `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A tensor without
+#'   points on an axis has one row or column.
 #'
-#' @section Data: A tensor keeps the values that its data had when it was made. Numbers, such as the 2 in `2 * K`, are
-#'   parameters: other numbers need no other kernel, and `2L` and `2` are the same. Exponents that are whole numbers
-#'   are part of the formula. Points made twice from the same matrix, as in `Vi(x) - Vi(x)`, are one variable; each call
-#'   of `Pm()`, as each without data, makes a new one.
+#' @section Data: A tensor keeps the values that its data had when it was created. Numbers, such as the 2 in `2 * K`,
+#'   are parameters: other numbers do not require another kernel, and `2L` and `2` are equivalent. Integer exponents are
+#'   part of the formula. Points created twice from the same matrix, as in `Vi(x) - Vi(x)`, are one variable. Each call
+#'   of `Pm()` creates a new variable, and so does each call without data.
 #'
 #' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row is
-#'   `A %*% x`; likewise in `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after arithmetic entry by
-#'   entry. A reduction stops where the operation reads a matrix of another shape, or none. Entries that stand for a
-#'   matrix, those of a point or of a result, come by rows: the entries of an array `a` are those of
-#'   `as.vector(aperm(a))`.
+#'   `A %*% x`. The same holds for `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after elementwise
+#'   arithmetic. It is an error if the operation reads a matrix of another shape, or no matrix. Entries of a point or of
+#'   a result that represent a matrix are in row-major order: the entries of an array `a` are `as.vector(aperm(a))`.
 #'
-#' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries that are not known yet, `Pm(size = 3)` such a
-#'   parameter. A reduction of them is an operator as of [keops_kernel()], whose arguments come in the order in which
-#'   they appear. Numbers and parameters with data are constants of it. Of complex tensors, its result has real and
-#'   imaginary parts by turns.
+#' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is such a parameter.
+#'   A reduction of them is an operator as returned by [keops_kernel()], whose arguments are in order of appearance.
+#'   Numbers and parameters with data are constants of the operator. For complex tensors, its result has interleaved
+#'   real and imaginary parts.
 #'
-#' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
-#'   `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers make a
-#'   `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data: give one
-#'   point of one entry as `matrix(x)`.
-#' @param name how the variable is called in formulas: letters and digits. Default: the name of what is given, or one
-#'   made up.
+#' @param x a matrix with one point in each row (a vector is one column), a data frame of numbers, or a [gpu_matrix()];
+#'   for `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers
+#'   give a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data;
+#'   give a single point of one entry as `matrix(x)`.
+#' @param name the name of the variable in formulas: letters and digits. Default: the name of the argument, or a
+#'   generated name.
 #' @param size for a parameter without data, the number of its entries.
 #' @param index the axis: `"i"`, `"j"`, or `NA` for a parameter.
 #'
 #' @return An object of S4 class `LazyTensor`.
-#' @section Errors: class `kernops_formula_error` where the sizes do not fit, with the place in the formula;
-#'   `kernops_dim_error` and `kernops_input_error` for unfit data.
+#' @section Errors: class `kernops_formula_error`, with the position in the formula, if sizes do not match;
+#'   `kernops_dim_error` and `kernops_input_error` for invalid data.
 #'
 #' @examples
 #' x <- matrix(runif(300), 100)
@@ -104,7 +102,7 @@ Vj <- function(x, name = NULL) points(x, "j", name %||% label_of(substitute(x), 
 Pm <- function(x, size = NULL, name = NULL) {
   name <- check_label(name %||% label_of(substitute(x)))
   if (is.null(size)) return(variable(parameter_data(check_numbers(x)), "p", name, mark = new.env()))
-  if (!missing(x)) stop_kernops("input", "Give {.fn Pm} numbers, or the {.arg size} of those to come, not both.")
+  if (!missing(x)) stop_kernops("input", "Give {.fn Pm} either numbers or the {.arg size} of later ones, not both.")
   check_number(size, "size", least = 1, whole = TRUE, most = most_entries)
   symbol(size, "p", name)
 }
@@ -114,13 +112,13 @@ parameter_data <- function(x) if (all(dim(x) > 1) && length(dim(x)) == 2) unname
 
 # A right-hand side, of which one number is a point. No variable of the matrix is the same, whatever its data.
 right_hand_side <- function(b, arg) {
-  if (is.null(b)) stop_kernops("input", "{.arg {arg}} must hold numbers, it is {.code NULL}.", call = NULL)
+  if (is.null(b)) stop_kernops("input", "{.arg {arg}} must be numeric, not {.code NULL}.", call = NULL)
   points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg, new.env())
 }
 
 points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   check_label(name, call)
-  if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is a {.cls LazyTensor} already.", call = call)
+  if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is already a {.cls LazyTensor}.", call = call)
   if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
   if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call, arg))
   variable(x, axis, name, mark)
@@ -131,18 +129,18 @@ most_entries <- 2^20 # of a variable in a formula
 # One number is taken for a number of entries.
 check_size <- function(x, call) {
   if (is.finite(x) && x >= 1 && x <= most_entries && x == floor(x)) return(x)
-  stop_kernops("input", c("One number is how many entries points without data have: a whole number from 1 to
-                           {most_entries}, not {x}.",
-                          i = "A single point of one entry is {.code matrix({x})}."), call = call)
+  stop_kernops("input", c("A single number is the number of entries of points without data: it must be a whole
+                           number from 1 to {most_entries}, not {x}.",
+                          i = "For a single point of one entry, use {.code matrix({x})}."), call = call)
 }
 
 check_numbers <- function(x, call = caller_env(), arg = "x") {
   x <- plain_numbers(x, arg, call)
   if (length(dim(x)) > 2) stop_kernops("dim", "{.arg {arg}} must be a matrix or a vector, not an array.", call = call)
-  if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg {arg}} holds no numbers.", call = call)
+  if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg {arg}} must not be empty.", call = call)
   if (is.numeric(x) || is.logical(x) || is.complex(x)) return(x)
   what <- if (is.object(x)) class(x)[[1]] else typeof(x)
-  stop_kernops("input", "{.arg {arg}} must hold numbers, not {.cls {what}}.", call = call)
+  stop_kernops("input", "{.arg {arg}} must be numeric, not {.cls {what}}.", call = call)
 }
 
 label_of <- function(expression, default = "p") {
@@ -152,7 +150,7 @@ label_of <- function(expression, default = "p") {
 
 check_label <- function(name, call = caller_env()) {
   if (is.character(name) && length(name) == 1 && grepl("^[A-Za-z][A-Za-z0-9]*$", name)) return(name)
-  stop_kernops("input", "{.arg name} must be letters and digits, such as {.val x1}.", call = call)
+  stop_kernops("input", "{.arg name} must consist of letters and digits, such as {.val x1}.", call = call)
 }
 
 # A tensor of one variable with data. Complex numbers become real and imaginary parts by turns.

@@ -1,9 +1,9 @@
 #' The operations of the formula language
 #'
-#' @return A data frame with one row per operation: `name`, `group`, `arguments` (`a`, `b`, `c` are vectors of sizes
-#'   `A`, `B`, `C`, `p` and `q` integer numbers), the `size` of the result (`same(A, B)` means equal sizes, or size 1,
-#'   which repeats; 0 that the sizes do not fit; for an abbreviation, what it stands for), its `meaning`, and its
-#'   `gradient` for each vector argument, where `g` is the incoming gradient.
+#' @return A data frame with one row for each operation: `name`, `group`, `arguments` (`a`, `b`, `c` are vectors of
+#'   sizes `A`, `B`, `C`; `p` and `q` are integers), the `size` of the result (`same(A, B)` requires equal sizes, or
+#'   size 1, which is recycled; 0 means that the sizes do not match; for an abbreviation, its definition), its
+#'   `meaning`, and its `gradient` for each vector argument, where `g` is the incoming gradient.
 #' @examples
 #' ops <- keops_ops()
 #' ops[ops$group == "vectors", c("name", "arguments", "meaning")]
@@ -12,10 +12,10 @@ keops_ops <- function() ops_table()
 
 #' The reductions of the formula language
 #'
-#' @return A data frame with one row per reduction: `name` (in a formula `<name>_Reduction`), `arguments` (`f` is what
-#'   is reduced, of size `F`; `w` weights, of size `W`; `p` an integer number), the `size` of the result, its `meaning`,
-#'   and its `gradient` for each vector argument, where `g` is the incoming gradient.
-#' @seealso [keops_kernel()] for what they do, [lazy_reduction] for their use with symbolic matrices.
+#' @return A data frame with one row for each reduction: `name` (in a formula `<name>_Reduction`), `arguments` (`f` is
+#'   the reduced vector, of size `F`; `w` are weights, of size `W`; `p` is an integer), the `size` of the result, its
+#'   `meaning`, and its `gradient` for each vector argument, where `g` is the incoming gradient.
+#' @seealso [keops_kernel()] for a description, [lazy_reduction] for reductions of symbolic matrices.
 #' @examples
 #' keops_reductions()[, c("name", "arguments", "meaning")]
 #' @export

@@ -1,32 +1,34 @@
 #' A preconditioner for kernel systems
 #'
-#' `kernel_preconditioner()` finds a matrix P that is near \eqn{K + \lambda I} and quickly inverted, so that
-#' [kernel_solve()] takes fewer iterations. Made once, it serves many solves, also those of other right-hand sides, of a
-#' nearby `lambda`, or of nearby parameters: the solution is the same, only the number of iterations depends on P.
+#' `kernel_preconditioner()` computes a matrix P that approximates \eqn{K + \lambda I} and is easy to invert, so that
+#' [kernel_solve()] needs fewer iterations. A preconditioner can be used for many solves, also with other right-hand
+#' sides, a similar `lambda`, or similar parameters: P changes the number of iterations, but not the solution.
 #'
 #' @inheritParams kernel_solve
-#' @param input a list with a value for each variable of `op`; that of `b_name` may be left out.
+#' @param input a list with a value for each variable of `op`; the value of `b_name` is optional.
 #' @param type
-#'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. Helps where the diagonal varies much.
-#'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the Cholesky decomposition
-#'     of K, where each step takes the point that is explained least so far. It stops early at a trace below
-#'     1e-10 of that of K. Of many points (more than 10,000 and 20 `rank`) half at most are looked at, evenly spread
-#'     over the rows, and K is projected on the columns of those that were taken.
-#'   * `"nystrom"`: P is of the same form, with K projected on the columns of `rank` points drawn at random.
-#' @param rank the number of columns, at most n. They are stored, n x `rank` numbers, where the vectors are.
-#' @param seed for the random points: one whole number. R's own random numbers are not disturbed.
+#'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. Useful if the diagonal varies much.
+#'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the pivoted Cholesky
+#'     decomposition of K; each step selects the point with the largest remaining variance. The decomposition stops
+#'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and 20
+#'     `rank`), at most half of them, evenly spaced over the rows, are candidates, and K is projected on the columns of
+#'     the selected points.
+#'   * `"nystrom"`: P has the same form, with K projected on the columns of `rank` random points.
+#' @param rank the number of columns, at most n. The n x `rank` numbers are stored where the vectors are.
+#' @param seed the seed for the random points: one whole number. R's random number generator is not affected.
 #'
 #' @details
-#' Columns and diagonal of K come from the formula of `op` itself, in float64: one column is `op` on a single point.
-#' So the formula must take `b` of one column, as products with a kernel of size 1 do, and be one of its own: that of
-#' [keops_grad()] does not tell the diagonal. \eqn{\sigma} is `lambda`, or, where that is 0, what the columns leave of
-#' the mean of the diagonal. The inverse of P is formed by Woodbury's identity, from an orthogonal factor (QR by
-#' Cholesky, in two passes for small \eqn{\sigma}), which stays accurate.
+#' The columns and the diagonal of K are computed from the formula of `op`, in float64: a column is `op` applied to a
+#' single point. Therefore the formula must accept `b` with one column, as products with a kernel of size 1 do, and `op`
+#' must not be a gradient of [keops_grad()], for which the diagonal is not available. \eqn{\sigma} is `lambda` or, if
+#' that is 0, the mean of the diagonal that the columns do not explain. The inverse of P is computed by Woodbury's
+#' identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which is numerically
+#' stable.
 #'
 #' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
 #'   `rank` and `logdet` are the number of columns and log det P.
 #'
-#' @section Errors: class `kernops_input_error` for unfit arguments, or a diagonal of K that is not positive.
+#' @section Errors: class `kernops_input_error` for invalid arguments, or if the diagonal of K is not positive.
 #'
 #' @references
 #' Harbrecht, H., Peters, M. and Schneider, R. (2012) On the low-rank approximation by the pivoted Cholesky
@@ -63,7 +65,7 @@ preconditioner_types <- c("pivoted_cholesky", "nystrom", "jacobi")
 system_preconditioner <- function(system, type, rank = 100, seed = 1, call = caller_env()) {
   check_number(rank, "rank", least = 1, whole = TRUE, call = call)
   check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
-  if (system$n == 0) stop_kernops("input", "A preconditioner needs points: there are none.", call = call)
+  if (system$n == 0) stop_kernops("input", "A preconditioner requires at least one point.", call = call)
   diagonal <- system$diagonal()
   if (!all(is.finite(diagonal) & diagonal > 0)) stop_diagonal(diagonal, call)
   if (type == "jacobi") return(new_preconditioner(type, shift = diagonal + system$lambda, n = system$n))
@@ -109,8 +111,8 @@ check_preconditioner <- function(precond, n, call = caller_env()) {
 stop_diagonal <- function(diagonal, call) {
   bad <- which(!(is.finite(diagonal) & diagonal > 0))
   stop_kernops("input", call = call, c(
-    "A preconditioner needs a kernel matrix with a positive diagonal.",
-    x = "It has {signif(diagonal[bad[1]], 3)} in row {bad[1]}."
+    "A preconditioner requires a kernel matrix with a positive diagonal.",
+    x = "The diagonal is {signif(diagonal[bad[1]], 3)} in row {bad[1]}."
   ))
 }
 

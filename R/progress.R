@@ -22,7 +22,7 @@ progress_bar <- function(what = "Reducing", after = 3) {
   }
 }
 
-# The largest of the fractions given so far: a solver may start anew, a residual may grow. A bar that has reached 1 is
+# The largest of the fractions given so far: a solver may restart, a residual may grow. A bar that has reached 1 is
 # gone for cli, and what comes after would be a mistake.
 rising <- function() {
   done <- 0
@@ -37,7 +37,7 @@ with_bar <- function(what, code, wanted = TRUE) {
   code
 }
 
-# Each stays until the next one is said, `detail` until the next step.
+# Each is shown until the next one, `detail` until the next step.
 say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
   if (!is.null(the$bar)) the$bar(step, fraction, detail)
 }

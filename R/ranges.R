@@ -1,44 +1,44 @@
-#' Block-sparse computation: ranges of rows that meet ranges of columns
+#' Block-sparse reductions
 #'
-#' Where far points contribute nothing that matters, an operator of [keops_kernel()] need not look at them: points are
-#' put into clusters, sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)` computes the
-#' pairs of those clusters alone that meet.
+#' If distant points contribute almost nothing, an operator of [keops_kernel()] can skip them: points are grouped into
+#' clusters and sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)` computes selected pairs
+#' of clusters only.
 #'
-#' | function | what it gives |
+#' | function | result |
 #' |---|---|
-#' | `grid_cluster(x, size)` | a label from 1 for each point: that of its cell in a grid of cubes |
-#' | `sort_clusters(x, labels)` | the points, cluster by cluster: a list of `x`, `labels` and `order`, so that the new `x` is `x[order, ]` |
-#' | `cluster_ranges_centroids(x, labels, weights)` | of sorted points: a list of `ranges` (first and last point of each cluster), `centroids` and `weights` |
-#' | `from_matrix(ranges_i, ranges_j, keep)` | a `kernops_ranges`: cluster a of i meets cluster b of j where `keep[a, b]` |
+#' | `grid_cluster(x, size)` | a label for each point, counted from 1: the cell that contains it in a grid of cubes |
+#' | `sort_clusters(x, labels)` | the points sorted by cluster: a list of `x`, `labels` and `order`, where the new `x` is `x[order, ]` |
+#' | `cluster_ranges_centroids(x, labels, weights)` | for sorted points: a list of `ranges` (first and last point of each cluster), `centroids` and `weights` |
+#' | `from_matrix(ranges_i, ranges_j, keep)` | a `kernops_ranges`: cluster a of i is combined with cluster b of j if `keep[a, b]` |
 #' | `swap_axes(ranges)` | the same pairs with i and j exchanged |
 #'
 #' @details
-#' A `kernops_ranges` is a list of six integer arrays, those of 'KeOps', but **counted from 1 with inclusive ends**, as
-#' R's indices are (a 'KeOps' range `(a, b)` is `c(a + 1, b)` here). A plain list of these six arrays will do as well:
+#' A `kernops_ranges` is a list of six integer arrays, those of 'KeOps', but **counted from 1 with inclusive ends**,
+#' like R's indices (a 'KeOps' range `(a, b)` is `c(a + 1, b)` here). A plain list of these six arrays is also accepted:
 #' * `ranges_i`, one row for each cluster of i: its first and its last point;
-#' * `redranges_j`, the ranges of j that the clusters meet, cluster after cluster;
-#' * `slices_i`, for each cluster the number of the last row of `redranges_j` that is its own;
-#' * `ranges_j`, `redranges_i`, `slices_j`: the same pairs as j sees them.
+#' * `redranges_j`, the ranges of j that are combined with the clusters, cluster after cluster;
+#' * `slices_i`, for each cluster the number of its last row of `redranges_j`;
+#' * `ranges_j`, `redranges_i`, `slices_j`: the same pairs in terms of the clusters of j.
 #'
-#' Ranges are ascending and do not overlap. Rows in no range get the neutral element: the sum of nothing is 0, the
-#' smallest of nothing `Inf`. Positions, as of `ArgMin`, are positions among all points. The first three arrays
-#' serve reductions over j, the others those over i; gradients of [keops_grad()] use both, and batches share them.
+#' Ranges must be ascending and must not overlap. Rows in no range get the result of an empty reduction: 0 for a sum,
+#' `Inf` for a minimum. Positions, such as those of `ArgMin`, refer to all points. Reductions over j use the first three
+#' arrays, reductions over i the others; gradients of [keops_grad()] use both. All batches use the same ranges.
 #'
-#' On the CPU, clusters of ten points do well, and neighbours that stand side by side are joined; a GPU, whose threads
-#' share the columns of a cluster, wants a hundred points in each.
+#' On the CPU, clusters of ten points are efficient, and adjacent ranges are joined; a GPU needs about a hundred points
+#' in each cluster.
 #'
-#' @param x points, a matrix or data frame with one row per point, or a vector. `sort_clusters()` takes a list of such
-#'   as well, which it sorts all alike.
-#' @param size the edge of the cells: a positive number, or one for each column of `x`.
-#' @param labels the cluster of each point: whole numbers, a factor or text; the clusters are sorted by it.
-#' @param weights positive weights of the points, 1 by default: a centroid is a weighted mean, and the weight of a
-#'   cluster their sum.
-#' @param ranges_i,ranges_j matrices of two columns: the first and the last point of each cluster.
-#' @param keep a logical matrix, a row for each of `ranges_i`, a column for each of `ranges_j`.
+#' @param x points, a matrix or data frame with one row for each point, or a vector. `sort_clusters()` also accepts a
+#'   list of these, all of which are sorted in the same way.
+#' @param size the edge length of the cells: a positive number, or one for each column of `x`.
+#' @param labels the cluster of each point: whole numbers, a factor or strings; the clusters are sorted by label.
+#' @param weights positive weights of the points, default 1: centroids are weighted means, and the weight of a cluster
+#'   is the sum of the weights of its points.
+#' @param ranges_i,ranges_j matrices with two columns: the first and the last point of each cluster.
+#' @param keep a logical matrix with a row for each row of `ranges_i` and a column for each row of `ranges_j`.
 #' @param ranges a `kernops_ranges`, or a list of the six arrays.
 #'
-#' @section Errors: class `kernops_input_error` or `kernops_dim_error` for ranges that overlap, decrease, leave the
-#'   points or do not fit together, with the array and the first row that is wrong.
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error` for ranges that overlap, decrease, exceed the
+#'   points or do not match; the message gives the array and the first wrong row.
 #'
 #' @references
 #' Feydy, J., Glaunes, J. A., Charlier, B. and Bronstein, M. (2020) Fast geometric learning with symbolic matrices.
@@ -66,7 +66,7 @@ NULL
 #' @export
 grid_cluster <- function(x, size) {
   x <- as_points(x)
-  if (ncol(x) == 0) stop_kernops("input", "{.arg x} must have a column at least.")
+  if (ncol(x) == 0) stop_kernops("input", "{.arg x} must have at least one column.")
   if (!is_plain_numeric(size) || !length(size) %in% c(1, ncol(x)) || !all(is.finite(size) & size > 0)) {
     stop_kernops("input", paste("{.arg size} must be a positive number, or one for each of the {ncol(x)} columns",
                                 "of {.arg x}."))
@@ -102,7 +102,7 @@ cluster_ranges_centroids <- function(x, labels, weights = NULL) {
     stop_kernops("input", "{.arg weights} must be positive numbers.")
   }
   if (is.unsorted(labels)) {
-    stop_kernops("input", "{.arg labels} must be ascending, as {.fn sort_clusters} gives them.")
+    stop_kernops("input", "{.arg labels} must be in ascending order, as {.fn sort_clusters} returns them.")
   }
   begins <- which(c(rep(TRUE, nrow(x) > 0), labels[-1] != labels[-length(labels)]))
   ends <- c(begins[-1] - 1L, if (nrow(x) > 0) nrow(x))
@@ -143,8 +143,8 @@ as_ranges <- function(ranges, call = caller_env()) {
   named <- identical(sort(names(ranges)), sort(ranges_names))
   if (!is.list(ranges) || length(ranges) != 6 || !(named || is.null(names(ranges)))) {
     stop_kernops("input", call = call, c(
-      "{.arg ranges} must be a {.cls kernops_ranges}, as of {.fn from_matrix}, or a list of six arrays.",
-      i = "These are {.code {ranges_names}}."
+      "{.arg ranges} must be a {.cls kernops_ranges}, such as {.fn from_matrix} returns, or a list of six arrays.",
+      i = "The arrays are {.code {ranges_names}}."
     ))
   }
   ranges <- if (named) ranges[ranges_names] else stats::setNames(ranges, ranges_names)

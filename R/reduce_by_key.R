@@ -1,26 +1,27 @@
 #' Reduce runs of equal keys
 #'
-#' `reduce_by_key()` reduces the values of each run of equal adjacent keys. A key that comes back later begins a new
+#' `reduce_by_key()` reduces the values of each run of equal adjacent keys. If a key occurs again later, it begins a new
 #' run; for groups of keys in any order see `g` of [seg_reduce()].
 #'
 #' @inheritParams seg_reduce
-#' @param keys a vector or factor with a key for each value (row) of `x`, or a [gpu_matrix()] of one column, whose runs
-#'   are found on the GPU. `NA` is equal to `NA`; on the GPU also to `NaN`. Whole numbers beyond 2^31 are doubles, which
-#'   are exact up to 2^53 (`float32` on the GPU: 2^24), or `bit64::integer64`.
+#' @param keys a vector or factor with one key for each value (row) of `x`, or a [gpu_matrix()] with one column, whose
+#'   runs are found on the GPU. `NA` equals `NA`; on the GPU also `NaN`. Give whole numbers of 2^31 or more as doubles,
+#'   which are exact up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
-#'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is not 0 where they
-#'   belong together, such as `"Abs(a - b) < 0.5"`.
+#'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is nonzero if they
+#'   belong to the same run, such as `"Abs(a - b) < 0.5"`.
 #' @param ... `na.rm`, `w` and `empty`, as in [seg_reduce()].
 #'
-#' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, how many
-#'   values each run has. With `output = "gpu"` the values are a [gpu_matrix()], and so are keys and lengths where the
-#'   keys are on the GPU: then nothing but the number of runs comes to the host.
+#' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, the number of
+#'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; keys and lengths are too if the keys are
+#'   on the GPU, and only the number of runs is then copied to the host.
 #'
 #' @details
-#' Keys and values that are both `float32` and on the GPU are read once: one pass finds the runs and reduces them, if
-#' `x` has one column and `op` one result that is no position. Results have the same bits as by [seg_reduce()].
+#' If keys and values are both `float32` and on the GPU, they are read once: a single pass finds the runs and reduces
+#' them, if `x` has one column and `op` has one result that is not a position. Results are bit-identical to those of
+#' [seg_reduce()].
 #'
-#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as of [seg_reduce()].
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as for [seg_reduce()].
 #'
 #' @examples
 #' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
@@ -38,7 +39,7 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("au
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }
   if (value_count(keys) != value_count(x)) {
-    stop_kernops("dim", paste("{.arg keys} must have a key for each of the {value_count(x)} value{?s},",
+    stop_kernops("dim", paste("{.arg keys} must have one key for each of the {value_count(x)} value{?s},",
                               "not {value_count(keys)}."))
   }
   stay <- check_output(output, uses_gpu(x, backend))
@@ -58,11 +59,11 @@ runs_of <- function(keys, same) {
 
 plan_of_runs <- function(offsets) seg_plan(offsets = offsets, n = offsets[[length(offsets)]])
 
-# Values may be reduced in the pass that finds the runs, so they come first. Where another device reduces, it is told
+# Values may be reduced in the pass that finds the runs, so they come first. If another device reduces, it gets
 # the offsets.
 reduce_runs_on_gpu <- function(keys, same, reduce, device, stay, call = caller_env()) {
   if (!is.null(same) || ncol(keys) != 1) {
-    stop_kernops("input", c("{.arg keys} on the GPU must be one column, and {.arg same} be {.code NULL}.",
+    stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
                             x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
   }
   plan <- new_plan("keys", list(at = keys))
@@ -83,12 +84,12 @@ run_starts <- function(keys, same, call = caller_env()) {
   if (is.function(same)) {
     of_key <- same(keys)
     if (is.atomic(of_key) && length(of_key) == length(keys)) return(seg_runs(as_plain_keys(of_key)))
-    stop_kernops("input", c("{.arg same} must give a value for each of the {length(keys)} key{?s}.",
-                            x = "It gave {length(of_key)}."), call = call)
+    stop_kernops("input", c("{.arg same} must return one value for each of the {length(keys)} key{?s}.",
+                            x = "It returned {length(of_key)}."), call = call)
   }
   check_text(same, "same", one = TRUE, call = call)
   if (!is_plain(keys)) {
-    stop_kernops("input", "{.arg same} as a formula needs keys that are numbers, not {.obj_type_friendly {keys}}.",
+    stop_kernops("input", "A formula {.arg same} requires numeric keys, not {.obj_type_friendly {keys}}.",
                  call = call)
   }
   if (length(keys) == 0) return(numeric())

@@ -4,13 +4,13 @@
 check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (backend == "cpu" && is_gpu_matrix(x)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg {name}}.",
-                            i = "Backend {.val auto} goes where the data are; {.fn as.matrix} copies back."),
+                            i = "The backend {.val auto} runs where the data are; {.fn as.matrix} copies them back."),
                  call = call)
   }
   if (!is_plain(x) && !is_gpu_matrix(x)) {
     stop_kernops("input", c(paste("{.arg {name}} must be a vector or matrix of numbers or logicals,",
                                   "not {.obj_type_friendly {x}}."),
-                            i = if (is.data.frame(x)) "{.fn as.matrix} makes one of its columns."), call = call)
+                            i = if (is.data.frame(x)) "{.fn as.matrix} converts it."), call = call)
   }
   if (length(dim(x)) > 2) {
     stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
@@ -19,7 +19,7 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (length(dim(x)) == 1) c(x) else x
 }
 
-# R's own numbers or logicals, which mean what they say. An integer64 is made of other bits than a double.
+# R's numbers or logicals, without classes that reinterpret them. An integer64 has other bits than a double.
 is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }
@@ -30,7 +30,7 @@ joins_bits <- function(op) !inherits(op, "seg_op") && startsWith(op, "bit_")
 
 check_bits <- function(op, x, call = caller_env()) {
   if (!joins_bits(op) || is.integer(x) || is.logical(x)) return(invisible())
-  stop_kernops("input", "The operation {.val {op}} needs integers, not {.obj_type_friendly {x}}.", call = call)
+  stop_kernops("input", "The operation {.val {op}} requires integers, not {.obj_type_friendly {x}}.", call = call)
 }
 
 check_one <- function(x, name, call = caller_env()) {
@@ -42,13 +42,13 @@ check_weights <- function(w, x, op, call) {
   takes <- c("sum", "mean", "var", "sd", "logsumexp")
   if (inherits(op, "seg_op")) op <- op$formula
   if (!op %in% takes) {
-    stop_kernops("input", "{.arg w} goes with the operations {.val {takes}}, not with {.val {op}}.", call = call)
+    stop_kernops("input", "{.arg w} is available for the operations {.val {takes}}, not for {.val {op}}.", call = call)
   }
   if (!is_plain(w)) {
-    stop_kernops("input", "{.arg w} must be numbers, not {.obj_type_friendly {w}}.", call = call)
+    stop_kernops("input", "{.arg w} must be numeric, not {.obj_type_friendly {w}}.", call = call)
   }
   if (length(w) != value_count(x)) {
-    stop_kernops("input", "{.arg w} must have a number for each of the {value_count(x)} value{?s}, not {length(w)}.",
+    stop_kernops("input", "{.arg w} must have one number for each of the {value_count(x)} value{?s}, not {length(w)}.",
                  call = call)
   }
   negative <- which(w < 0)

@@ -1,22 +1,22 @@
 #' Gradients of segmented reductions
 #'
-#' `seg_grad(op)` is the vector-Jacobian product of `seg_reduce(x, op = op, ...)`: a function of `x` and of the incoming
-#' gradient `eta`, of the shape of the result, that gives the gradient of `sum(eta * seg_reduce(x, op = op, ...))` with
-#' respect to `x`.
+#' `seg_grad(op)` returns the vector-Jacobian product of `seg_reduce(x, op = op, ...)`: a function of `x` and of the
+#' incoming gradient `eta`, which has the shape of the result, that computes the gradient of `sum(eta * seg_reduce(x, op
+#' = op, ...))` with respect to `x`.
 #'
-#' `"min"` and `"max"` are differentiated at the first of equal extremes. The gradient of a product is the product of
-#' the other values, also where values are 0, or the product of all is beyond the range of numbers (which takes a
-#' computation on the GPU back to the CPU). The variance of one value is missing, and so is its gradient. Values in no
-#' segment have gradient 0; a value in several (`sources`) the sum.
+#' `"min"` and `"max"` are differentiated at the first extreme in case of ties. The gradient of a product is the product
+#' of the other values, also if values are 0 or if the product of all values overflows or underflows (a computation on
+#' the GPU then moves to the CPU). The variance of one value is missing, and so is its gradient. Values in no segment
+#' have gradient 0; the gradient of a value in several segments (`sources`) is the sum.
 #'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
-#'   `sources`, `sort`, `output`. Its result has the shape of `x`. A [gpu_matrix()] `x`, or the option `kernops.backend`
-#'   being `"cuda"`, takes the computation to the GPU; `eta` may be there too.
+#'   `sources`, `sort`, `output`. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
+#'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
 #'
-#' @section Errors: class `kernops_input_error` where `op` has no gradient, `kernops_dim_error` where `eta` has another
-#'   shape than the result.
+#' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
+#'   not that of the result.
 #'
 #' @examples
 #' x <- c(1, 2, 3, 4)
@@ -100,7 +100,7 @@ at_position <- function(position, g, lengths) {
 # `eta` has the dimensions of the result, apart from some of size 1, or is a vector.
 check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
-    stop_kernops("input", "{.arg eta} must be numbers, not {.obj_type_friendly {eta}}.", call = call)
+    stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)
   }
   given <- dim(eta) %||% length(eta)
   wide <- \(size) as.numeric(size[size != 1])

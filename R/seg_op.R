@@ -1,22 +1,23 @@
-#' An operation of your own
+#' User-defined operations on segments
 #'
-#' `seg_op()` makes an operation for [seg_reduce()] from any associative formula of two values `a` and `b`, in the
+#' `seg_op()` creates an operation for [seg_reduce()] from any associative formula of two values `a` and `b`, in the
 #' formula language of [keops_kernel()]: `"a + b"`, `"Max(Abs(a), Abs(b))"`, `"a + b - a * b"`.
 #'
-#' A segment is folded as a balanced tree: neighbours are joined, then the results, and so on; on the GPU in another
-#' shape, always the same. The order of the values is kept, so that the operation need not be commutative. It must be
-#' associative, though: joining (a, b) with c must give what joining a with (b, c) does, but for rounding. That is tried
-#' when the operation is made, on whole numbers from -2 to 2 and on 200 random triples of both signs, always the same.
+#' A segment is reduced as a balanced tree: adjacent values are combined, then the adjacent results, and so on. On the
+#' GPU the tree has another shape, which is always the same. The order of the values is preserved, so that the operation
+#' need not be commutative. It must be associative, up to rounding: combining (a, b) with c must give the same result as
+#' combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2 and on 200
+#' random triples of both signs, which are always the same.
 #'
-#' @param formula a string with the variables `a` and `b`, which gives one number.
+#' @param formula a string with the variables `a` and `b` that gives one number.
 #' @param identity the result of an empty segment.
-#' @param values for an operation that is associative for some numbers only: a vector of such numbers, from which the
-#'   triples are taken. `"a != b"` is, of `values = 0:1`.
+#' @param values for an operation that is associative only for some numbers: a vector of such numbers, from which the
+#'   triples are drawn. For example, `"a != b"` is associative for `values = 0:1`.
 #'
 #' @return An object of class `seg_op`.
 #'
-#' @section Errors: class `kernops_formula_error` where the formula is wrong, with a caret under the place;
-#'   `kernops_input_error` where it is not associative, with three numbers that show it.
+#' @section Errors: class `kernops_formula_error` for a mistake in the formula, with a caret under its position;
+#'   `kernops_input_error` if the formula is not associative, with three numbers as a counterexample.
 #'
 #' @examples
 #' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
@@ -46,12 +47,12 @@ triples_of <- function(values, call = caller_env()) {
     return(list(whole[order(rowSums(abs(whole))), ], with_seed(1, matrix(round(2048 * stats::rnorm(600)) / 1024, 200))))
   }
   if (!is_plain(values) || !length(values)) {
-    stop_kernops("input", "{.arg values} must be numbers, not {.obj_type_friendly {values}}.", call = call)
+    stop_kernops("input", "{.arg values} must be numeric, not {.obj_type_friendly {values}}.", call = call)
   }
   list(with_seed(1, matrix(values[sample.int(length(values), 600, replace = TRUE)], 200)))
 }
 
-# Results that are not finite tell nothing. Where numbers nearly cancel, as in a * b / (a + b), rounding may make
+# Results that are not finite are ignored. Where numbers nearly cancel, as in a * b / (a + b), rounding may make
 # anything of an associative operation: of few triples.
 check_associative <- function(op, tries, call = caller_env()) {
   for (of in tries) {
@@ -65,10 +66,10 @@ check_associative <- function(op, tries, call = caller_env()) {
     if (length(off) <= sum(told) / 50) next
     k <- off[[1]]
     stop_kernops("input", call = call, c(
-      "{.arg formula} must be associative: values may be joined in any order of neighbours.",
-      x = "Of {of[k, ]}, joining the first two first gives {signif(first[[k]], 6)}, the last two
-           {signif(last[[k]], 6)}.",
-      i = "Where it is associative for the numbers that there are, tell some of these as {.arg values}."
+      "{.arg formula} must be associative: adjacent values are combined in any order.",
+      x = "For {of[k, ]}, combining the first two first gives {signif(first[[k]], 6)}, combining the last two
+           first gives {signif(last[[k]], 6)}.",
+      i = "If it is associative for the numbers in your data, give some of them as {.arg values}."
     ))
   }
 }
@@ -80,7 +81,7 @@ compiled_op <- function(op) {
 
 #' @export
 print.seg_op <- function(x, ...) {
-  cli::cat_line("<seg_op> ", x$formula, ", ", x$identity, " where there is nothing")
+  cli::cat_line("<seg_op> ", x$formula, ", ", x$identity, " for an empty segment")
   invisible(x)
 }
 

@@ -1,25 +1,25 @@
-#' Where segments are
+#' Plan the reduction of segments
 #'
-#' `seg_plan()` analyses once how values are divided into segments; [seg_reduce()] and its relatives then reduce any
-#' values with any operation by it.
+#' `seg_plan()` analyses how values are divided into segments. [seg_reduce()] and related functions can then use the
+#' plan for any values and any operation.
 #'
-#' @param offsets where the segments begin, counted from 0 and not decreasing; values before the first are in none. The
-#'   last element is the end where it equals the number of values (as in `dgCMatrix@p`), and the last begin otherwise.
-#'   Numbers above 2^31 are given as doubles or as `bit64::integer64`.
-#' @param lengths how many values each segment has, one segment after another.
+#' @param offsets where the segments begin, counted from 0 and not decreasing; values before the first offset are in no
+#'   segment. If the last element equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment,
+#'   otherwise the beginning of the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
+#' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
-#'   order, or what `collapse::GRP()` returns, whose groups are taken as they are. There is a segment for each level of
-#'   a factor, used or not, or for each different key in ascending order; values whose key is `NA` are in none, as in
-#'   [tapply()]. Numbers that differ beyond the 15 digits of their names are different keys, which [tapply()] merges.
-#' @param sources where each segment begins in the values, counted from 0: segment s has the values
-#'   `sources[s] + 0, 1, ...`, as many as `offsets` or `lengths` say. Segments may overlap, repeat, and come in any
-#'   order.
-#' @param n the number of values, where `offsets` or `sources` do not tell.
-#' @param sort `FALSE` puts groups in order of first appearance, without levels that are not used.
+#'   order, or a result of `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a
+#'   factor, including unused levels, or for each distinct key in ascending order. Values whose key is `NA` are in no
+#'   segment, as in [tapply()]. Numbers that differ only beyond 15 significant digits are different keys, unlike in
+#'   [tapply()].
+#' @param sources where each segment begins in the values, counted from 0: segment s has the values `sources[s] + 0, 1,
+#'   ...`; their number is given by `offsets` or `lengths`. Segments may overlap, repeat, and be in any order.
+#' @param n the number of values, if it does not follow from `offsets` or `sources`.
+#' @param sort `FALSE`: groups are in order of first appearance, without unused levels.
 #'
-#' @return An object of class `seg_plan`. It can be printed, and saved like any other.
+#' @return An object of class `seg_plan`. It has a `print()` method and may be saved.
 #'
-#' @section Errors: class `kernops_input_error`, with the first element that breaks the rule.
+#' @section Errors: class `kernops_input_error`, with the first invalid element.
 #'
 #' @examples
 #' plan <- seg_plan(g = iris$Species)
@@ -36,7 +36,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   given <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
   if (length(given) != 1) {
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
-                            x = if (length(given)) "Given are {.arg {given}}."), call = call)
+                            x = if (length(given)) "Given: {.arg {given}}."), call = call)
   }
   check_whole(offsets, "offsets", call)
   check_whole(lengths, "lengths", call)
@@ -44,7 +44,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   if (!is.null(n)) n <- check_number_of_values(n, call)
   check_flag(sort, "sort", call)
   if (!is.null(sources) && given %in% c("g", "plan")) {
-    stop_kernops("input", "{.arg sources} goes with {.arg offsets} or {.arg lengths}, not with {.arg {given}}.",
+    stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {given}}.",
                  call = call)
   }
   made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
@@ -59,11 +59,11 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   made
 }
 
-# Also of class integer64. A factor, a date or a difference of times is no number to R. The engine looks at the numbers.
+# Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
-                          i = if (is.factor(x) || is.character(x)) "Groups come as {.arg g}."), call = call)
+                          i = if (is.factor(x) || is.character(x)) "Give groups as {.arg g}."), call = call)
 }
 
 new_plan <- function(how, about, n = NULL) {
@@ -75,7 +75,7 @@ numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count
 
 check_number_of_values <- function(n, call) {
   if (is_plain_numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
-  stop_kernops("input", paste0("{.arg n} must be a whole number from 0, not ", shown(n), "."), call = call)
+  stop_kernops("input", paste0("{.arg n} must be a non-negative whole number, not ", shown(n), "."), call = call)
 }
 
 check_plan <- function(plan, call) {
@@ -83,7 +83,7 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The analysed segments, made when they are first asked for, or anew after readRDS().
+# The analysed segments, made when they are first used, and again after readRDS().
 segments <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
@@ -104,7 +104,7 @@ group_numbers <- function(g, sort, call) {
   }
   if (!is.atomic(g) || is.raw(g) || length(dim(g)) > 1) {
     stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
-                            i = "{.fn interaction} makes one of several."), call = call)
+                            i = "{.fn interaction} combines several factors into one."), call = call)
   }
   if (length(dim(g)) == 1) g <- c(g)
   if (is.factor(g)) return(level_numbers(g, sort))
@@ -124,7 +124,7 @@ level_numbers <- function(g, sort) {
   list(at = match(at, seen), count = length(seen), names = levels(g)[seen])
 }
 
-# Keys that match() tells apart: as doubles, many an integer64 is NaN.
+# Keys that match() distinguishes: as doubles, many integer64 values are NaN.
 comparable <- function(keys) {
   if (!inherits(keys, "integer64")) return(keys)
   rlang::check_installed("bit64", "to compare keys of class integer64.")
@@ -139,8 +139,8 @@ print.seg_plan <- function(x, ...) {
   cli::cat_line("  lengths    ", in_digits(about$shortest), " to ", in_digits(about$longest), ", ",
                 format(mean, digits = 3, scientific = FALSE), " on average")
   cli::cat_line("  empty      ", in_digits(about$empty))
-  order <- if (x$how == "g") if (about$sorted) "sorted groups" else "groups in any order"
-  cli::cat_line("  values     ", order %||% if (is.null(x$sources)) "in order" else "where the sources say")
+  order <- if (x$how == "g") if (about$sorted) "sorted groups" else "unsorted groups"
+  cli::cat_line("  values     ", order %||% if (is.null(x$sources)) "in order" else "given by sources")
   invisible(x)
 }
 

@@ -1,54 +1,53 @@
 #' Reduce segments
 #'
-#' `seg_reduce()` gives one result for each segment of a vector, or of the rows of a matrix: sums by group, extremes of
-#' runs, products of sparse matrices. Time depends on the number of values, hardly on their division; the results have
-#' the same bits on every run, with any number of threads, with or without a plan.
+#' `seg_reduce()` computes one result for each segment of a vector, or of the rows of a matrix: sums by group, extremes
+#' of runs, products of sparse matrices. The time depends on the number of values and hardly on how they are divided
+#' into segments. Results are bit-identical in every run, for any number of threads, with or without a plan.
 #'
 #' @details
 #' | `op` | result |
 #' |---|---|
-#' | `"sum"` `"prod"` `"min"` `"max"` | as in base R, in double precision; of nothing 0, 1, `Inf` and `-Inf` |
-#' | `"mean"` `"var"` `"sd"` | of denominator n - 1; of too few `NaN` (mean) or `NA` |
+#' | `"sum"` `"prod"` `"min"` `"max"` | as in base R, in double precision; 0, 1, `Inf` and `-Inf` for an empty segment |
+#' | `"mean"` `"var"` `"sd"` | variance with denominator n - 1; for too few values `NaN` (mean) or `NA` |
 #' | `"count"` | number of values |
 #' | `"any"` `"all"` | as in base R, logical |
-#' | `"argmin"` `"argmax"` | position in the segment from 1, the first among equals; of nothing `NA` |
-#' | `"range"` | the smallest and the largest, in two columns |
-#' | `"first"` `"last"` | of nothing `NA` |
-#' | `"logsumexp"` | log of the sum of `exp(x)` without overflow; of nothing `-Inf` |
+#' | `"argmin"` `"argmax"` | position in the segment counted from 1, the first one in case of ties; `NA` for an empty segment |
+#' | `"range"` | the smallest and the largest value, in two columns |
+#' | `"first"` `"last"` | the first and the last value; `NA` for an empty segment |
+#' | `"logsumexp"` | log of the sum of `exp(x)` without overflow; `-Inf` for an empty segment |
 #' | `"softmax"` | `exp(x)` divided by its sum: a result for each value |
-#' | `"bit_and"` `"bit_or"` `"bit_xor"` | of integers |
+#' | `"bit_and"` `"bit_or"` `"bit_xor"` | bit operations, for integers |
 #' | a [seg_op()] | any associative formula of two values |
 #'
-#' The sum of integers is exact; it becomes a double, with a warning of class `kernops_overflow_warning`, where it is no
-#' integer of R any more. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations give integers for
-#' integers, too, unless a segment without values makes one of them infinite.
+#' The sum of integers is exact; if it exceeds the range of R's integers, all sums are doubles, with a warning of class
+#' `kernops_overflow_warning`. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations return integers
+#' for integers, unless a segment without values has an infinite result.
 #'
-#' Sums and products are of double precision throughout, where base R takes the longer doubles that most machines have:
-#' `sum(c(1e16, 1, -1e16))` is 1 there and 0 here.
+#' Sums and products are computed in double precision, while base R uses extended precision on most machines:
+#' `sum(c(1e16, 1, -1e16))` is 1 in base R and 0 here.
 #'
-#' `NA` and `NaN` make a result `NA` or `NaN`: `NA` where one of the values is. `NaN` is the extreme of `argmin` and
-#' `argmax`, the first one.
+#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `argmin` and `argmax`, `NaN`
+#' counts as the extreme, and the position of the first one is returned.
 #'
 #' @inheritParams seg_plan
-#' @param x a vector of numbers or logicals, a matrix, whose columns are reduced one by one, or a [gpu_matrix()], which
+#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; or a [gpu_matrix()], which
 #'   is reduced on the GPU.
-#' @param op the operation: a name, or what [seg_op()] returns.
-#' @param na.rm whether `NA` and `NaN` are left out.
-#' @param w a weight for each value (row): a value of weight 2 counts as if it were there twice, one of weight 0 (also
-#'   `NA` or `Inf`) as if it were not. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; not
-#'   negative for the last three.
-#' @param empty the result of segments without values, where it is not the one above.
+#' @param op the operation: a name from the table, or a [seg_op()].
+#' @param na.rm whether to remove `NA` and `NaN`.
+#' @param w a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or `Inf`) is
+#'   ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; weights must not be negative for the last three.
+#' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
-#'   than reducing.
-#' @param output `"host"` for an R vector or array; `"gpu"` for a `float64` [gpu_matrix()] with a row for each segment,
-#'   where the GPU reduces: without names, `NaN` where there is no result, the smallest values of a range before the
+#'   than the reduction.
+#' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
+#'   row for each segment: without names, `NaN` for missing results, and for a range the smallest values before the
 #'   largest ones.
 #'
-#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has
-#'   one more dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
+#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has an
+#'   additional dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
 #'
-#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first element that breaks a rule.
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
 #' @references
 #' Baxter, S. (2013) Modern GPU: Segmented Reduction. \url{https://moderngpu.github.io/segreduce.html}
@@ -158,8 +157,8 @@ as_integers <- function(result, op, given = FALSE) {
 }
 
 warn_overflow <- function(position) {
-  cli::cli_warn(c("A sum of integers is beyond {.code .Machine$integer.max}: the sums are doubles.",
-                  i = "The first one is result {position}."),
+  cli::cli_warn(c("A sum of integers exceeds {.code .Machine$integer.max}: the sums are returned as doubles.",
+                  i = "The first such sum is result {position}."),
                 class = c("kernops_overflow_warning", "kernops_warning"))
 }
 

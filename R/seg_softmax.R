@@ -1,17 +1,17 @@
 #' Softmax and log-sum-exp of segments
 #'
-#' `seg_softmax()` divides `exp(x)` by its sum over the segment that the value is in; `seg_logsumexp()` is the logarithm
-#' of that sum. Both take the largest value away first, so that nothing overflows.
+#' `seg_softmax()` divides `exp(x)` by its sum over the segment of the value; `seg_logsumexp()` returns the logarithm of
+#' that sum. Both subtract the largest value first, so that there is no overflow.
 #'
 #' @inheritParams seg_reduce
-#' @param ... where the segments are, and more: arguments of [seg_reduce()] other than `op`.
+#' @param ... the segments and further arguments of [seg_reduce()], except `op`.
 #'
-#' @param output as in [seg_reduce()]; a softmax that stays on the GPU has the precision of `x`.
+#' @param output as in [seg_reduce()]; a softmax kept on the GPU has the precision of `x`.
 #'
-#' @return `seg_softmax()`: an array like `x`. A segment that is all `-Inf` gives `NaN`; values in no segment give `NA`.
-#'   `seg_logsumexp()`: a result for each segment, `-Inf` where it is empty or all `-Inf`.
+#' @return `seg_softmax()`: an array like `x`. A segment of `-Inf` only gives `NaN`; values in no segment give `NA`.
+#'   `seg_logsumexp()`: a result for each segment, `-Inf` if it is empty or all its values are `-Inf`.
 #'
-#' @section Errors: as of [seg_reduce()]. `seg_softmax()` does not take `sources`, by which a value could be in several
+#' @section Errors: as for [seg_reduce()]. `seg_softmax()` does not support `sources`, since a value could be in several
 #'   segments.
 #'
 #' @seealso [softmax()] and [logsumexp()] for dimensions of an array.
@@ -41,5 +41,5 @@ seg_logsumexp <- function(x, ...) {
 
 refuse_sources <- function(plan, call = caller_env()) {
   if (is.null(plan$sources)) return(invisible())
-  stop_kernops("input", "{.arg sources} does not work here: each value must be in one segment at most.", call = call)
+  stop_kernops("input", "{.arg sources} is not supported here: each value must be in at most one segment.", call = call)
 }

@@ -1,16 +1,16 @@
-#' Options for some calls only
+#' Set options temporarily
 #'
-#' `with_kernops()` evaluates code, and `local_kernops()` lets the rest of a function run, with other options of kernops;
-#' then they are what they were. Arguments of the functions that are called, such as `precision` of [keops_kernel()],
-#' win over options.
+#' `with_kernops()` evaluates code with other options of kernops. `local_kernops()` sets options until the end of the
+#' calling function. Afterwards the options are restored. Arguments of functions, such as `precision` of
+#' [keops_kernel()], take precedence over options.
 #'
-#' @param code what to evaluate.
+#' @param code an expression.
 #' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`; see
-#'   [kernops-package]. `NULL` stands for the default.
-#' @param .local_envir the frame at whose end the options are reset: by default, that of the calling function.
+#'   [kernops-package]. `NULL` means the default.
+#' @param .local_envir the frame at whose end the options are restored; default: the frame of the calling function.
 #'
-#' @return `with_kernops()`: the value of `code`. `local_kernops()`: the options as they were, invisibly.
-#' @section Errors: class `kernops_input_error` for an unknown or unfit option.
+#' @return `with_kernops()`: the value of `code`. `local_kernops()`: the previous options, invisibly.
+#' @section Errors: class `kernops_input_error` for an unknown option or an invalid value.
 #'
 #' @examples
 #' x <- Vi(matrix(runif(30), 10))
@@ -43,8 +43,8 @@ check_settings <- function(settings, call = caller_env()) {
   known <- c("backend", "device", "precision", "threads", "isa")
   given <- names(settings) %||% character(length(settings))
   if (!all(given %in% known)) {
-    stop_kernops("input", c("The options must be some of {.code {known}}, by name.",
-                            x = "{.val {setdiff(given, known)}} is none of them."), call = call)
+    stop_kernops("input", c("The options must be named, with names among {.code {known}}.",
+                            x = "Unknown: {.val {setdiff(given, known)}}."), call = call)
   }
   if (anyDuplicated(given)) {
     twice <- given[[anyDuplicated(given)]]

@@ -1,9 +1,9 @@
-#' What this installation can use
+#' Situation report of this installation
 #'
-#' Prints the versions, instruction sets and GPUs that kernops finds, where it keeps compiled kernels, and what to do
-#' about what is missing.
+#' Prints the versions, instruction sets and GPUs that kernops finds, the folder of compiled kernels, and how to install
+#' missing components.
 #'
-#' @return Invisibly, a list of what is printed.
+#' @return A list with the printed information, invisibly.
 #' @examples
 #' kernops_sitrep()
 #' @export
@@ -25,7 +25,7 @@ kernops_sitrep <- function() {
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
     "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME")
   cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
-    "none: gp(method = \"exact\") stays on the CPU; cuSOLVER and cuBLAS are parts of the CUDA toolkit")
+    "none: gp(method = \"exact\") runs on the CPU; cuSOLVER and cuBLAS are part of the CUDA toolkit")
   cli::cat_line(format(found$cache))
   invisible(found)
 }

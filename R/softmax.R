@@ -1,20 +1,20 @@
 #' Softmax and log-sum-exp over dimensions of an array
 #'
-#' `softmax()` is `alpha * exp(x) / sum(exp(x))` in each slice, and `logsumexp()` is `log(sum(exp(x)))`. Neither
-#' overflows: the largest value of a slice is taken out of it first. Each value costs one exponential.
+#' `softmax()` computes `alpha * exp(x) / sum(exp(x))` in each slice, and `logsumexp()` computes `log(sum(exp(x)))`.
+#' There is no overflow: the largest value of a slice is subtracted first. Each value needs one exponential.
 #'
 #' @inheritParams axis_reduce
-#' @param dims the dimensions that a slice extends over, as in [axis_reduce()]; default: all.
-#' @param ... for methods: see [lazy_reduction] for that of symbolic matrices.
-#' @param alpha what the softmax of each slice sums to, a number other than 0.
+#' @param dims the dimensions that form a slice, as in [axis_reduce()]; default: all.
+#' @param ... for methods: see [lazy_reduction] for the method for symbolic matrices.
+#' @param alpha the sum of the softmax of each slice, a number other than 0.
 #'
-#' @return `softmax()`: an array like `x`, of doubles. `logsumexp()`: as [axis_reduce()].
+#' @return `softmax()`: an array like `x`, of doubles. `logsumexp()`: as for [axis_reduce()].
 #'
-#'   In a slice where all is `-Inf`, the log-sum-exp is `-Inf` and the softmax `NaN`; with `Inf`, they are `Inf` and
-#'   `NaN`. A slice with `NA` or `NaN` is all that, unless `na.rm = TRUE`: then these values stay and the others are
-#'   taken without them.
+#'   If all values of a slice are `-Inf`, the log-sum-exp is `-Inf` and the softmax `NaN`; if a value is `Inf`, they are
+#'   `Inf` and `NaN`. With `NA` or `NaN` in a slice, all results of the slice are `NA` or `NaN`, unless `na.rm = TRUE`:
+#'   then these values are kept, and the other results are computed without them.
 #'
-#' @section Errors: as [axis_reduce()].
+#' @section Errors: as for [axis_reduce()].
 #'
 #' @seealso [axis_grad()] for gradients, [seg_softmax()] and [seg_logsumexp()] for segments, `logsumexp()` of symbolic
 #'   matrices in [lazy_reduction].

@@ -1,27 +1,27 @@
 #' Sparse matrix times vector, over any semiring
 #'
-#' `spmv()` multiplies a sparse matrix with a vector or with the columns of a matrix, where any two operations stand for
+#' `spmv()` multiplies a sparse matrix by a vector or by the columns of a matrix, with any two operations as
 #' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
 #'
-#' @param A a sparse matrix of package 'Matrix', best of class `dgRMatrix` or `dgCMatrix`, into which others are
-#'   converted; or a list of `offsets` (0-based, as of [seg_plan()]), `columns` (the 0-based column of each entry),
-#'   `values` (of each entry) and perhaps `sources`. Without `values` the entries of `v` are reduced as they are.
+#' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, to which other classes
+#'   are converted; or a list of `offsets` (0-based, as for [seg_plan()]), `columns` (the 0-based column of each entry),
+#'   `values` (of each entry) and optionally `sources`. Without `values` the entries of `v` are reduced unchanged.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
-#' @param mul what joins an entry of `A` and one of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`, `"or"`, a function of
-#'   two vectors, or a string, a formula of `a` (of `A`) and `b` (of `v`). A function is called by R, on the CPU: a `v`
-#'   on the GPU is copied back for it, which a formula saves.
-#' @param add what reduces a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] other than `"range"`,
-#'   such as `"min"`, `"logsumexp"` or a [seg_op()]; `"bit_and"` and its like take products that are whole numbers, on
-#'   the CPU. A row without entries gives its result of nothing: 0 for `"+"`,
-#'   `Inf` for `"min"`.
-#' @param plan what `spmv_plan(A)` returns; saves the analysis of `A` when it is multiplied often. With it, the entries
-#'   of `A` stay on the GPU until others are multiplied: of a product that is repeated, only `v` travels.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU where `v` is a [gpu_matrix()], whose precision is then that of
-#'   the product.
-#' @param output `"host"` for an R vector or matrix; `"gpu"` for a `float64` [gpu_matrix()], where the GPU multiplies.
+#' @param mul the multiplication of an entry of `A` and an entry of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`,
+#'   `"or"`, a function of two vectors, or a string, a formula of `a` (from `A`) and `b` (from `v`). R calls a function
+#'   on the CPU: a `v` on the GPU is then copied to the host. A formula avoids this copy.
+#' @param add the reduction of a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] except `"range"`,
+#'   such as `"min"`, `"logsumexp"` or a [seg_op()]; bit operations such as `"bit_and"` require products that are whole
+#'   numbers, and run on the CPU. The result of a row without entries is that of an empty segment: 0 for `"+"`, `Inf`
+#'   for `"min"`.
+#' @param plan a result of `spmv_plan(A)`, which avoids repeated analysis of `A`. With a plan, the entries of `A` are
+#'   kept on the GPU until other entries are multiplied: for repeated products, only `v` is copied.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU if `v` is a [gpu_matrix()]; the product then has the precision
+#'   of `v`.
+#' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()].
 #'
-#' @return A vector with an entry for each row of `A`, named by its row names; for a matrix `v` a matrix. `spmv_plan()`:
-#'   an object for `plan`.
+#' @return A vector with an entry for each row of `A`, with the row names of `A`; for a matrix `v` a matrix.
+#'   `spmv_plan()`: an object for the argument `plan`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`.
 #'
@@ -38,7 +38,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   v <- check_values(v, backend, name = "v")
   stay <- check_output(output, uses_gpu(v, backend))
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
-    stop_kernops("dim", c("{.arg v} must have an entry for each column of {.arg A}.",
+    stop_kernops("dim", c("{.arg v} must have one entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
   add <- check_addition(add)
@@ -46,15 +46,15 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   by_cpu <- is.function(mul) || joins_bits(add)
   if (uses_gpu(v, backend) && !by_cpu) return(spmv_on_gpu(values, v, mul, add, plan, stay))
   if (stay) {
-    stop_kernops("input", paste("{.code output = \"gpu\"} goes neither with a function {.arg mul} nor with operations",
-                                "on bits: the CPU computes these."))
+    stop_kernops("input", paste("{.code output = \"gpu\"} supports neither a function {.arg mul} nor a bit",
+                                "operation {.arg add}: the CPU computes these."))
   }
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
   if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
     sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
                      threads(), isa()) # multiplied where they are added
-    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R tells NA from NaN
+    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R distinguishes NA and NaN
   }
   reduce <- function(v) {
     terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
@@ -82,8 +82,8 @@ check_addition <- function(add, call = caller_env()) {
 check_terms <- function(terms, plan, add, call = caller_env()) {
   if (!is_plain(terms) || length(terms) != length(plan$column)) {
     type <- if (is.object(terms)) class(terms) else typeof(terms)
-    stop_kernops("input", c("{.arg mul} must give a number for each entry, here {length(plan$column)} in all.",
-                            x = "It gave {length(terms)} element{?s} of type {.cls {type}}."), call = call)
+    stop_kernops("input", c("{.arg mul} must return one number for each entry, {length(plan$column)} in total.",
+                            x = "It returned {length(terms)} element{?s} of type {.cls {type}}."), call = call)
   }
   if (joins_bits(add)) check_whole_terms(terms, add, call)
   as.numeric(terms)
@@ -92,8 +92,8 @@ check_terms <- function(terms, plan, add, call = caller_env()) {
 check_whole_terms <- function(terms, add, call) {
   wrong <- which(terms != floor(terms) | abs(terms) > 2^53)
   if (length(wrong) == 0) return(invisible())
-  stop_kernops("input", c("The operation {.val {add}} needs products that are whole numbers of at most 2^53.",
-                          x = "That of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
+  stop_kernops("input", c("The operation {.val {add}} requires products that are whole numbers of at most 2^53.",
+                          x = "The product of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
 # Sparse matrices of other classes in one of those that are read as they are.
@@ -145,14 +145,14 @@ check_slots <- function(A, call = caller_env()) {
 
 check_columns <- function(columns, call = caller_env()) {
   if (!is_plain_numeric(columns)) {
-    stop_kernops("input", paste("{.code columns} of {.arg A} must be whole numbers from 0,",
+    stop_kernops("input", paste("{.code columns} of {.arg A} must be non-negative whole numbers,",
                                 "not {.obj_type_friendly {columns}}."), call = call)
   }
   wrong <- which(is.na(columns) | columns < 0 | columns != floor(columns) | columns >= .Machine$integer.max)
   if (length(wrong) == 0) return(columns)
   first <- wrong[[1]]
   stop_kernops("input",
-               "{.code columns} of {.arg A} must be whole numbers from 0; element {first} is {columns[[first]]}.",
+               "{.code columns} of {.arg A} must be non-negative whole numbers; element {first} is {columns[[first]]}.",
                call = call)
 }
 
@@ -164,8 +164,8 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
     plan["names"] <- list(row_names(A))
     return(plan)
   }
-  stop_kernops("input", c("{.arg plan} must be that of {.arg A}.",
-                          x = "It is of a matrix of other entries, sizes, or of another class."), call = call)
+  stop_kernops("input", c("{.arg plan} must be the plan of {.arg A}.",
+                          x = "It was made for a matrix with other entries, size or class."), call = call)
 }
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]]
@@ -181,10 +181,10 @@ entries_of <- function(A, count, call = caller_env()) {
   values <- if (is.list(A)) A$values else A@x
   if (is.null(values)) return(NULL)
   if (!is_plain(values)) {
-    stop_kernops("input", "{.code values} of {.arg A} must be numbers, not {.obj_type_friendly {values}}.", call = call)
+    stop_kernops("input", "{.code values} of {.arg A} must be numeric, not {.obj_type_friendly {values}}.", call = call)
   }
   if (length(values) == count) return(values)
-  stop_kernops("dim", "{.arg A} must have a number for each of the {count} entr{?y/ies}, not {length(values)}.",
+  stop_kernops("dim", "{.arg A} must have one value for each of the {count} entr{?y/ies}, not {length(values)}.",
                call = call)
 }
 
@@ -192,7 +192,7 @@ entries_of <- function(A, count, call = caller_env()) {
 check_elements <- function(A, call) {
   unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
   if (length(unknown) == 0) return(invisible())
-  stop_kernops("input", c(paste("{.arg A} as a list has {.code offsets} and {.code columns}, and perhaps",
+  stop_kernops("input", c(paste("A list {.arg A} must have {.code offsets} and {.code columns}, and optionally",
                                 "{.code values} and {.code sources}."),
                           x = "It must not have {.code {unknown}}."), call = call)
 }

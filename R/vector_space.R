@@ -47,7 +47,7 @@ gpu_space <- function(device) {
     whiten = function(x, core, more) {
       if (!has_solver()) return(gpu_combine(x, inverse_of_chol(chol(as.matrix(core) + diag(more, nrow(core))))))
       if (gpu_factorise(core, gpu_doubles(rep(more, nrow(core)), device)) == 0) return(gpu_whiten(x, core))
-      stop_kernops("input", "The columns of the preconditioner depend on one another.")
+      stop_kernops("input", "The columns of the preconditioner are linearly dependent.")
     },
     orthogonal = function(x, passes) {
       if (has_solver()) list(R = gpu_orthogonal(x, passes), Q = x) else orthogonal(gpu_space(device), x, passes)

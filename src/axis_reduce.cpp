@@ -13,7 +13,7 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   job.results = job.slice = 1;
   for (int n = 0; n < runs.nrow(); ++n) {
     Runs& side = runs(n, 3) ? job.reduced : job.kept;
-    if (side.count == Runs::most) throw InputError("dim", "an array of so many dimensions cannot be reduced");
+    if (side.count == Runs::most) throw InputError("dim", "the array has too many dimensions to be reduced");
     side.run[side.count++] = {Count(runs(n, 0)), Count(runs(n, 1)), Count(runs(n, 2))};
     (runs(n, 3) ? job.slice : job.results) *= Count(runs(n, 0));
   }

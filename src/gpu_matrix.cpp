@@ -46,8 +46,8 @@ Matrix& gpu_matrix(SEXP x) {
   if (!address)
     throw InputError(
         "input",
-        "this gpu_matrix is empty: GPU memory does not outlive its R session, nor is it saved; make it "
-        "anew with gpu_matrix()");
+        "this gpu_matrix is empty: GPU memory is not saved and ends with the R session; create it again "
+        "with gpu_matrix()");
   Matrix& matrix = *static_cast<Matrix*>(address);
   cuda::use_device(matrix.device);
   return matrix;
@@ -69,7 +69,7 @@ void read_memory_limit() {
     bytes = R_strtod(twin, nullptr);
   const bool none = Rf_isNull(option) && !(twin && *twin);
   if (!none && !(bytes >= 1))
-    throw InputError("input", "the option kernops.gpu_memory must be a number of bytes, above 0");
+    throw InputError("input", "the option kernops.gpu_memory must be a positive number of bytes");
   cuda::memory_limit() = bytes < 1e18 ? size_t(bytes) : 0;
 }
 

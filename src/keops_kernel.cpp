@@ -98,7 +98,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     const Settings settings{BackendChoice(where), single, SumScheme(scheme), accumulate_double,
                             threads,      isa,    watch(progress),   devices};
     if (stay && call.batched)
-      throw InputError("input", "`output = \"gpu\"` gives a matrix: it takes no batches");
+      throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
     if (stay && result.axes() != none) {
       auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, devices.front());
       execute(*kernel, call.data, settings, call.target(*out));
@@ -109,7 +109,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     Rcpp::NumericVector out = new_numbers(double(call.nrow) * double(call.ncol) * double(call.batches));
     set_dim(out, call);
     execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
-    // a sum over both axes ends on the host
+    // a sum over both axes is returned to the host: `output = \"gpu\"` is not supported
     if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());
     return mark_missing(out, call, result);
   });
@@ -124,7 +124,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
     using Clock = std::chrono::steady_clock;
     const Call call(*kernel, input, R_NilValue, false);
     if (kernel->result().axes() == none)
-      throw InputError("input", "a sum over both axes ends on the host");
+      throw InputError("input", "a sum over both axes is returned to the host: `output = \"gpu\"` is not supported");
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
     Settings settings{BackendChoice::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
     const auto once = [&] {

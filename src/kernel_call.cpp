@@ -50,7 +50,7 @@ Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
   const cuda::Matrix& matrix = gpu_matrix(x);
   if (is_matrix(v, matrix.rows, matrix.columns))
     throw InputError("dim", "the parameter `" + v.name +
-                                "` is a matrix on the GPU: give it as an ordinary matrix, or as one row");
+                                "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row");
   const MemorySpace home = matrix.single ? MemorySpace::device_float : MemorySpace::device_double;
   return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
                    matrix.columns, points_are_columns);
@@ -131,7 +131,7 @@ void check_matrix(const Variable& v, Count rows, Count columns) {
   throw InputError("dim", "the parameter `" + v.name + "` must not be a " + text(rows, columns) +
                               ": the formula reads it" + (read.empty() ? " as a vector" : read) +
                               ". A vector of its " + std::to_string(v.size) +
-                              " entries will do, by rows where it is a matrix: `c(t(A))` has those of A");
+                              " entries is also accepted, in row-major order: `c(t(A))` for a matrix A");
 }
 
 Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
@@ -152,7 +152,7 @@ Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<R
   entry = points_are_columns ? 1 : points, row = points_are_columns ? size : 1;
   dim = {nrow, ncol};
   if (kernel.stores()) {
-    if (batched) throw InputError("dim", "the entries of a matrix are those of one batch");
+    if (batched) throw InputError("dim", "the entries of a matrix can be stored for a single batch only");
     row = nrow = data.length(result.over), ncol = points * size, entry = nrow * points;
     dim = {nrow, points};
     if (size > 1) dim.push_back(size);

@@ -54,7 +54,7 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
       const Variable& variable = program.variables[v];
       if (variable.axes != summed) continue;
       if (job.points == PivotJob::most_points || rank > PivotJob::most_columns)
-        throw InputError("input", "too many variables, or columns, for a decomposition on the GPU");
+        throw InputError("input", "too many variables or columns for a decomposition on the GPU");
       points.push_back(std::make_unique<cuda::Buffer>(size_t(variable.size) * sizeof(double)));
       job.from[job.points] = static_cast<const double*>(data.variables[v].data);
       job.to[job.points] = static_cast<double*>(points.back()->address());

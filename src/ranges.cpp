@@ -33,9 +33,9 @@ struct Ends {
                              number(ends(n, 1)) + ", but ";
     if (end(n) > limit)
       throw InputError("dim", here + "there are " + number(limit) + " points indexed by " + axis);
-    if (ends(n, 0) <= 0) throw InputError("input", here + "positions are whole numbers from 1");
-    if (end(n) <= begin(n)) throw InputError("input", here + "no range ends before its first point");
-    throw InputError("input", here + "ranges must ascend without overlap, and the one before ends at " +
+    if (ends(n, 0) <= 0) throw InputError("input", here + "positions must be positive whole numbers");
+    if (end(n) <= begin(n)) throw InputError("input", here + "a range must not end before its first point");
+    throw InputError("input", here + "ranges must ascend without overlap, and the previous range ends at " +
                                   number(end(n - 1)));
   }
 };
@@ -132,5 +132,5 @@ Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
     : by_i(Half(arrays, "i", "j", m, n).blocks()), by_j(Half(arrays, "j", "i", n, m).blocks()) {
   if (fingerprint(by_i, true) != fingerprint(by_j, false))
     throw InputError("input",
-                     "`redranges_j` and `redranges_i` must describe the same pairs, as i and as j sees them");
+                     "`redranges_j` and `redranges_i` must describe the same pairs, once by i and once by j");
 }

@@ -30,7 +30,7 @@ namespace {
 
 void check_sources(const std::vector<Count>& sources, const std::vector<Count>& lengths, Count values) {
   if (sources.size() != lengths.size())
-    throw InputError("input", "`sources` must have an element for each of the " +
+    throw InputError("input", "`sources` must have one element for each of the " +
                                   std::to_string(lengths.size()) + " segments, not " +
                                   std::to_string(sources.size()) + ".");
   for (size_t s = 0; s < sources.size(); ++s)
@@ -63,7 +63,7 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
     std::vector<Count> at = whole_numbers(offsets, "offsets");
     const bool indirect = !Rf_isNull(sources);
     if (values < 0 && (indirect || at.empty()))
-      throw InputError("input", "`n`, the number of values, must be given too.");
+      throw InputError("input", "`n`, the number of values, must also be given.");
     const Count n = values < 0 ? at.back() : Count(values);
     for (size_t s = 1; s < at.size(); ++s)
       if (at[s] < at[s - 1])
@@ -90,7 +90,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
     const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // a Count might not hold it
     const bool indirect = !Rf_isNull(sources);
-    if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must be given too.");
+    if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must also be given.");
     const Count n = values < 0 ? Count(std::min(sum, 9e15)) : Count(values);
     if (!indirect && sum != double(n)) {
       Count before = 0, s = 0;
@@ -98,7 +98,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
       throw InputError(
           "input",
           "`lengths` must add up to the " + std::to_string(n) + " values, not to " + in_words(sum) +
-              (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " goes beyond them." : "."));
+              (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " exceeds them." : "."));
     }
     return from_lengths(all, 0, sources, n);
   });

@@ -29,7 +29,7 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
     if (integer64) {
       std::memcpy(&numbers[n], REAL(x) + n, sizeof(Count));
       if (numbers[n] < 0)
-        refuse(argument, "must be whole numbers from 0", n,
+        refuse(argument, "must be non-negative whole numbers", n,
                numbers[n] == INT64_MIN ? "missing" : std::to_string(numbers[n]));
       continue;
     }
@@ -38,7 +38,7 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
                                                        : INTEGER(x)[n];
     if (R_FINITE(value) && value >= 9e15) refuse(argument, "must be whole numbers below 9e15", n, in_words(value));
     if (!(R_FINITE(value) && value >= 0 && value == std::floor(value)))
-      refuse(argument, "must be whole numbers from 0", n, in_words(value));
+      refuse(argument, "must be non-negative whole numbers", n, in_words(value));
     numbers[n] = Count(value);
   }
   return numbers;

@@ -21,7 +21,7 @@ class Builder {
     switch (e.kind) {
       case Expr::number: return graph_.constant(e.value);
       case Expr::name: return named(e);
-      case Expr::list: throw FormulaError("a list of numbers does not make sense here", e.position);
+      case Expr::list: throw FormulaError("a list of numbers is not allowed here", e.position);
       default: return call(e);
     }
   }
@@ -145,10 +145,10 @@ class Builder {
   int integer(const Expr& call, size_t n) {
     const Node node = graph_[build(call.args[n])];
     if (node.kind != Node::constant || node.value != std::floor(node.value) || std::fabs(node.value) > 1e9)
-      throw FormulaError((call.kind == Expr::list ? "a list must hold integer numbers"
+      throw FormulaError((call.kind == Expr::list ? "a list must contain integers only"
                                                   : "argument " + std::to_string(n + 1) + " of `" +
-                                                        call.text + "` must be an integer number") +
-                             (call.text == "Pow" ? "; `a ^ b` takes any exponent" : ""),
+                                                        call.text + "` must be an integer") +
+                             (call.text == "Pow" ? "; `a ^ b` accepts any exponent" : ""),
                          call.args[n].position);
     return int(node.value);
   }
@@ -186,7 +186,7 @@ class Builder {
   // to.
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
-      throw FormulaError("a reduction must stand outermost, or directly in `Grad`", e.position);
+      throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);
     const bool counted = is_counted(name);
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);

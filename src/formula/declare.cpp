@@ -20,7 +20,7 @@ bool is_name(const std::string& text) {
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos)
-    throw FormulaError("a declaration reads `name = Vi(size)`, with Vi, Vj or Pm", text.empty() ? -1 : 0);
+    throw FormulaError("a declaration must have the form `name = Vi(size)`, with Vi, Vj or Pm", text.empty() ? -1 : 0);
   std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   name.erase(0, name.find_first_not_of(" \t\n"));
   name.erase(name.find_last_not_of(" \t\n") + 1);
@@ -63,7 +63,7 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Variable& known : variables)
     if (known.name == name)
       throw FormulaError("variable " + std::to_string(position) + " is called `" + name +
-                             "`: the declared one needs another name",
+                             "`: rename the declared variable",
                          e.position);
   variables.push_back({name, position, size, axes});
 }
@@ -75,7 +75,7 @@ void place(std::vector<Variable>& variables) {
   if (placed == 0)
     for (size_t n = 0; n < variables.size(); ++n) variables[n].position = int(n);
   else if (size_t(placed) < variables.size())
-    throw FormulaError("either all declarations give a position, as in `Vi(0, 3)`, or none", -1);
+    throw FormulaError("either all declarations or none must give a position, as in `Vi(0, 3)`", -1);
 }
 
 void sort_by_position(std::vector<Variable>& variables) {
@@ -83,7 +83,7 @@ void sort_by_position(std::vector<Variable>& variables) {
                    [](const Variable& a, const Variable& b) { return a.position < b.position; });
   for (size_t n = 0; n < variables.size(); ++n)
     if (variables[n].position != int(n))
-      throw FormulaError("the positions of the variables must be 0, 1, 2, ... without gap or repetition", -1);
+      throw FormulaError("the positions of the variables must be 0, 1, 2, ... without gaps or duplicates", -1);
 }
 
 void collect_used(const Expr& e, std::set<std::string>& names, std::set<double>& positions) {

@@ -10,7 +10,7 @@ Tree unit(Graph& graph, int size, int k) { return graph.operation(OpId::ElemT, {
 
 void check_variable(const Graph& graph, Tree v) {
   if (graph[v].kind != Node::variable)
-    fail("derivatives are taken by a variable: the second argument must be one");
+    fail("derivatives are taken with respect to a variable: the second argument must be a variable");
 }
 
 // The gradient (df/dv)^T g is linear in g, so its own gradient by g along u is (df/dv) u.
@@ -35,7 +35,7 @@ Tree grad_matrix(Graph& graph, const Trees& args, const Lists&) {
 Tree diff(Graph& graph, const Trees& args, const Lists&) {
   check_variable(graph, args[1]);
   if (graph[args[2]].size != graph[args[1]].size)
-    fail("the change must have the size of the variable, " + std::to_string(graph[args[1]].size) + ", not " +
+    fail("the direction must have the size of the variable, " + std::to_string(graph[args[1]].size) + ", not " +
          std::to_string(graph[args[2]].size));
   return along(graph, args[0], args[1], args[2]);
 }
@@ -44,7 +44,7 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
   check_variable(graph, args[1]);
   const int size = graph[args[1]].size;
   if (graph[args[0]].size != size)
-    fail("a divergence needs as many entries as the variable has, " + std::to_string(size) + ", not " +
+    fail("the argument of a divergence must have as many entries as the variable, " + std::to_string(size) + ", not " +
          std::to_string(graph[args[0]].size));
   Tree sum = -1;
   for (int k = 0; k < size; ++k) {
@@ -56,7 +56,7 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
 
 Tree laplacian(Graph& graph, const Trees& args, const Lists&) {
   check_variable(graph, args[1]);
-  if (graph[args[0]].size != 1) fail("a Laplacian needs a scalar");
+  if (graph[args[0]].size != 1) fail("a Laplacian requires a scalar");
   return divergence(graph, {gradient_or_zeros(graph, args[0], args[1], graph.constant(1)), args[1]}, {});
 }
 

@@ -26,7 +26,7 @@ class Parser {
     if (text_.at_end()) return whole;
     const char c = char(text_.next());
     if (c == ')' || c == ']') fail(std::string("unmatched '") + c + "'");
-    if (c == ',') fail("all brackets are closed before this ',': one too early");
+    if (c == ',') fail("all brackets are closed before this ',': a bracket is closed too early");
     fail("expected an operator here" + text_.instead());
   }
 
@@ -100,7 +100,7 @@ class Parser {
     if (text_.take("(")) return in_parentheses(at);
     const bool quote = c == "\"" || c == "'";
     fail("expected a value here, not '" + c + "'" +
-         (quote ? ": names stand without quotes" : text_.instead()));
+         (quote ? ": names are written without quotes" : text_.instead()));
   }
 
   Expr name_or_call() {
@@ -146,7 +146,7 @@ class Parser {
 
   [[noreturn]] void fail(const std::string& message) const { throw FormulaError(message, text_.at()); }
   [[noreturn]] void fail_unclosed(int open) const {
-    if (text_.at_end()) throw FormulaError(std::string("'") + text_[open] + "' is never closed", open);
+    if (text_.at_end()) throw FormulaError(std::string("'") + text_[open] + "' is not closed", open);
     fail("expected an operator, ',' or a closing bracket here" + text_.instead());
   }
 

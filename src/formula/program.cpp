@@ -108,7 +108,7 @@ class Compiler {
   static unsigned axis(const Expr& e) {
     if (!is_axis(e))
       throw FormulaError(
-          "the last argument is the axis summed over: 0 or i (one result row per j), 1 or j (one per i)",
+          "the last argument must be the axis to sum over: 0 or i (one result row per j), 1 or j (one per i)",
           e.position);
     return e.text == "ij" ? both : e.text == "0" || e.text == "i" ? axis_i : axis_j;
   }

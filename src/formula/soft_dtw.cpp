@@ -30,7 +30,7 @@ struct Diagonal {
 Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
   const Tree x = args[0], y = graph.operation(OpId::Reverse, {args[1]}), gamma = args[2];
   const int A = graph[x].size, B = graph[y].size;
-  if (graph[gamma].size != 1) fail("the smoothing of SoftDTW_SqDist must be one number");
+  if (graph[gamma].size != 1) fail("the smoothing parameter of SoftDTW_SqDist must be a scalar");
   const auto part = [&](Tree v, int from, int to) {
     return graph.operation(OpId::Extract, {v}, {from, to - from + 1});
   };

@@ -49,7 +49,7 @@ void check_shape(const Graph& graph, Tree a, const Integers& shape, const char* 
   for (const int d : shape) entries *= d;
   if (!positive || entries != graph[a].size)
     fail(std::string("the shape of the ") + which + " argument has " + std::to_string((long long)entries) +
-         " entries, the argument " + std::to_string(graph[a].size));
+         " entries, but the argument has " + std::to_string(graph[a].size));
 }
 
 // The tensor with its dimensions in another order: dimension n of the result is dimension order[n] of a. What
@@ -75,7 +75,7 @@ Tree tensor_dot(Graph& graph, const Trees& args, const Lists& lists) {
   check_shape(graph, args[1], shape_b, "second");
   if (!distinct_places(dims_a, shape_a.size()) || !distinct_places(dims_b, shape_b.size()) ||
       choose(shape_a, dims_a) != choose(shape_b, dims_b))
-    fail("the contracted dimensions must be different ones, counted from 0, and pairwise of the same length");
+    fail("the contracted dimensions must be distinct, counted from 0, and of pairwise equal length");
   const Integers kept_a = others(shape_a.size(), dims_a), kept_b = others(shape_b.size(), dims_b);
   const Tree a = permuted(graph, args[0], shape_a, joined(kept_a, dims_a)),
              b = permuted(graph, args[1], shape_b, joined(dims_b, kept_b));
@@ -83,7 +83,7 @@ Tree tensor_dot(Graph& graph, const Trees& args, const Lists& lists) {
   if (lists.size() < 5) return result;
   const Integers shape = joined(choose(shape_a, kept_a), choose(shape_b, kept_b)), &to = lists[4];
   if (to.size() != shape.size() || !distinct_places(to, shape.size()))
-    fail("the permutation must hold the numbers from 0 to " + std::to_string(int(shape.size()) - 1));
+    fail("the permutation must contain the numbers from 0 to " + std::to_string(int(shape.size()) - 1));
   Integers order(to.size());
   for (size_t n = 0; n < to.size(); ++n) order[to[n]] = int(n);
   return permuted(graph, result, shape, order);

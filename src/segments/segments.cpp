@@ -58,7 +58,7 @@ SegmentFormula segment_formula(const std::string& text) {
     throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
                        expr.position);
   SegmentFormula formula = {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
-  if (formula.plan.counts_indices) throw FormulaError("the formula may not depend on positions", expr.position);
+  if (formula.plan.counts_indices) throw FormulaError("the formula must not depend on positions", expr.position);
   return formula;
 }
 

@@ -343,7 +343,7 @@ test_mistakes("kernops_input_error", alist(
   "a plan and dims" = axis_reduce(x, 1, "sum", plan = axis_plan(2:4, 1)),
   "a plan that is none" = axis_reduce(x, op = "sum", plan = 1:3),
   "an operation that is a function" = axis_reduce(x, 1, sum),
-  "an operation of one's own on the GPU for good" = axis_reduce(x, 1, seg_op("a + b"), output = "gpu"),
+  "a user-defined operation whose result stays on the GPU" = axis_reduce(x, 1, seg_op("a + b"), output = "gpu"),
   "a result on the GPU from the CPU" = axis_reduce(x, 1, "sum", backend = "cpu", output = "gpu"),
   "alpha that is no number" = softmax(x, 1, alpha = "much")
 ))

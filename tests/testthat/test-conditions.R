@@ -15,7 +15,7 @@ test_that("what has no value to show is told by its kind", {
     expect_error(grid_cluster(unfit, 1), class = "kernops_input_error")
     expect_error(gp_variogram(unfit, 1:3), class = "kernops_dim_error")
   }
-  expect_error(linear(dims = NaN), "`dims` must be", class = "kernops_input_error")
+  expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
 test_that("of an argument that lists its choices, only the whole list stands for the first", {

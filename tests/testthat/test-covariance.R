@@ -160,8 +160,8 @@ test_mistakes("kernops_input_error", alist(
   `sum with a word` = matern() + "nugget",
   `product with a nugget` = matern() * nugget(),
   `parameter named like an operation` = covariance("Exp * Exp(-SqDist(x, y))", list(Exp = 1)),
-  `own formula without names` = covariance("Exp(-SqDist(x, y))", list(1)),
-  `own formula without values` = covariance("s * Exp(-SqDist(x, y))", list(s = NULL)),
+  `user-defined formula without names` = covariance("Exp(-SqDist(x, y))", list(1)),
+  `user-defined formula without values` = covariance("s * Exp(-SqDist(x, y))", list(s = NULL)),
   `negative start of a positive parameter` = covariance("s * Exp(-SqDist(x, y))", list(s = -1))
 ))
 test_mistakes("kernops_dim_error", alist(

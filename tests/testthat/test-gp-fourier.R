@@ -87,7 +87,9 @@ test_that("many points are drawn by waves, given the data or not", {
 
 unit_points <- matrix((1:20) / 20, 10)
 test_mistakes("kernops_input_error", alist(
-  `waves of a covariance that is not stationary` = draws_of(covariance("Exp(-SqDist(x, y)) * (x | y)"), unit_points),
-  `waves of a formula in many coordinates` = draws_of(covariance("Exp(-SqDist(x, y))"), matrix(0, 9, 4)),
-  `waves of what is no covariance` = draws_of(covariance("1 - 9 * SqDist(x, y)"), unit_points)
+  `spectral simulation of a covariance that is not stationary` = draws_of(
+    covariance("Exp(-SqDist(x, y)) * (x | y)"), unit_points
+  ),
+  `spectral simulation of a formula in many coordinates` = draws_of(covariance("Exp(-SqDist(x, y))"), matrix(0, 9, 4)),
+  `spectral simulation of what is no covariance` = draws_of(covariance("1 - 9 * SqDist(x, y)"), unit_points)
 ))

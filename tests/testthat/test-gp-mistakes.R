@@ -107,9 +107,9 @@ test_mistakes("kernops_input_error", alist(
   `new data in words` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "here"),
   `interval of a parameter that is not there` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), "slope"),
   `interval above 1` = confint(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), level = 95),
-  `own formula that is a vector` = gp(z ~ 1, odd, ~ a + b, covariance("s * (x - y)", list(s = 1))),
-  `own formula that depends on the order` = gp(z ~ 1, odd, ~ a + b,
-                                               covariance("s * Exp(Elem(x, 0) - Elem(y, 1))", list(s = 1))),
+  `user-defined formula that is a vector` = gp(z ~ 1, odd, ~ a + b, covariance("s * (x - y)", list(s = 1))),
+  `user-defined formula that depends on the order` = gp(z ~ 1, odd, ~ a + b,
+                                                        covariance("s * Exp(Elem(x, 0) - Elem(y, 1))", list(s = 1))),
   `variogram of one point` = gp_variogram(matrix(1), 1),
   `breaks that descend` = gp_variogram(diag(3), 1:3, breaks = 3:1),
   `interpolation without a range` = kernel_interpolation(diag(3), 1:3, matern()),
@@ -144,6 +144,7 @@ test_mistakes("kernops_dim_error", alist(
   `values of other points` = gp_variogram(diag(3), 1:4)
 ))
 test_mistakes("kernops_formula_error", alist(
-  `own formula that is never closed` = gp(z ~ 1, odd, ~ a + b, covariance("s * Exp(-Norm2(x - y)", list(s = 1))),
-  `own formula of what is not declared` = gp(z ~ 1, odd, ~ a + b, covariance("Exp(-Norm2(x - y) / q)"))
+  `user-defined formula that is never closed` = gp(z ~ 1, odd, ~ a + b,
+                                                   covariance("s * Exp(-Norm2(x - y)", list(s = 1))),
+  `user-defined formula of what is not declared` = gp(z ~ 1, odd, ~ a + b, covariance("Exp(-Norm2(x - y) / q)"))
 ))

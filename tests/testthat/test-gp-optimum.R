@@ -16,7 +16,7 @@ test_that("covariances of compact support are fitted at the best of their optima
   expect_gt(fit$loglik, -oracle_likelihood(K, coal$coalash, cbind(1, coal$x))$value / 2 - 1e-3)
   expect_gt(fit$loglik, -315.6)
   expect_true(all(vapply(fit$search$rivals, \(rival) -rival$value / 2 < fit$loglik, NA)))
-  expect_output(print(summary(fit)), "Rival optimum +log-likelihood -316\\.3")
+  expect_output(print(summary(fit)), "Other optimum +log-likelihood -316\\.3")
   turned <- gp(log(Co) ~ 1, jura.pred, ~ Xloc + Yloc, exponential(angle = 0, ratio = 0.5) + nugget())
   at <- gp(log(Co) ~ 1, jura.pred, ~ Xloc + Yloc, exponential(angle = 0, ratio = 0.5) + nugget(),
            control = gp_control(starts = 20))

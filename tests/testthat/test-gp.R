@@ -174,7 +174,7 @@ test_that("new data have the variables that the fit had for each observation: no
   expect_error(predict(fit, new[c("a", "b")]), "lacks `w` .*columns `a` and `b`", class = "kernops_input_error")
   expect_error(predict(fit, coords = as.matrix(new[c("a", "b")])), "lacks `w`", class = "kernops_input_error")
   expect_error(simulate(fit, 1, newdata = new[c("b", "w")]), "lacks `a`", class = "kernops_input_error")
-  expect_error(predict(fit, new["w"], coords = ~ a + a), "no column of `newdata`", class = "kernops_input_error")
+  expect_error(predict(fit, new["w"], coords = ~ a + a), "any column of `newdata`", class = "kernops_input_error")
 
   # variables of the fit that were no columns of data
   expected <- predict(fit, new)

@@ -428,7 +428,7 @@ test_that("a variable that was saved apart from its formula is told from the for
   reread <- function(x) unserialize(serialize(x, NULL))
   x <- Vi(3)
   f <- exp(-sqdist(x, Vj(3)))
-  expect_error(grad(reread(f), 1, reread(x)), "no variable of", class = "kernops_input_error")
+  expect_error(grad(reread(f), 1, reread(x)), "not a variable of", class = "kernops_input_error")
   both <- reread(list(f = f, x = x))
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
   expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
