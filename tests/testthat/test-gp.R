@@ -154,7 +154,7 @@ test_that("the trend may name functions, settings and constants, as that of lm()
   d <- transform(smooth_case(40), g = sample(c("p", "q", "r"), 40, TRUE), l = rep(c(TRUE, FALSE), 20))
   setting <- list(p = 2)
   squared <- TRUE
-  for (trend in list(~ poly(w, 2, raw = T), ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
+  for (trend in list(~ poly(w, 2, raw = T), ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p), # nolint: T, too
                      ~ I(if (squared) w^2 else w), ~ g + l)) {
     # a process of next to no variance leaves the trend alone
     fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
@@ -484,11 +484,13 @@ test_that("a fit that was saved predicts the same in a new session", {
       library(kernops)
       saved <- readRDS(.(file.path(folder, "saved")))
       saveRDS(list(predict(saved$fit, saved$new, interval = "prediction"),
-                   simulate(saved$fit, 2, seed = 1, newdata = saved$new), gp_cv(saved$fit)), .(file.path(folder, "there")))
+                   simulate(saved$fit, 2, seed = 1, newdata = saved$new), gp_cv(saved$fit)),
+            .(file.path(folder, "there")))
     })), file.path(folder, "script"))
     system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file.path(folder, "script")), env = "R_TESTS=")
     expect_equal(readRDS(file.path(folder, "there")),
-                 list(predict(fit, new, interval = "prediction"), simulate(fit, 2, seed = 1, newdata = new), gp_cv(fit)))
+                 list(predict(fit, new, interval = "prediction"), simulate(fit, 2, seed = 1, newdata = new),
+                       gp_cv(fit)))
   }
 })
 

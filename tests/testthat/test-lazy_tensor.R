@@ -25,7 +25,8 @@ test_that("R's arithmetic and functions work entry by entry", {
   cases <- alist(a + b, a - b, a * b, a / (b + 3), -a + b, (a - b)^2, (a - b)^3, (abs(a) + 2)^b, abs(a - b)^0.5,
                  exp(a * b), log(a + b + 4), log(a + b + 4, 2), sqrt(abs(a - b)), abs(a) * sign(b), round(a * b, 1),
                  floor(3 * a + b), ceiling(3 * a + b), trunc(3 * a + b), (a < b) + 2 * (a >= b), (a == a) + (a != b),
-                 (3 * a + b) %% 2, (3 * a + b) %/% 2, (a > 0) & (b > 0), !(a > b), p * a + b * 2L, tan(a + b), atan(a / b),
+                 (3 * a + b) %% 2, (3 * a + b) %/% 2, (a > 0) & (b > 0), !(a > b), p * a + b * 2L, tan(a + b),
+                  atan(a / b),
                  sinh(a) * cosh(b), tanh(a - b), expm1(a) * log1p(abs(b)), asin(a / 2) + acos(b / 2), lgamma(a + b + 3),
                  digamma(a + b + 3), trigamma(a + b + 3), log2(a + 2) + log10(b + 2), cos(a) * sin(b), gamma(a + b + 3),
                  a + c(1, 2, 3) * b)
@@ -178,7 +179,8 @@ test_that("complex tensors take and give complex matrices", {
   a <- random(5, 2)
   b <- random(4, 2)
   each <- \(f) t(sapply(1:5, \(i) Reduce(`+`, lapply(1:4, \(j) f(a[i, ], b[j, ])))))
-  for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b, a^3 - b,
+  for (case in alist(a * b, a + b, a - 2i * b, a / b, a * Re(b) + Im(a), exp(a * b), Conj(a) * b, 2 * a, a / 3, -a * b,
+                     a^3 - b,
                      a * Mod(b), (a * b) * Re(b) + a + Re(a))) {
     lazy <- eval(case, list(a = Vi(a), b = Vj(b)))
     expect_s4_class(lazy, "ComplexLazyTensor")
