@@ -212,3 +212,15 @@ test_that("values larger than the memory go through it in chunks, to the same bi
     expect_identical(limited(value(by, x, op = fold)), value(by, x, op = fold))
   }
 })
+
+# The tests of segments once more, with the GPU for backend.
+again <- c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad", "spmv",
+           "reduce_by_key", "softmax")
+if (is.null(cuda_refusal())) {
+  for (file in again) local({
+    withr::local_options(kernops.backend = "cuda")
+    test_mistakes <- function(...) NULL # messages are those of the other run
+    expect_snapshot <- function(...) NULL
+    source(test_path(paste0("test-", file, ".R")), local = TRUE)
+  })
+}
