@@ -6,7 +6,7 @@ run <- bquote(testthat::test_dir(
   .(file.path(getwd(), "tests", "testthat")), filter = .(if (length(filter)) paste(filter, collapse = "|")),
   package = "kernops", load_package = "installed", reporter = "minimal", stop_on_failure = FALSE
 ))
-options(covr.gcov_additional_paths = NULL)
+options(configure.args = "--without-cuda")
 found <- covr::package_coverage(
   file.path(home, "work"), type = "none", code = paste(deparse(run), collapse = "\n"), quiet = FALSE, clean = FALSE,
   install_path = file.path(home, "library"), line_exclusions = list("R/RcppExports.R", "src/RcppExports.cpp")
