@@ -1,5 +1,15 @@
 # Segmented reductions against plain loops over the segments.
 
+test_that("every statistic of the table has a line in an oracle", {
+  definition <- readLines(system.file("include", "kernops", "segments.def", package = "kernops"))
+  row <- "^SEGMENT_OP\\( *([a-z_]+),.*"
+  statistics <- sub(row, "\\1", grep(row, definition, value = TRUE))
+  expect_identical(kernops:::segment_ops()$name, statistics)
+  with_oracle <- c(names(oracle_segment), names(oracle_segment_bits), names(oracle_segment_several))
+  for (name in statistics) expect(name %in% with_oracle, paste("no oracle of helper-segments.R has a line for", name))
+  expect_identical(setdiff(with_oracle, statistics), character())
+})
+
 test_that("the worked examples", {
   csr <- seg_examples$csr
   by <- \(op, offsets, ...) seg_reduce(csr$values, offsets = offsets, op = op, ...)
@@ -100,6 +110,24 @@ test_that("range, softmax and bits", {
     expect_identical(bits, vapply(positions, \(at) Reduce(join, as.integer(n[at]), if (op == "and") -1L else 0L), 0L))
   }
   expect_identical(seg_reduce(c(1L, NA, 2L), lengths = c(2, 1), op = "bit_or"), c(NA, 2L))
+})
+
+for (op in names(oracle_segment_bits)) test_that(paste("the segments one by one, of integers:", op), {
+  withr::local_seed(20)
+  positions <- by_lengths(mixed_lengths)
+  x <- sample(.Machine$integer.max, sum(mixed_lengths), replace = TRUE) * rep_len(c(1L, -1L, 1L), sum(mixed_lengths))
+  expected <- vapply(positions, \(at) oracle_segment_bits[[op]](x[at]), 0L)
+  expect_identical(seg_reduce(x, lengths = mixed_lengths, op = op), expected)
+  keys <- factor(sample(rep(seq_along(mixed_lengths), mixed_lengths)), seq_along(mixed_lengths))
+  expected <- vapply(split(x, keys), oracle_segment_bits[[op]], 0L)
+  expect_identical(seg_reduce(x, g = keys, op = op), expected)
+})
+
+for (op in names(oracle_segment_several)) test_that(paste("the segments one by one, several numbers each:", op), {
+  withr::local_seed(21)
+  x <- rnorm(sum(mixed_lengths))
+  expected <- do.call(rbind, lapply(by_lengths(mixed_lengths), \(at) oracle_segment_several[[op]](x[at])))
+  expect_equal(seg_reduce(x, lengths = mixed_lengths, op = op), expected, tolerance = 1e-12)
 })
 
 test_that("a product is that of base R where parts of it leave the numbers", {
