@@ -55,7 +55,8 @@ test_that("the trend may name functions, settings and constants, as that of lm()
   d <- transform(smooth_case(40), g = sample(c("p", "q", "r"), 40, TRUE), l = rep(c(TRUE, FALSE), 20))
   setting <- list(p = 2)
   squared <- TRUE
-  for (trend in list(~ poly(w, 2, raw = T), ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p), # nolint: T, too
+  for (trend in list(~ poly(w, 2, raw = T), # nolint: as users write it
+                     ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
                      ~ I(if (squared) w^2 else w), ~ g + l)) {
     # a process of next to no variance leaves the trend alone
     fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")

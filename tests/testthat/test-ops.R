@@ -144,9 +144,11 @@ nan_case <- function(name) {
   if (name %in% names(nan_apart)) return(list(formula = nan_apart[[name]][[1]], input = nan_apart[[name]][-1]))
   op <- oracle_ops[[name]]
   integers <- as.list(op$integers(2, 2))
-  input <- stats::setNames(Map(\(domain, size) domain(size), op$domains, op$sizes(2, 2)), letters[seq_along(op$domains)])
+  input <- Map(\(domain, size) domain(size), op$domains, op$sizes(2, 2))
+  names(input) <- letters[seq_along(input)]
   value <- \(input) op$rows(1, lapply(unname(input), t), integers)
-  list(formula = sprintf("%s(%s)", name, toString(c(names(input), integers))), input = input, value = value)
+  formula <- sprintf("%s(%s)", name, toString(c(names(input), integers)))
+  list(formula = formula, input = input, value = value)
 }
 
 for (name in unique(keops_ops()$name[grepl("[abc]|f", keops_ops()$arguments)])) {
