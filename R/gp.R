@@ -23,8 +23,8 @@
 #'   the trend and independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, in memory that grows with n. `"auto"` is exact up to `control$exact_limit`.
-#' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half the
-#'   logarithm of det(X'X)), or `"none"`: the covariance is taken as it is, with a value for every parameter.
+#' @param estimate `"ML"`, `"REML"` (of error contrasts of unit length, Harville 1974: that of package nlme plus half
+#'   the logarithm of det(X'X)), or `"none"`: the covariance is taken as it is, with a value for every parameter.
 #' @param known a list of what is known: `beta`, the coefficients of the trend, by their names or in order (one number,
 #'   the mean, with `y ~ 0`), and `noise`, the variance of the noise of each observation: numbers, or a formula such as
 #'   `~ sd^2` of variables of `data`.
@@ -50,9 +50,9 @@
 #' `kernops_singular_error` where the covariance matrix is not positive definite, `kernops_memory_error` where it is too
 #' large for the GPU, `kernops_cuda_error` where a GPU, or cuSOLVER, is asked for and not found. Warnings of class
 #' `kernops_not_converged` where the search stopped early (`kernops_near_singular`, too, where it ended at the edge of
-#' singular matrices, `kernops_rounding` where float32 hides the optimum), `kernops_at_bound` for a range that ended at a bound, `kernops_degenerate` for a range below the
-#' spacing of the points or a nugget estimated as zero, and `kernops_copies` for observations that occur twice, response
-#' and all.
+#' singular matrices, `kernops_rounding` where float32 hides the optimum), `kernops_at_bound` for a range that ended at
+#' a bound, `kernops_degenerate` for a range below the spacing of the points or a nugget estimated as zero, and
+#' `kernops_copies` for observations that occur twice, response and all.
 #'
 #' @section Estimation:
 #' Likelihoods of covariances have many optima. Starting values fill the space of the parameters evenly; for periods
@@ -61,8 +61,8 @@
 #' shorter ranges, more and less nugget, other angles and periods. Of more observations than that, the optimum of the
 #' subset and its rivals are the starts. Values that are given start the search. The search ends with Newton's steps, by
 #' average information (Gilmour et al. 1995), when a step would gain less than 1e-8 of log-likelihood (1e-5 of more than
-#' `subset` observations, `gain` of [gp_control()] in the iterative method). `summary()` shows rivals: other optima within
-#' two units of log-likelihood.
+#' `subset` observations, `gain` of [gp_control()] in the iterative method). `summary()` shows rivals: other optima
+#' within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A fit made on a GPU may be saved and read elsewhere. What it kept on the GPU is made anew when it is needed, on the
@@ -144,10 +144,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   With 0 and `estimate = "none"` there is no log-likelihood, and predictions come sooner.
 #' @param rank rank of the preconditioner (iterative); default: twice the root of the number of observations, between
 #'   100 and 2000; two thirds of that where `probes` is 0 and `cg_tol` 0.001 or more.
-#' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative). Where
-#'   a search finds no better step, it goes on with residuals of a tenth, down to 1e-5 (in float64). Residuals in the end are
-#'   computed anew, in float64, of all rows, or of 10,000 drawn at random where `cg_tol` is 0.001 or more: these tell the
-#'   norm to one per cent.
+#' @param cg_tol,search_tol relative residuals of the linear systems, in the end and during the search (iterative).
+#'   Where a search finds no better step, it goes on with residuals of a tenth, down to 1e-5 (in float64). Residuals in
+#'   the end are computed anew, in float64, of all rows, or of 10,000 drawn at random where `cg_tol` is 0.001 or more:
+#'   these tell the norm to one per cent.
 #' @param gain the search stops once a step would gain less log-likelihood than this (iterative).
 #' @param seed of these random vectors, and of the subset. The state of R's generator is left as it was.
 #' @param progress `"bar"`: a progress bar over the whole fit with the step, its log-likelihood and the time left, in

@@ -15,7 +15,8 @@ warn_about_search <- function(search, control) {
   if (isTRUE(search$rounding > 0.5)) {
     cli::cli_warn(c("float32 leaves the log-likelihood uncertain by about {signif(search$rounding, 2)}: variance and
                      ranges may be larger or smaller together.",
-                    i = "{.code precision = \"float64\"} tells them, where the field varies so much more than the noise."),
+                    i = "{.code precision = \"float64\"} tells them, where the field varies so much more than the
+                          noise."),
                   class = c("kernops_rounding", "kernops_not_converged"))
   }
   if (length(search$at_bound)) {

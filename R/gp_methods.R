@@ -15,16 +15,16 @@
 #'   symmetric in the logarithms. `residuals()` are the response minus the fitted field, trend included.
 #'
 #'   `sigma()` is the standard deviation of the noise, the root of the nugget (of an observation of weight 1): 0 without
-#'   a nugget, and `NA` where `known$noise` says it for each observation. `deviance()` is minus twice the log-likelihood,
-#'   the restricted one of a REML fit. `df.residual()` is the number of observations less that of estimated coefficients
-#'   of the trend.
+#'   a nugget, and `NA` where `known$noise` says it for each observation. `deviance()` is minus twice the
+#'   log-likelihood, the restricted one of a REML fit. `df.residual()` is the number of observations less that of
+#'   estimated coefficients of the trend.
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` take several fits of the same response. `anova()` puts them
 #'   in the order of their numbers of parameters and tests each against the one before by the likelihood ratio, where
 #'   the trend of that is part of its own (else `NA`). Whether the covariance is, too, is for the user to know. The test
-#'   of a variance that may be 0 is conservative. Restricted likelihoods are comparable where the trends span the same space,
-#'   in whatever parametrisation. A log-likelihood of the iterative method has a Monte-Carlo error, which `summary()`
-#'   tells: smaller differences mean nothing.
+#'   of a variance that may be 0 is conservative. Restricted likelihoods are comparable where the trends span the same
+#'   space, in whatever parametrisation. A log-likelihood of the iterative method has a Monte-Carlo error, which
+#'   `summary()` tells: smaller differences mean nothing.
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits of different trends, or of these with other
 #'   fits, and for fits of different responses.
@@ -85,7 +85,8 @@ logLik.gp <- function(object, ...) {
   structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
 }
 
-#' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms vcov weights
+#' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms vcov
+#'   weights
 #' @export
 nobs.gp <- function(object, ...) length(object$data$y)
 

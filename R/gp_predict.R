@@ -12,7 +12,8 @@
 #' @param interval `"prediction"`: of a new observation, the nugget included, as is wanted where predictions are to be
 #'   compared with observations; `"confidence"`: of the field, without the noise; `"none"`.
 #' @param level of the interval.
-#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard errors.
+#' @param type `"response"`, or `"terms"`: the trend and the process, whose sum the response is, without standard
+#'   errors.
 #' @param coords the coordinates of newdata, a matrix, where the fit had a matrix.
 #' @param control settings of the iterative method; default: those of the fit.
 #' @param ... nothing: what is not an argument is an error.
@@ -103,8 +104,8 @@ covariance_times <- function(object, u, a) {
 }
 
 # The variance of the field given the data, trend included, by solves in blocks of points. Those where the covariance
-# with some observation is not a number, as the `process` of predicted_terms() tells, are left out, lest they spoil others
-# of their block.
+# with some observation is not a number, as the `process` of predicted_terms() tells, are left out, lest they spoil
+# others of their block.
 field_variance <- function(object, points, process) {
   known <- which(is.finite(process))
   m <- length(known)

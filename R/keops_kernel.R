@@ -44,10 +44,10 @@
 #'   The default is the option `kernops.device` (or the environment variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
 #' @param accumulator for `precision = "float32"`: `"float64"` adds the terms of sums (also those inside `LogSumExp`,
 #'   `SumSoftMaxWeight`, `Mean` and `Var`, and products) as doubles, each of them, so that a sum is exact to the last
-#'   bits of its float32 terms, at up to twice the time. `"auto"` adds in the precision itself. Either way the order is that of `sum_scheme`:
-#'   `"block_sum"` in float32 errs by some units in the last place, `"kahan_scheme"` by about one, and with doubles all
-#'   schemes are alike but for the cost. The terms themselves are float32: more digits than they have take
-#'   `precision = "float64"`.
+#'   bits of its float32 terms, at up to twice the time. `"auto"` adds in the precision itself. Either way the order is
+#'   that of `sum_scheme`: `"block_sum"` in float32 errs by some units in the last place, `"kahan_scheme"` by about one,
+#'   and with doubles all schemes are alike but for the cost. The terms themselves are float32: more digits than they
+#'   have take `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order or in the order of `args`. Points are

@@ -42,7 +42,9 @@ t.LazyTensor <- function(x) {
   x
 }
 
-setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y)))
+setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
+  `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y))
+})
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
   t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
 })
@@ -155,9 +157,10 @@ setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
 
 #' @exportMethod "[<-"
 setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
-  stop_kernops("input", c("A {.cls LazyTensor} is a formula: no entry of it can be set.",
-                          i = "{.code if_else(condition, K, L)} chooses entry by entry; {.fn as.matrix} gives numbers."),
-               call = NULL)
+  stop_kernops("input", c(
+    "A {.cls LazyTensor} is a formula: no entry of it can be set.",
+    i = "{.code if_else(condition, K, L)} chooses entry by entry; {.fn as.matrix} gives numbers."
+  ), call = NULL)
 })
 
 setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {

@@ -16,8 +16,8 @@
 #'   `round()`, ...) and Complex work entry by entry, where a vector of one entry repeats; `x | y` is the dot product,
 #'   `lazy_op("Or", x, y)` the logical one. `xor()`, which base R makes of `|`, has no meaning: of two conditions,
 #'   `a != b` is the exclusive one.
-#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector; of a matrix of numbers they are
-#'   one number (see [lazy_reduction]). `max(x, y)` is the larger one, where `x` must be symbolic: `max(x, 0)`, not
+#'   `sum(x)`, `min(x)` and `max(x)` without an index go over the entries of each vector; of a matrix of numbers they
+#'   are one number (see [lazy_reduction]). `max(x, y)` is the larger one, where `x` must be symbolic: `max(x, 0)`, not
 #'   `max(0, x)`.
 #'   No function of base R is masked. See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
@@ -31,8 +31,8 @@
 #'   of `Pm()`, as each without data, makes a new one.
 #'
 #' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row is
-#'   `A %*% x`; likewise in `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after arithmetic entry by
-#'   entry. A reduction stops where the operation reads a matrix of another shape, or none. Entries that stand for a
+#'   `A %*% x`; likewise in `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after arithmetic entry
+#'   by entry. A reduction stops where the operation reads a matrix of another shape, or none. Entries that stand for a
 #'   matrix, those of a point or of a result, come by rows: the entries of an array `a` are those of
 #'   `as.vector(aperm(a))`.
 #'
@@ -42,9 +42,9 @@
 #'   imaginary parts by turns.
 #'
 #' @param x a matrix of one point per row (a vector is one column), a data frame of numbers, or a [gpu_matrix()]; for
-#'   `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers make a
-#'   `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data: give one
-#'   point of one entry as `matrix(x)`.
+#'   `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers
+#'   make a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data:
+#'   give one point of one entry as `matrix(x)`.
 #' @param name how the variable is called in formulas: letters and digits. Default: the name of what is given, or one
 #'   made up.
 #' @param size for a parameter without data, the number of its entries.

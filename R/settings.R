@@ -1,8 +1,8 @@
 #' Options for some calls only
 #'
-#' `with_kernops()` evaluates code, and `local_kernops()` lets the rest of a function run, with other options of kernops;
-#' then they are what they were. Arguments of the functions that are called, such as `precision` of [keops_kernel()],
-#' win over options.
+#' `with_kernops()` evaluates code, and `local_kernops()` lets the rest of a function run, with other options of
+#' kernops; then they are what they were. Arguments of the functions that are called, such as `precision` of
+#' [keops_kernel()], win over options.
 #'
 #' @param code what to evaluate.
 #' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`; see
