@@ -84,3 +84,9 @@ covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
 }
 given <- \(...) matern(3/2, 1.3, 0.4) + nugget(0.05)
 trends <- list(z ~ 0, z ~ 1, z ~ w + a)
+
+# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
+log_hessian <- function(theta, d, X) {
+  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
+  optimHess(log(theta), value)
+}

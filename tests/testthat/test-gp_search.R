@@ -14,13 +14,8 @@ test_that("estimates are at an optimum of the dense likelihood", {
   }
 })
 
-# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
-log_hessian <- function(theta, d, X) {
-  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
-  optimHess(log(theta), value)
-}
-
-# The average information wrt the same: y'P K_i P K_j P y / 2, with derivatives K_i by differences.
+# The average information wrt the logarithms of variance, range and nugget: y'P K_i P K_j P y / 2, with derivatives K_i
+# by differences.
 average_of <- function(theta, d, X) {
   k <- \(s) covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3]))
   K <- k(log(theta))
