@@ -34,7 +34,7 @@ expect_close <- function(actual, expected, precision = "float64",
                          scale = row_scale(expected)) {
   expected <- as.matrix(expected)
   finite <- is.finite(expected)
-  scale <- matrix(scale, nrow(expected), ncol(expected))
+  scale <- array(scale, dim(expected))
   error <- max(abs(actual[finite] - expected[finite]) / scale[finite], 0)
   described <- paste0("(", paste(c(precision, info), collapse = ", "), ")")
   expect(is.numeric(actual) && identical(dim(actual), dim(expected)),
