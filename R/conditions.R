@@ -58,7 +58,8 @@ check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {n
 
 # The markup of a message for a value `x`: the value, or its type if it cannot be shown.
 shown <- function(x, name = deparse1(substitute(x))) {
-  sprintf(if (is.atomic(x) && length(x) && !inherits(x, "integer64")) "{.val {%s}}" else "{.obj_type_friendly {%s}}", name)
+  sprintf(if (is.atomic(x) && length(x) && !inherits(x, "integer64")) "{.val {%s}}" else "{.obj_type_friendly {%s}}",
+          name)
 }
 
 check_flag <- function(x, name, call = caller_env()) {

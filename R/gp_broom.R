@@ -41,7 +41,8 @@ augment_fitted <- function(x) {
   frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(weights)"))]
   u <- as.data.frame(x$parts$u)
   as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
-                      .se.fit = sqrt(field_variance(x, points, terms$process)), .resid = x$parts$y - fit, check.names = FALSE))
+                      .se.fit = sqrt(field_variance(x, points, terms$process)), .resid = x$parts$y - fit,
+                      check.names = FALSE))
 }
 
 # A tibble, as of broom's own, where that package is there.

@@ -92,7 +92,8 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   state$noise <- function() {
     count <- ncol(probes$signs)
     solved <- solved_probes()
-    slopes <- parts$all_slopes_of(count)(list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block))
+    given <- list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block)
+    slopes <- parts$all_slopes_of(count)(given)
     slopes <- array(slopes, c(nrow(solved), length(theta), count))
     each <- vapply(seq_len(count), function(k) {
       of_probe <- with_nugget(matrix(slopes[, , k], nrow(solved)), probes$signs[, k], data, model)

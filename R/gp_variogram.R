@@ -60,7 +60,8 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
 
 #' @export
 plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
-  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)), ylim = c(0, max(x$gamma, 0, na.rm = TRUE)),
+  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)),
+            ylim = c(0, max(x$gamma, 0, na.rm = TRUE)),
             pch = 16, las = 1, col = viridis(3)[[1]], xlab = xlab, ylab = ylab, given = list(...))
   invisible(x)
 }

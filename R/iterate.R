@@ -87,7 +87,8 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
     off <- residual > 2 * tol * scale
     if (left == 0 || !any(off & residual < before / 2)) break
   }
-  list(solution = space$axpby(0, a, 1 / unit, a), iterations = nrow(histories) - 1L, converged = residual <= 2 * tol * scale,
+  list(solution = space$axpby(0, a, 1 / unit, a), iterations = nrow(histories) - 1L,
+       converged = residual <= 2 * tol * scale,
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 

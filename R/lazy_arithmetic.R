@@ -83,7 +83,8 @@ complex_elementwise <- function(op, x, y) {
   if (op == "/" && !is_complex_value(y)) return(complex_product(as_lazy(x), 1 / as_lazy(y)))
   if (op == "/") {
     y <- as_lazy(y)
-    return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / combined("ComplexSquareAbs(%s)", list(y), takes_complex = TRUE)))
+    square <- combined("ComplexSquareAbs(%s)", list(y), takes_complex = TRUE)
+    return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / square))
   }
   whole <- op == "^" && is.numeric(y) && length(y) == 1 && y %in% 1:64
   if (whole) return(Reduce(complex_product, rep(list(x), y)))

@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/axis.R
 #
 # Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp()
-# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the least of a few.
+# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the
+# least of a few.
 # With a GPU, how fast data that are there are reduced.
 
 library(kernops)
@@ -61,7 +62,8 @@ if (!is.null(on_gpu)) {
       there <- gpu_matrix(values, precision)
       bytes <- 2^27 * if (precision == "float32") 4 else 8
       speed <- function(run, passes) {
-        time <- ms({for (call in 1:20) result <- run(); as.matrix(result[1, ])}) / 20 # reading a row waits for all calls
+        # reading a row waits for all calls
+        time <- ms({for (call in 1:20) result <- run(); as.matrix(result[1, ])}) / 20
         passes * bytes / (time / 1e3) / 1e12
       }
       data.frame(precision, rows = height, check.names = FALSE,

@@ -87,7 +87,8 @@ ours <- seconds(for (run in 1:10) op3(few)) / 10
 table("base R" = base * 1e3, kernops = ours * 1e3, ratio = base / ours)
 
 sigma <- 0.05
-title("Block-sparse Gaussian: 5000 points of the unit square, cells and sigma %g, centres within 4 sigma, one core", sigma)
+title("Block-sparse Gaussian: 5000 points of the unit square, cells and sigma %g, centres within 4 sigma, one core",
+      sigma)
 square <- points(5000L, 2)
 sorted <- sort_clusters(square, grid_cluster(square, sigma))
 clusters <- cluster_ranges_centroids(sorted$x, sorted$labels)

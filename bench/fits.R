@@ -125,7 +125,8 @@ for (n in seq_len(nrow(rows))) {
 found <- cbind(found, peers()[c("gls", "fields")])
 found$short <- with(found, pmax(gls, fields, twenty, na.rm = TRUE) - ours)
 bad <- found[found$short > 0.02, ]
-if (nrow(bad)) print(cbind(bad["name"], round(bad[c("ours", "gls", "fields", "twenty", "short")], 3)), row.names = FALSE)
+if (nrow(bad)) print(cbind(bad["name"], round(bad[c("ours", "gls", "fields", "twenty", "short")], 3)),
+                     row.names = FALSE)
 cat(sprintf("%d fits, %d lower than the best of the others by more than 0.02 (at most by %.3f)\n", nrow(found),
             nrow(bad), max(0, found$short, na.rm = TRUE)))
 cat(sprintf("seconds: median %.3f, 95 %% %.3f, in all %.1f\n", stats::median(found$seconds),

@@ -1,4 +1,5 @@
-# Gaussians of long vectors on the GPU, and their gradients in x, D = 16 to 1024:  Rscript bench/long_vectors.R [float32]
+# Gaussians of long vectors on the GPU, and their gradients in x, D = 16 to 1024:
+# Rscript bench/long_vectors.R [float32]
 #
 # exp(-g |x - y|^2) with g = 25 / D on the unit cube, n x n points; milliseconds between two CUDA events around repeated
 # calls, data on the device, scaled to 1e10 pairs.

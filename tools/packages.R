@@ -1,5 +1,6 @@
-# Rscript tools/packages.R [docs]
-#   prints the packages of DESCRIPTION that this R lacks, or has too old, each after "needed" or "suggested"
+# Rscript tools/packages.R [docs | dev]
+#   prints the packages of DESCRIPTION that this R lacks, or has too old, each after "needed" or "suggested"; with a
+#   word, also those of Config/Needs/docs or Config/Needs/dev
 # Rscript tools/packages.R install name ...
 #   installs these from CRAN into the user's library
 
@@ -36,5 +37,5 @@ if (identical(args[1], "install")) {
 } else {
   for (field in c("Depends", "Imports", "LinkingTo")) lacking(field, "needed")
   lacking("Suggests", "suggested")
-  if (identical(args[1], "docs")) lacking("Config/Needs/docs", "suggested")
+  if (length(args) && nzchar(args[1])) lacking(paste0("Config/Needs/", args[1]), "suggested")
 }

@@ -27,13 +27,15 @@ for_each_backend <- function(body) {
   }
 }
 
-# Equal up to rounding, relative to the largest number expected; NaN and Inf must be where they are expected.
+# Equal up to rounding, relative to the largest number expected in the same row, or to `scale`: one number, one a row or
+# one an entry, for what is the difference of larger numbers. NaN and Inf must be where they are expected.
 expect_close <- function(actual, expected, precision = "float64",
-                         tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL) {
+                         tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL,
+                         scale = row_scale(expected)) {
   expected <- as.matrix(expected)
   finite <- is.finite(expected)
-  scale <- max(abs(expected[finite]), 0.01)
-  error <- max(abs(actual[finite] - expected[finite]) / scale, 0)
+  scale <- array(scale, dim(expected))
+  error <- max(abs(actual[finite] - expected[finite]) / scale[finite], 0)
   described <- paste0("(", paste(c(precision, info), collapse = ", "), ")")
   expect(is.numeric(actual) && identical(dim(actual), dim(expected)),
          paste("shape", toString(dim(actual)), "instead of", toString(dim(expected)), described))
@@ -42,6 +44,13 @@ expect_close <- function(actual, expected, precision = "float64",
          paste("NA, NaN or Inf differ", described))
   expect(!is.na(error) && error <= tolerance, paste("relative error", signif(error, 3), described))
   invisible(actual)
+}
+
+# The largest number of each row.
+row_scale <- \(x, least = 0.01) {
+  x <- as.matrix(x)
+  x[!is.finite(x)] <- 0
+  if (ncol(x)) pmax(do.call(pmax, unname(asplit(abs(x), 2))), least) else rep(least, nrow(x))
 }
 
 gradient_tolerance <- c(float64 = 1e-6, float32 = 1e-4)

@@ -1,6 +1,6 @@
 # Gaussian processes in plain R: dense matrices, base functions.
 
-# What predict() says once a session has been said: test-gp.R says it anew.
+# What predict() says once a session has been said: test-gp_newdata.R says it anew.
 suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
 
 pairs_apply <- \(f) \(a, b) {
@@ -75,4 +75,18 @@ oracle_kriging <- function(K, k0, k00, y, X, X0) {
 smooth_case <- function(n, noise = 0.1) {
   u <- matrix(runif(2 * n), n, dimnames = list(NULL, c("a", "b")))
   data.frame(u, z = sin(5 * u[, 1]) + cos(4 * u[, 2]) + rnorm(n, sd = noise), w = rnorm(n))
+}
+
+# A Matern covariance 3/2 with a nugget: its matrix, and as gp() takes it.
+covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
+  h <- sqrt(3) * as.matrix(dist(u)) / r
+  v * (1 + h) * exp(-h) + diag(tau, nrow(u))
+}
+given <- \(...) matern(3/2, 1.3, 0.4) + nugget(0.05)
+trends <- list(z ~ 0, z ~ 1, z ~ w + a)
+
+# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
+log_hessian <- function(theta, d, X) {
+  value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
+  optimHess(log(theta), value)
 }

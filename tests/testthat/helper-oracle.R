@@ -133,7 +133,7 @@ oracle_ops <- list(
   ComplexReal      = whole(\(a) Re(as_complex(a)), real, sizes = \(m, n) 2 * m),
   ComplexImag      = whole(\(a) Im(as_complex(a)), real, sizes = \(m, n) 2 * m),
   Real2Complex     = whole(\(a) parts(a + 0i), real),
-  Imag2Complex     = whole(\(a) parts(1i * a), real),
+  Imag2Complex     = whole(\(a) parts(complex(imaginary = a)), real),
   Conj             = whole(\(a) parts(Conj(as_complex(a))), real, sizes = \(m, n) 2 * m),
   ComplexAbs       = whole(\(a) Mod(as_complex(a)), positive, sizes = \(m, n) 2 * m),
   ComplexSquareAbs = whole(\(a) Mod(as_complex(a))^2, real, sizes = \(m, n) 2 * m),

@@ -69,6 +69,11 @@ oracle_segment <- list(
   argmax = \(x) if (length(x)) first_place(x, which.max) else NA,
   first = \(x) if (length(x)) x[[1]] else NA, last = \(x) if (length(x)) x[[length(x)]] else NA
 )
+# Those of integers, and those that give several numbers.
+oracle_segment_bits <- list(
+  bit_and = \(x) Reduce(bitwAnd, x, -1L), bit_or = \(x) Reduce(bitwOr, x, 0L), bit_xor = \(x) Reduce(bitwXor, x, 0L)
+)
+oracle_segment_several <- list(range = \(x) c(min = oracle_segment$min(x), max = oracle_segment$max(x)))
 
 # Segments as lists of positions.
 by_lengths <- function(lengths) {
@@ -82,6 +87,34 @@ oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
     as.numeric(oracle_segment[[op]](if (na.rm) values[!is.na(values)] else values))
   }
   unname(vapply(positions, one, 0))
+}
+
+# Softmax of each segment; what is missing stays so, and with na.rm does not count.
+oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
+  for (at in positions) {
+    values <- x[at]
+    counts <- if (na.rm) !is.na(values) else rep(TRUE, length(at))
+    e <- exp(values - max(values[counts], -Inf))
+    x[at] <- e / sum(e[counts])
+  }
+  x
+}
+
+# Weights tell how often a value is there.
+oracle_weighted <- list(
+  sum = \(x, w) sum(x * w), mean = \(x, w) sum(x * w) / sum(w), logsumexp = \(x, w) log(sum(w * exp(x))),
+  var = \(x, w) if (sum(w) > 1) sum(w * (x - sum(x * w) / sum(w))^2) / (sum(w) - 1) else NA,
+  sd = \(x, w) sqrt(oracle_weighted$var(x, w))
+)
+
+# Any of them, by columns of a matrix: one row a segment, but for softmax; both ends of a range one after the other.
+oracle_columns <- function(x, op, positions, na.rm = FALSE) {
+  x <- as.matrix(x)
+  rows <- if (op == "softmax") nrow(x) else length(positions)
+  columns <- \(one) vapply(seq_len(ncol(x)), \(k) one(x[, k]), numeric(rows))
+  if (op == "softmax") return(columns(\(x) oracle_softmax_segments(x, positions, na.rm)))
+  if (op == "range") return(do.call(cbind, lapply(c("min", "max"), \(end) oracle_columns(x, end, positions, na.rm))))
+  columns(\(x) oracle_reduce_segments(x, op, positions, na.rm))
 }
 
 # Numbers low + 2^32 high of class integer64, from their halves.

@@ -171,7 +171,8 @@ test_that("the catalogue's kernels keep their values in registers", {
   skip_if(length(nvcc) == 0, "nvcc was not found")
   for (single in c(TRUE, FALSE)) for (text in largest(single)) {
     file <- withr::local_tempfile(fileext = ".cu", lines = text)
-    options <- c("-std=c++17 -ftz=true -prec-div=false -prec-sqrt=false -cubin -arch=sm_90 -Xptxas -v -I", system.file("include", package = "kernops"))
+    options <- c("-std=c++17 -ftz=true -prec-div=false -prec-sqrt=false -cubin -arch=sm_90 -Xptxas -v -I",
+                 system.file("include", package = "kernops"))
     said <- system2(nvcc[[1]], c(options, "-o", withr::local_tempfile(), file), stdout = TRUE, stderr = TRUE)
     spills <- grep("spill", said, value = TRUE)
     expect(length(spills) >= 4 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),

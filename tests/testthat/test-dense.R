@@ -5,12 +5,14 @@ positive_definite <- \(n) crossprod(matrix(rnorm(n * (n + 5)), n + 5)) / n
 
 test_that("products are those of base R", {
   withr::local_seed(3)
-  for_each_isa(function(isa, threads) for (n in c(0, 1, 7, 130, 1100)) for (k in c(1, 20, 300)) for (p in c(1, 3, 140)) {
-    a <- matrix(rnorm(n * k), n, k)
-    b <- matrix(rnorm(n * p), n, p)
-    C <- matrix(rnorm(min(k, 15) * p), ncol = p)
-    expect_close(kernops:::dense_product(a, TRUE, b, isa, threads), crossprod(a, b))
-    expect_close(kernops:::dense_product(a, FALSE, C, isa, threads), a[, seq_len(nrow(C)), drop = FALSE] %*% C)
+  for_each_isa(function(isa, threads) {
+    for (n in c(0, 1, 7, 130, 1100)) for (k in c(1, 20, 300)) for (p in c(1, 3, 140)) {
+      a <- matrix(rnorm(n * k), n, k)
+      b <- matrix(rnorm(n * p), n, p)
+      C <- matrix(rnorm(min(k, 15) * p), ncol = p)
+      expect_close(kernops:::dense_product(a, TRUE, b, isa, threads), crossprod(a, b))
+      expect_close(kernops:::dense_product(a, FALSE, C, isa, threads), a[, seq_len(nrow(C)), drop = FALSE] %*% C)
+    }
   })
 })
 

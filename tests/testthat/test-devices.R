@@ -155,7 +155,8 @@ test_that("a GPU that does not exist is named, with those that do", {
   for (use in list(\() keops_kernel(gaussian$formula, gaussian$args, device = missing),
                    \() keops_kernel(gaussian$formula, gaussian$args, backend = "cuda", device = c(0, missing)),
                    \() gpu_matrix(diag(2), device = missing))) {
-    expect_match(tryCatch(use(), kernops_cuda_error = conditionMessage), sprintf("no GPU %d; this machine has\\s+0\\s", missing))
+    expect_match(tryCatch(use(), kernops_cuda_error = conditionMessage),
+                 sprintf("no GPU %d; this machine has\\s+0\\s", missing))
   }
 })
 

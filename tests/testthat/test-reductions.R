@@ -18,6 +18,20 @@ check_against_loops <- function(reduction, option = "", f = squares, formula = "
   }
 }
 
+reductions <- keops_reductions()
+for (row in seq_len(nrow(reductions))) with(reductions[row, ], {
+  test_that(sprintf("every row of the table has a line in the oracle, and agrees with it: %s(%s)", name, arguments), {
+    expect(name %in% names(oracle_reductions), sprintf("oracle_reductions of helper-reduce.R lacks %s", name))
+    one_value <- grepl("F == 1", size)
+    w <- if (grepl("w", arguments)) \(x, y, p) 1 + x * y
+    options <- c(if (grepl("p", arguments)) "3", if (!is.null(w)) "1 + x * y")
+    check_against_loops(name, paste0(rep(", ", length(options)), options, collapse = ""),
+                        f = if (one_value) \(x, y, p) sum((x - y)^2) else squares,
+                        formula = if (one_value) "SqDist(x, y)" else "Square(x - y)",
+                        w = w, K = if (grepl("p", arguments)) 3)
+  })
+})
+
 test_that("Sum is the sum, for every sum scheme", {
   for (scheme in c("auto", "direct_sum", "block_sum", "kahan_scheme")) {
     check_against_loops("Sum", sum_scheme = scheme)

@@ -14,13 +14,13 @@ test_that("results stay on the GPU", {
   x[sample(length(x), 20)] <- NaN
   g <- factor(sample(rep(seq_along(lengths), lengths)), seq_along(lengths))
   for (op in c(names(oracle_segment), "range", "softmax")) for (na.rm in c(FALSE, TRUE)) {
-    value <- \(x, ...) seg_reduce(x, op = op, na.rm = na.rm, ...)
-    expected <- value(x, lengths = lengths)
-    there <- as_host(value(gpu_matrix(x), lengths = lengths, output = "gpu"))
+    value <- \(...) as_host(seg_reduce(gpu_matrix(x), op = op, na.rm = na.rm, output = "gpu", ...))
+    expected <- oracle_columns(x, op, by_lengths(lengths), na.rm)
+    there <- value(lengths = lengths)
     expect_equal(numbers(there), numbers(expected), tolerance = 1e-11, label = op)
     expect_identical(nrow(there), nrow(expected))
-    expect_equal(numbers(as_host(value(gpu_matrix(x), g = g, output = "gpu"))), numbers(value(x, g = g)),
-                 tolerance = 1e-11, label = op)
+    expected <- oracle_columns(x, op, unname(split(seq_len(nrow(x)), g)), na.rm)
+    expect_equal(numbers(value(g = g)), numbers(expected), tolerance = 1e-11, label = op)
   }
   whole <- sample(.Machine$integer.max, sum(lengths), replace = TRUE)
   sums <- as_host(seg_reduce(whole, lengths = lengths, backend = "cuda", output = "gpu"))
@@ -45,7 +45,7 @@ test_that("what is found of keys on the GPU stays there", {
   x <- matrix(rnorm(2 * length(keys)), ncol = 2)
   for (precision in c("float64", "float32")) for (op in c("sum", "argmin", "range", "softmax")) {
     there <- gpu_matrix(keys, precision)
-    expected <- reduce_by_key(keys, x, op)
+    expected <- reduce_by_key(keys, x, op, backend = "cpu")
     by <- reduce_by_key(there, gpu_matrix(x), op, output = "gpu")
     expect_identical(c(as_host(by$keys)), expected$keys)
     expect_identical(c(as_host(by$lengths)), expected$lengths)
@@ -91,16 +91,27 @@ test_that("what is left out, empty or weighted is so on the GPU too", {
   x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)
   x[4:6] <- NA # a segment that keeps nothing
   w <- runif(length(x))
-  both <- function(..., tolerance = 1e-11) {
-    expected <- seg_reduce(x, lengths = lengths, ...)
-    expect_equal(seg_reduce(gpu_matrix(x), lengths = lengths, ...)[, 1], expected, tolerance = tolerance)
-    there <- as_host(seg_reduce(gpu_matrix(x), lengths = lengths, ..., output = "gpu"))
-    expect_equal(numbers(there), numbers(expected), tolerance = tolerance)
+  positions <- by_lengths(lengths)
+  kept <- \(na.rm) lapply(positions, \(at) if (na.rm) at[!is.na(x[at])] else at)
+  of_kept <- \(na.rm, nothing, f) vapply(kept(na.rm), \(at) if (length(at)) as.numeric(f(at)) else nothing, 0)
+  both <- function(expected, ..., tolerance = 1e-11) {
+    value <- \(x, ...) seg_reduce(x, lengths = lengths, ...)
+    on_cpu <- value(x, ..., backend = "cpu")
+    expect_equal(numbers(on_cpu), numbers(expected), tolerance = tolerance)
+    expect_equal(value(gpu_matrix(x), ...)[, 1], on_cpu, tolerance = tolerance) # NA and NaN are told apart alike
+    expect_equal(numbers(as_host(value(gpu_matrix(x), ..., output = "gpu"))), numbers(expected), tolerance = tolerance)
   }
   for (na.rm in c(FALSE, TRUE)) {
-    for (op in c("sum", "mean", "var", "sd", "logsumexp")) both(op = op, w = w, na.rm = na.rm)
-    for (op in c("sum", "max", "argmin", "mean")) both(op = op, empty = 7, na.rm = na.rm)
-    both(op = seg_op("a + b", identity = -1), na.rm = na.rm)
+    for (op in names(oracle_weighted)) {
+      expected <- vapply(kept(na.rm), \(at) as.numeric(oracle_weighted[[op]](x[at], w[at])), 0)
+      both(expected, op = op, w = w, na.rm = na.rm)
+    }
+    for (op in c("sum", "max", "argmin", "mean")) {
+      expected <- oracle_reduce_segments(x, op, positions, na.rm)
+      expected[vapply(kept(na.rm), length, 0L) == 0] <- 7
+      both(expected, op = op, empty = 7, na.rm = na.rm)
+    }
+    both(of_kept(na.rm, -1, \(at) sum(x[at])), op = seg_op("a + b", identity = -1), na.rm = na.rm)
   }
 })
 
@@ -155,7 +166,7 @@ test_that("NA and NaN of a GPU matrix are told apart", {
   x <- c(1, NA, 2, NaN, NaN, NA, 3, 4)
   for (op in c("sum", "max", "mean", "any")) {
     expect_identical(seg_reduce(gpu_matrix(x), lengths = c(2, 2, 2, 2), op = op)[, 1],
-                     seg_reduce(x, lengths = c(2, 2, 2, 2), op = op))
+                     seg_reduce(x, lengths = c(2, 2, 2, 2), op = op, backend = "cpu"))
   }
 })
 
@@ -212,3 +223,15 @@ test_that("values larger than the memory go through it in chunks, to the same bi
     expect_identical(limited(value(by, x, op = fold)), value(by, x, op = fold))
   }
 })
+
+# The tests of segments once more, with the GPU for backend.
+again <- c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad", "spmv",
+           "reduce_by_key", "softmax")
+if (is.null(cuda_refusal())) {
+  for (file in again) local({
+    withr::local_options(kernops.backend = "cuda")
+    test_mistakes <- function(...) NULL # messages are those of the other run
+    expect_snapshot <- function(...) NULL
+    source(test_path(paste0("test-", file, ".R")), local = TRUE)
+  })
+}

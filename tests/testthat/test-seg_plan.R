@@ -62,7 +62,8 @@ test_that("groups may be integer64, and stand in an array of one dimension", {
 test_that("offsets may be integer64", {
   offsets <- c(0, 2, 3)
   skip_if(.Platform$endian != "little")
-  expect_identical(seg_reduce(c(1, 2, 4), offsets = integer64(c(0, 2, 3), c(0, 0, 0))), seg_reduce(c(1, 2, 4), offsets = offsets))
+  expect_identical(seg_reduce(c(1, 2, 4), offsets = integer64(c(0, 2, 3), c(0, 0, 0))),
+                   seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
 test_that("a table of counts is lengths, and what R takes for no number is neither offsets, lengths nor sources", {
@@ -84,7 +85,8 @@ test_that("single numbers of class integer64, whose bits are not those of a doub
   for (call in alist(seg_plan(lengths = 3, n = one), seg_reduce(1:3, lengths = 3, empty = one), seg_op("a + b", one),
                      seg_op("a + b", values = one), axis_reduce(1:3, one), axis_plan(one, 1), axis_plan(3, one),
                      softmax(1:3, alpha = one), spmv(list(offsets = 0:1, columns = one), 1:2), grid_cluster(1:3, one),
-                     from_matrix(structure(rep(unclass(one), 2), dim = 1:2, class = "integer64"), cbind(1, 1), matrix(TRUE)),
+                     from_matrix(structure(rep(unclass(one), 2), dim = 1:2, class = "integer64"), cbind(1, 1),
+                                  matrix(TRUE)),
                      seg_reduce(one, lengths = 1), seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
     expect_error(eval(call), class = "kernops_error", label = deparse1(call))
   }

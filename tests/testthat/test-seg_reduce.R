@@ -1,5 +1,15 @@
 # Segmented reductions against plain loops over the segments.
 
+test_that("every statistic of the table has a line in an oracle", {
+  definition <- readLines(system.file("include", "kernops", "segments.def", package = "kernops"))
+  row <- "^SEGMENT_OP\\( *([a-z_]+),.*"
+  statistics <- sub(row, "\\1", grep(row, definition, value = TRUE))
+  expect_identical(kernops:::segment_ops()$name, statistics)
+  with_oracle <- c(names(oracle_segment), names(oracle_segment_bits), names(oracle_segment_several))
+  for (name in statistics) expect(name %in% with_oracle, paste("no oracle of helper-segments.R has a line for", name))
+  expect_identical(setdiff(with_oracle, statistics), character())
+})
+
 test_that("the worked examples", {
   csr <- seg_examples$csr
   by <- \(op, offsets, ...) seg_reduce(csr$values, offsets = offsets, op = op, ...)
@@ -102,6 +112,24 @@ test_that("range, softmax and bits", {
   expect_identical(seg_reduce(c(1L, NA, 2L), lengths = c(2, 1), op = "bit_or"), c(NA, 2L))
 })
 
+for (op in names(oracle_segment_bits)) test_that(paste("the segments one by one, of integers:", op), {
+  withr::local_seed(20)
+  positions <- by_lengths(mixed_lengths)
+  x <- sample(.Machine$integer.max, sum(mixed_lengths), replace = TRUE) * rep_len(c(1L, -1L, 1L), sum(mixed_lengths))
+  expected <- vapply(positions, \(at) oracle_segment_bits[[op]](x[at]), 0L)
+  expect_identical(seg_reduce(x, lengths = mixed_lengths, op = op), expected)
+  keys <- factor(sample(rep(seq_along(mixed_lengths), mixed_lengths)), seq_along(mixed_lengths))
+  expected <- vapply(split(x, keys), oracle_segment_bits[[op]], 0L)
+  expect_identical(seg_reduce(x, g = keys, op = op), expected)
+})
+
+for (op in names(oracle_segment_several)) test_that(paste("the segments one by one, several numbers each:", op), {
+  withr::local_seed(21)
+  x <- rnorm(sum(mixed_lengths))
+  expected <- do.call(rbind, lapply(by_lengths(mixed_lengths), \(at) oracle_segment_several[[op]](x[at])))
+  expect_equal(seg_reduce(x, lengths = mixed_lengths, op = op), expected, tolerance = 1e-12)
+})
+
 test_that("a product is that of base R where parts of it leave the numbers", {
   x <- c(1e200, 1e200, 1e-200, 2, rep(c(1e300, 1e-300), 500), 1e-200, 1e-310, -1e300, 1e200)
   offsets <- c(0, 4, 1004, 1008)
@@ -119,185 +147,6 @@ test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
   long <- rep(c(-Inf, 3), c(1e4, 1e4))
   expect_equal(seg_softmax(long, lengths = 2e4), rep(c(0, 1e-4), each = 1e4), tolerance = 1e-13)
   expect_equal(seg_logsumexp(c(long, -long), lengths = c(2e4, 2e4)), c(3 + log(1e4), Inf), tolerance = 1e-14)
-})
-
-test_that("groups are named, ordered and left out as tapply() does", {
-  x <- c(1, 2, 4, 8, 16)
-  keys <- list(c("b", "a", NA, "", "b"), c(3L, -1L, NA, 3L, 2L), c(2.5, NaN, 1, 2.5, NA),
-               c(TRUE, NA, FALSE, TRUE, TRUE),
-               factor(c("u", NA, "v", "u", "w"), levels = c("w", "x", "v", "u")), c(1e9L, -1e9L, 5L, 5L, 1e9L))
-  for (g in keys) {
-    expected <- tapply(x, g, sum, default = 0)
-    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
-  }
-  expect_identical(names(seg_reduce(x, g = c("b", "a", "c", "a", "b"), sort = FALSE)), c("b", "a", "c"))
-  m <- matrix(1:10, 5, dimnames = list(NULL, c("p", "q")))
-  expect_identical(seg_reduce(m, g = c(2, 1, 2, 1, 3)), rowsum(m, c(2, 1, 2, 1, 3)))
-  expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
-})
-
-test_that("keys are compared and named as base R does", {
-  x <- c(1, 2, 4)
-  for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
-                 addNA(factor(c("b", NA, "b"))), ordered(c("low", "high", "low"), c("low", "high")))) {
-    expected <- tapply(x, g, sum, default = 0)
-    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
-  }
-  composed <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
-  expect_identical(unname(seg_reduce(x, g = composed, sort = FALSE)), c(3, 4))
-  expect_identical(names(seg_reduce(x, g = c(3, NaN, 1), sort = FALSE)), c("3", "NaN", "1"))
-  for (sort in c(TRUE, FALSE)) {
-    expect_identical(seg_reduce(x, g = as.hexmode(c(10, 171, 10)), sort = sort), c(a = 5, ab = 2))
-  }
-})
-
-test_that("integers stay integers, and a sum that is none becomes a double with a warning", {
-  big <- .Machine$integer.max
-  expect_identical(seg_reduce(c(1L, 2L, 3L), lengths = c(2, 1)), c(3L, 3L))
-  expect_warning(sums <- seg_reduce(c(big, big, 1L), lengths = c(2, 1)), class = "kernops_overflow_warning")
-  expect_identical(sums, c(2 * big, 1))
-  cancel <- c(rep(big, 1e6), rep(-big, 1e6), 1L)
-  expect_identical(seg_reduce(cancel, lengths = length(cancel)), 1L)
-  expect_identical(seg_reduce(cancel, g = rep(1:2, c(1e6 + 5, 1e6 - 4))[order(cancel %% 7)], op = "count"),
-                   c(`1` = 1000005L, `2` = 999996L))
-  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1)), c(1L, NA))
-  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1), op = "any"), c(TRUE, NA))
-  expect_identical(seg_reduce(3:1, lengths = c(2, 1, 0), op = "max"), c(3, 1, -Inf))
-  expect_identical(seg_reduce(3:1, lengths = c(2, 1), op = "max"), c(3L, 1L))
-  expect_identical(seg_reduce(c(5L, NA), lengths = c(1, 1), op = "mean"), c(5, NA))
-})
-
-test_that("the first and the last value are given as they are", {
-  expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1, 0), op = "first"), c(TRUE, NA, NA))
-  expect_identical(seg_reduce(c(NaN, NA, NA, NaN), lengths = c(2, 2), op = "first"), c(NaN, NA))
-  expect_identical(seg_reduce(c(NaN, NA, NA, NaN), g = c("b", "b", "a", "a"), op = "last"), c(a = NaN, b = NA))
-  expect_identical(seg_reduce(c(NA, 5L), lengths = 2, op = "first"), NA_integer_)
-})
-
-test_that("NA goes through a softmax", {
-  x <- c(1, NaN, NA, 1, NA, 2, 2)
-  for (g in list(c(1, 1, 2, 2, 3, 4, 4), c(5, 5, 2, 2, 3, 4, 4))) {
-    expect_identical(seg_softmax(x, g = g), c(NaN, NaN, NA, NA, NA, 0.5, 0.5))
-    expect_identical(seg_softmax(x, g = g, na.rm = TRUE), c(1, NaN, NA, 1, NA, 0.5, 0.5))
-    expect_identical(seg_softmax(c(1L, 1L, NA, 1L, NA, 2L, 2L), g = g), c(0.5, 0.5, NA, NA, NA, 0.5, 0.5))
-  }
-  expect_identical(seg_softmax(c(NA, 2L), lengths = 2, na.rm = TRUE), c(NA, 1))
-})
-
-test_that("NA wins over NaN, wherever they are", {
-  withr::local_seed(3)
-  for (length in c(3, 20, 5000)) {
-    x <- replace(rnorm(3 * length), c(length, length + 1, 2 * length, 2 * length + 2), c(NaN, NaN, NA, NaN))
-    for (g in list(rep(1:3, each = length), rep(c(3, 1, 2), each = length))) for (op in c("sum", "max", "mean",
-                                                                                          "var")) {
-      result <- seg_reduce(x, g = g, op = op)[as.character(unique(g))]
-      expect_identical(is.na(result) & !is.nan(result), c(FALSE, TRUE, FALSE), ignore_attr = TRUE,
-                       label = paste(op, length))
-      expect_identical(is.nan(result), c(TRUE, FALSE, TRUE), ignore_attr = TRUE, label = paste(op, length))
-    }
-  }
-})
-
-test_that("empty segments give the identity, or what is asked for", {
-  of_nothing <- list(sum = 0, prod = 1, min = Inf, max = -Inf, mean = NaN, var = NA_real_, count = 0L, any = FALSE,
-                     all = TRUE,
-                     argmin = NA_integer_, logsumexp = -Inf, first = NA_real_)
-  for (op in names(of_nothing)) for (segments in c(0, 1, 5)) {
-    expect_identical(seg_reduce(numeric(), lengths = rep(0, segments), op = op), rep(of_nothing[[op]], segments),
-                     label = op)
-  }
-  expect_identical(seg_reduce(c(1, 2), lengths = c(0, 2, 0), op = "max", empty = -9), c(-9, 2, -9))
-  expect_identical(seg_reduce(c(NA, 2), lengths = c(1, 1, 0), op = "max", empty = -9, na.rm = TRUE), c(-9, 2, -9))
-  expect_identical(dim(seg_reduce(matrix(0, 0, 3), lengths = c(0, 0))), c(2L, 3L))
-  expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
-})
-
-test_that("what is empty leaves the type and other results alone, also where values are left out", {
-  of <- \(x, op, ...) seg_reduce(x, lengths = c(1, 2), op = op, na.rm = TRUE, ...)
-  expect_identical(of(c(TRUE, FALSE, TRUE), "any", empty = FALSE), c(TRUE, TRUE))
-  expect_identical(of(c(NA, FALSE, TRUE), "all", empty = NA), c(NA, FALSE))
-  expect_identical(of(3:1, "max", empty = 0), c(3L, 2L))
-  expect_identical(of(c(NA, 5L, 7L), "max", empty = 0), c(0L, 7L))
-  expect_identical(of(c(NA, 5, 7), "argmin", empty = 0), c(0L, 1L))
-  expect_identical(of(c(NA, 5L, 7L), "sum", empty = 0.5), c(0.5, 12))
-  expect_identical(expect_silent(seg_reduce(1:2, lengths = c(2, 0), empty = 1e10)), c(3, 1e10))
-  expect_warning(seg_reduce(c(.Machine$integer.max, 1L), lengths = c(0, 2), empty = 1e10), "result 2")
-  for (op in c("var", "sd", "first")) {
-    expect_identical(seg_reduce(c(2, 2), lengths = c(2, 0), op = op, empty = NaN)[[2]], NaN, label = op)
-  }
-  expect_identical(seg_reduce(c(2, 2, 3, 4), lengths = c(2, 1, 1), w = c(1, 1, 1, 0), op = "var", empty = NaN),
-                   c(0, NA, NaN))
-})
-
-test_that("what is empty may be anything, and an array of one dimension is a vector", {
-  expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
-  expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
-  expect_identical(seg_reduce(NaN, lengths = c(1, 0), op = "any", empty = -1), c(NA, -1))
-  expect_identical(seg_reduce(c(NA, 2L), lengths = c(1, 1, 0), op = "first", empty = Inf), c(NA, 2, Inf))
-  for (other in c(Inf, 0.5)) {
-    expect_identical(expect_silent(seg_reduce(1:2, lengths = c(2, 0), empty = other)), c(3, other))
-  }
-  expect_identical(seg_reduce(as.table(c(1, 2, 3)), lengths = c(1, 2)), c(1, 5))
-  expect_identical(seg_reduce(matrix(0, 4, 0), lengths = c(1, 3)), matrix(0, 2, 0))
-})
-
-test_that("the columns of a matrix are reduced one by one", {
-  withr::local_seed(4)
-  m <- matrix(rnorm(500 * 37), 500, dimnames = list(NULL, paste0("v", 1:37)))
-  g <- sample(letters, 500, replace = TRUE)
-  expect_equal(seg_reduce(m, g = g), rowsum(m, g), tolerance = 1e-13)
-  for (op in c("max", "var", "argmin")) for (plan in list(seg_plan(g = g), seg_plan(lengths = c(0, 100, 1, 399)))) {
-    each <- vapply(1:37, \(k) as.numeric(seg_reduce(m[, k], plan = plan, op = op)),
-                   numeric(kernops:::segments(plan)$about$segments))
-    expect_identical(unname(seg_reduce(m, plan = plan, op = op)) + 0, each)
-  }
-  expect_identical(dimnames(seg_reduce(m, g = g, op = "range")), list(sort(unique(g)), colnames(m), c("min", "max")))
-  expect_identical(dimnames(seg_softmax(m, g = g)), dimnames(m))
-})
-
-test_that("weights count how often a value is there", {
-  withr::local_seed(5)
-  x <- rnorm(200)
-  w <- sample(0:3, 200, replace = TRUE)
-  g <- sample(4, 200, replace = TRUE)
-  for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
-    expect_equal(seg_reduce(x, g = g, op = op, w = w), seg_reduce(rep(x, w), g = rep(g, w), op = op),
-                 tolerance = 1e-12, label = op)
-  }
-  expect_equal(seg_reduce(x, g = g, w = w > 1), seg_reduce(x[w > 1], g = g[w > 1]), tolerance = 1e-12)
-  for (op in c("sum", "mean", "var", "logsumexp")) {
-    of_weighted <- \(x) seg_reduce(x, g = g, op = op, w = w)
-    expect_identical(of_weighted(replace(x, w == 0, c(Inf, NA, NaN))), of_weighted(replace(x, w == 0, 0)))
-    lengths <- c(120, 0, 80)
-    expect_identical(seg_reduce(x, lengths = lengths, op = op, w = w, empty = -9)[[2]], -9, label = op)
-  }
-  for (op in c("mean", "var", "sd")) { # overlapping segments
-    each <- vapply(list(1:50, 21:90), \(at) seg_reduce(x[at], lengths = length(at), op = op, w = w[at]), 0)
-    expect_equal(seg_reduce(x, lengths = c(50, 70), sources = c(0, 20), op = op, w = w), each, tolerance = 1e-12)
-  }
-  gaps <- replace(x, 1:20, NA)
-  expect_equal(seg_reduce(gaps, g = g, op = "mean", w = w, na.rm = TRUE),
-               seg_reduce(rep(gaps, w), g = rep(g, w), op = "mean", na.rm = TRUE), tolerance = 1e-12)
-})
-
-test_that("weights go with infinite values and with what is empty", {
-  x <- c(Inf, 1, NA, 2, NaN, 3, -Inf, Inf)
-  w <- c(2, 1, 1, 3, 1, 0, 1, 1)
-  for (op in c("sum", "mean", "var", "sd", "logsumexp")) for (na.rm in c(FALSE, TRUE)) for (lengths in list(
-    rep(1, 8), rep(2, 4), c(4, 4))) {
-    of_groups <- \(x, g, ...) seg_reduce(x, g = factor(g, seq_along(lengths)), op = op, na.rm = na.rm, empty = -9, ...)
-    g <- rep(seq_along(lengths), lengths)
-    expect_equal(of_groups(x, g, w = w), of_groups(rep(x, w), rep(g, w)), info = paste(op, na.rm))
-    expect_equal(of_groups(cbind(x, 1), g, w = w), of_groups(cbind(x, 1)[rep(1:8, w), ], rep(g, w)))
-  }
-})
-
-test_that("weights go with groups that are all missing", {
-  for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
-    of_none <- \(x) seg_reduce(x, g = c(NA_integer_, NA, NA), op = op, w = c(1, 0, 2))
-    expect_equal(of_none(c(1, 2, 3)), stats::setNames(numeric(), character()), info = op)
-    expect_identical(dim(of_none(cbind(c(1, 2, 3), 4))), c(0L, 2L), info = op)
-  }
 })
 
 test_that("no bit depends on threads, tiles, runs or instruction-level luck", {

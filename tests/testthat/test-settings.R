@@ -40,7 +40,8 @@ test_that("an option that does not fit is named as such where it is used", {
       expect_error(third(), "The option `kernops.precision` must be one of", class = "kernops_input_error")
     })
     withr::with_options(list(kernops.threads = unfit), {
-      expect_error(third(backend = "cpu"), "The option `kernops.threads` must be a positive whole number", class = "kernops_input_error")
+      expect_error(third(backend = "cpu"), "The option `kernops.threads` must be a positive whole number",
+                   class = "kernops_input_error")
     })
   }
 })

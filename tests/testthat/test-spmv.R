@@ -39,7 +39,8 @@ test_that("other classes of Matrix are converted", {
 test_that("many entries in few rows are added in the same order by any number of threads", {
   skip_if_not_installed("Matrix")
   withr::local_seed(3)
-  A <- Matrix::sparseMatrix(i = c(sample(2000, 3e5, TRUE), rep(7, 2e4)), j = sample(30000, 3.2e5, TRUE), x = rnorm(3.2e5),
+  A <- Matrix::sparseMatrix(i = c(sample(2000, 3e5, TRUE), rep(7, 2e4)), j = sample(30000, 3.2e5, TRUE),
+                            x = rnorm(3.2e5),
                             dims = c(2000, 30000))
   v <- rnorm(30000)
   for (B in list(A, methods::as(A, "RsparseMatrix"))) {

@@ -1,0 +1,45 @@
+# Segments of values in any order: keys and columns as tapply() and rowsum() have them.
+
+test_that("groups are named, ordered and left out as tapply() does", {
+  x <- c(1, 2, 4, 8, 16)
+  keys <- list(c("b", "a", NA, "", "b"), c(3L, -1L, NA, 3L, 2L), c(2.5, NaN, 1, 2.5, NA),
+               c(TRUE, NA, FALSE, TRUE, TRUE),
+               factor(c("u", NA, "v", "u", "w"), levels = c("w", "x", "v", "u")), c(1e9L, -1e9L, 5L, 5L, 1e9L))
+  for (g in keys) {
+    expected <- tapply(x, g, sum, default = 0)
+    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
+  }
+  expect_identical(names(seg_reduce(x, g = c("b", "a", "c", "a", "b"), sort = FALSE)), c("b", "a", "c"))
+  m <- matrix(1:10, 5, dimnames = list(NULL, c("p", "q")))
+  expect_identical(seg_reduce(m, g = c(2, 1, 2, 1, 3)), rowsum(m, c(2, 1, 2, 1, 3)))
+  expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
+})
+
+test_that("keys are compared and named as base R does", {
+  x <- c(1, 2, 4)
+  for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
+                 addNA(factor(c("b", NA, "b"))), ordered(c("low", "high", "low"), c("low", "high")))) {
+    expected <- tapply(x, g, sum, default = 0)
+    expect_identical(seg_reduce(x, g = g), stats::setNames(as.numeric(expected), names(expected)))
+  }
+  composed <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
+  expect_identical(unname(seg_reduce(x, g = composed, sort = FALSE)), c(3, 4))
+  expect_identical(names(seg_reduce(x, g = c(3, NaN, 1), sort = FALSE)), c("3", "NaN", "1"))
+  for (sort in c(TRUE, FALSE)) {
+    expect_identical(seg_reduce(x, g = as.hexmode(c(10, 171, 10)), sort = sort), c(a = 5, ab = 2))
+  }
+})
+
+test_that("the columns of a matrix are reduced one by one", {
+  withr::local_seed(4)
+  m <- matrix(rnorm(500 * 37), 500, dimnames = list(NULL, paste0("v", 1:37)))
+  g <- sample(letters, 500, replace = TRUE)
+  expect_equal(seg_reduce(m, g = g), rowsum(m, g), tolerance = 1e-13)
+  for (op in c("max", "var", "argmin")) for (plan in list(seg_plan(g = g), seg_plan(lengths = c(0, 100, 1, 399)))) {
+    each <- vapply(1:37, \(k) as.numeric(seg_reduce(m[, k], plan = plan, op = op)),
+                   numeric(kernops:::segments(plan)$about$segments))
+    expect_identical(unname(seg_reduce(m, plan = plan, op = op)) + 0, each)
+  }
+  expect_identical(dimnames(seg_reduce(m, g = g, op = "range")), list(sort(unique(g)), colnames(m), c("min", "max")))
+  expect_identical(dimnames(seg_softmax(m, g = g)), dimnames(m))
+})
