@@ -32,6 +32,7 @@ using std::ldexp;
 #ifdef __CUDACC__
 #include <kernops/cuda/device_math.cuh>
 #endif
+// clang-format off
 #ifndef __CUDA_ARCH__
 KERNOPS_MATH(exp) KERNOPS_MATH(exp2)
 #endif
@@ -43,6 +44,7 @@ KERNOPS_MATH(tgamma) KERNOPS_MATH(lgamma)
 KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot) KERNOPS_MATH2(fmod)
 #undef KERNOPS_MATH
 #undef KERNOPS_MATH2
+// clang-format on
 
 // NaN wins, as in R.
 #if __CUDA_ARCH__ >= 800

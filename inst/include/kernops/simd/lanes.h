@@ -96,6 +96,7 @@ template <class T> struct IntPack {
   using Scalar = typename Format<T>::Int;
   static constexpr int width = Pack<T>::width;
   typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));  // it wraps around
   Vector v;
 
   IntPack() = default;
@@ -115,15 +116,14 @@ template <class T> struct IntPack {
     return x;
   }
 
-  friend KERNOPS_INLINE IntPack operator+(IntPack a, IntPack b) { return a.v + b.v; }
-  friend KERNOPS_INLINE IntPack operator-(IntPack a, IntPack b) { return a.v - b.v; }
+  friend KERNOPS_INLINE IntPack operator+(IntPack a, IntPack b) { return (Vector)((Unsigned)a.v + (Unsigned)b.v); }
+  friend KERNOPS_INLINE IntPack operator-(IntPack a, IntPack b) { return (Vector)((Unsigned)a.v - (Unsigned)b.v); }
   friend KERNOPS_INLINE IntPack operator&(IntPack a, IntPack b) { return a.v & b.v; }
   friend KERNOPS_INLINE IntPack operator|(IntPack a, IntPack b) { return a.v | b.v; }
   friend KERNOPS_INLINE IntPack operator^(IntPack a, IntPack b) { return a.v ^ b.v; }
   friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
-  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return a.v << bits; }
+  friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return (Vector)((Unsigned)a.v << bits); }
   friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // zeros come in from the left
-    typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));
     return (Vector)((Unsigned)a.v >> bits);
   }
   friend KERNOPS_INLINE Mask<T> operator==(IntPack a, IntPack b) { return {a.v == b.v}; }
