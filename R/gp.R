@@ -90,6 +90,7 @@
 #' fit
 #' predict(fit, data.frame(x = c(2.5, 12)), interval = "prediction")
 #' @export
+# long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative"), estimate = c("ML", "REML", "none"), known = list(),
                weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),

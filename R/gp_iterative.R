@@ -4,6 +4,7 @@
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
 # quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
 # all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others.
+# long: closures that share what is kept from one likelihood to the next
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
   product <- covariance_product(model, 1L, how$precision, how$backend)
@@ -66,6 +67,7 @@ iterative_likelihood <- function(data, model, how) {
 
 # For a search: a gradient, its `noise`, which is its covariance over draws of the probes, average information, and no
 # value. Traces are estimated by independent signs, which vary least, but exactly for smooth vectors: the derivatives
+# long: closures that share the solutions of one set of equations
 # along a ridge of the likelihood, where ranges are long, are made of these, and vary most by signs.
 search_state <- function(here, theta, probes, parts, profile, tol) {
   how <- parts$how

@@ -87,7 +87,8 @@ logLik.gp <- function(object, ...) {
   structure(object$loglik, df = object$df, nobs = nobs.gp(object), class = "logLik")
 }
 
-#' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms vcov weights
+#' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms
+#' @importFrom stats vcov weights
 #' @export
 nobs.gp <- function(object, ...) length(object$data$y)
 

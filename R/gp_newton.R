@@ -3,6 +3,7 @@
 # end, the values there and at the start are estimated, and the start is returned if it is clearly better. Stops when a
 # step would increase the log-likelihood by less than control$gain, or by less than the rounding error. The result has
 # the `information` of all free parameters at the optimum.
+# long: one loop, whose steps share all that the search remembers
 information_search <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- estimated <- !parameters$fixed

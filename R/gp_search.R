@@ -1,5 +1,6 @@
 # The minimum of `likelihood` over the free parameters, from `theta`. Where the common factor of the variances
 # is known in closed form, the first of them stays as it is, and all are multiplied at the end.
+# long: closures that share the likelihood that was evaluated last
 search_from <- function(theta, likelihood, model, profile, control) {
   parameters <- model$parameters
   free <- !parameters$fixed

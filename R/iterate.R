@@ -46,6 +46,7 @@ columns_of <- function(state, chosen) {
 # pass. What is `recorded` is of the first pass.
 # With `check` = 0 there is one pass, without a check of its residuals. Otherwise a sample of `check` rows estimates the
 # true residuals, and all rows are computed only if they need a correction.
+# long: passes of refinement around one loop, with what both keep
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space

@@ -10,6 +10,7 @@
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
+# long: the operators of one matrix, each some lines, which share its data
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = caller_env()) {
   input <- match_points(op, b_name, input)
   from <- environment(op)

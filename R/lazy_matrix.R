@@ -42,7 +42,9 @@ t.LazyTensor <- function(x) {
   x
 }
 
-setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y)))
+setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
+  `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y))
+})
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
   t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
 })

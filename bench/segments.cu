@@ -152,8 +152,7 @@ void compare(int mean, const Array<float>& x) {
 
   const float cub = cub_ms(
       [&](void* memory, size_t& bytes) {
-        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, m, narrow.data,
-                                              narrow.data + 1));
+        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, m, narrow.data, narrow.data + 1));
       },
       3);
   const Plan plan;
@@ -185,9 +184,9 @@ void compare(int mean, const Array<float>& x) {
   const float by_key = median_ms([&] { by_keys.by_key(keys, x, firsts, out, states); });
   const bool right = firsts.host() == their_firsts.host() && is_the_plan() && out.host() == first;
   const char* wrong_keys = planned_right && right ? "" : "WRONG";
-  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean,
-              m, cub, gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys,
-              keys_gb / cub_keys, by_key, keys_gb / by_key, keys_planned, wrong_keys);
+  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean, m, cub,
+              gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys, keys_gb / cub_keys,
+              by_key, keys_gb / by_key, keys_planned, wrong_keys);
 }
 
 // Segments of which nine in ten are empty: those stand apart, and the others know their rows. TB/s counts all.
@@ -207,8 +206,8 @@ void compare_empty(const Array<float>& x) {
   const Array<float> out(results), theirs(results), states(2 * Plan::tiles);
   const float cub = cub_ms(
       [&](void* memory, size_t& bytes) {
-        check(cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, results, narrow.data,
-                                              narrow.data + 1));
+        check(
+            cub::DeviceSegmentedReduce::Sum(memory, bytes, x.data, theirs.data, results, narrow.data, narrow.data + 1));
       },
       1);
   const Plan plan;
@@ -228,16 +227,12 @@ int main() {
   std::vector<float> values(count);
   for (float& value : values) value = float(random() >> 8) / 16777216.f;
   const Array<float> x(values), y(count);
-  const float copy =
-      median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
-  const float sum =
-      cub_ms([&](void* memory,
-                 size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); },
-             15);
+  const float copy = median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
+  const float sum = cub_ms(
+      [&](void* memory, size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); }, 15);
   std::printf("%d floats; copy %.2f TB/s, sum by CUB %.2f TB/s; ms and TB/s\n", count, 8e-9 * count / copy,
               4e-9 * count / sum);
-  std::printf(
-      "   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key         plan\n");
+  std::printf("   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key         plan\n");
   for (const int mean : {4, 16, 64, 256, 1024, 65536, 1 << 24, 0}) compare(mean, x);
   compare_empty(x);
   check(cudaGetLastError());

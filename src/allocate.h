@@ -13,8 +13,8 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// What `body` makes by functions of R, of so many bytes. `body` must not own anything, as R may jump out of it. To catch
-// R's error takes 14 microseconds, so one about a few bytes, after which R can hardly go on, stays R's own.
+// What `body` makes by functions of R, of so many bytes. `body` must not own anything, as R may jump out of it. To
+// catch R's error takes 14 microseconds, so one about a few bytes, after which R can hardly go on, stays R's own.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   bool failed = false;

@@ -30,8 +30,8 @@ int row_of(const std::string& op) {
 
 // x holds doubles, integers or logicals. Results are doubles, those of one slice side by side.
 // [[Rcpp::export]]
-Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha,
-                             int threads, std::string isa) {
+Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads,
+                             std::string isa) {
   return guard([&] {
     SliceJob job = slice_job(runs);
     in_memory(x);
@@ -80,8 +80,8 @@ class OnGpu {
 
 // The same on the GPU. x may be a gpu_matrix; what stays is one, of so many rows.
 // [[Rcpp::export]]
-SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay,
-                   double rows, int device) {
+SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows,
+                   int device) {
   return guard([&]() -> SEXP {
     cuda::use_device(device);
     SliceJob job = slice_job(runs);
@@ -97,8 +97,8 @@ SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, 
     const bool softmax = op == "softmax", single = softmax && job.floats;
     const Count length = job.results * (softmax ? job.slice : statistics().at(job.op).outputs);
     const Count height = stay ? Count(rows) : length;
-    auto out = std::make_unique<cuda::Matrix>(height, height > 0 ? length / height : 0, single,
-                                              cuda::current_device().number);
+    auto out =
+        std::make_unique<cuda::Matrix>(height, height > 0 ? length / height : 0, single, cuda::current_device().number);
     job.out = out->doubles();
     if (single) job.out_floats = static_cast<float*>(out->memory.address());
     softmax ? cuda::axis_softmax(job) : cuda::axis_reduce(job);

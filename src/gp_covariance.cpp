@@ -56,8 +56,7 @@ struct Tile {
 std::vector<Tile> tiles_of_triangle(Count n, Count rows, Count columns) {
   std::vector<Tile> tiles;
   for (Count j = 0; j < n; j += columns)
-    for (Count i = j; i < n; i += rows)
-      tiles.push_back({i, std::min(i + rows, n), j, std::min(j + columns, n)});
+    for (Count i = j; i < n; i += rows) tiles.push_back({i, std::min(i + rows, n), j, std::min(j + columns, n)});
   return tiles;
 }
 
@@ -98,8 +97,7 @@ void covariance_triangle(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector
                          Rcpp::NumericMatrix k, std::string isa, int threads) {
   guard([&] {
     const Count n = x.nrow();
-    if (k.nrow() != n || k.ncol() != n)
-      throw InputError("dim", "a covariance matrix must have the size of its points");
+    if (k.nrow() != n || k.ncol() != n) throw InputError("dim", "a covariance matrix must have the size of its points");
     Covariance values(*kernel, theta, x, isa, threads);
     values.settings().keep_going = watch(R_NilValue);
     const Blocks lower = lower_triangle(n, 32);

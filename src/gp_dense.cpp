@@ -51,8 +51,8 @@ Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::stri
 }
 
 // [[Rcpp::export]]
-Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b,
-                                std::string isa, int threads) {
+Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b, std::string isa,
+                                int threads) {
   return guard([&] {
     Rcpp::NumericMatrix x(allocate(8.0 * double(b.size()), [&] { return Rf_duplicate(b); }));
     dense::solve(context(isa, threads), matrix(factor), transposed, matrix(x));
@@ -76,8 +76,8 @@ void dense_add_diagonal(Rcpp::NumericMatrix x, Rcpp::NumericVector values) {
 
 // a' b, or the product of b with as many of the first columns of a as b has rows.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::NumericMatrix b,
-                                  std::string isa, int threads) {
+Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::NumericMatrix b, std::string isa,
+                                  int threads) {
   return guard([&] {
     const int rows = transposed ? a.ncol() : a.nrow(), terms = transposed ? a.nrow() : a.ncol();
     if (transposed ? b.nrow() != terms : b.nrow() > terms)

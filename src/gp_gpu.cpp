@@ -25,8 +25,7 @@ Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width)
 void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
   static const std::string text = "#include <kernops/cuda/dense/triangle.cuh>\nKERNOPS_TRIANGLE(" +
                                   std::to_string(threads) + ", " + std::to_string(many) + ")\n";
-  cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)),
-               threads, &job);
+  cuda::launch(cuda::function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)), threads, &job);
 }
 
 Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
@@ -175,6 +174,7 @@ Rcpp::List gpu_factor_columns(SEXP factor) {
 // sum_ij W_ij dk(x_i, x_j) / dtheta with W = M' M - left right', where M, the inverse of a factor, is lower
 // triangular. `kernel` gives, for each x_i, the gradient of sum_j (w_i | e_j) k(x_i, y_j). Columns of W are
 // made many at a time, those of M' M by cuBLAS, and weigh the sums of the engine.
+// long: one pass over blocks, with the buffers that it uses again
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x,
                                         SEXP inverse, SEXP left, SEXP right) {

@@ -44,10 +44,9 @@ bool is_gpu_matrix(SEXP x) { return TYPEOF(x) == EXTPTRSXP && Rf_inherits(x, "gp
 Matrix& gpu_matrix(SEXP x) {
   void* address = is_gpu_matrix(x) ? R_ExternalPtrAddr(x) : nullptr;
   if (!address)
-    throw InputError(
-        "input",
-        "this gpu_matrix is empty: GPU memory is not saved and ends with the R session; create it again "
-        "with gpu_matrix()");
+    throw InputError("input",
+                     "this gpu_matrix is empty: GPU memory is not saved and ends with the R session; create it again "
+                     "with gpu_matrix()");
   Matrix& matrix = *static_cast<Matrix*>(address);
   cuda::use_device(matrix.device);
   return matrix;
@@ -139,8 +138,7 @@ SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
                   int(out->columns)};
     void* gather = cuda::function("#include <kernops/cuda/dense/matrix.cuh>\nKERNOPS_MATRIX\n",
                                   from.single ? "kernops_gather_float" : "kernops_gather_double");
-    cuda::launch(gather, unsigned(ceil_div(out->rows, 256)), unsigned(std::min<Count>(out->columns, 65535)),
-                 256, &job);
+    cuda::launch(gather, unsigned(ceil_div(out->rows, 256)), unsigned(std::min<Count>(out->columns, 65535)), 256, &job);
     return wrap_gpu_matrix(std::move(out));
   });
 }

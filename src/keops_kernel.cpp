@@ -66,8 +66,7 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   for (const Plan& plan : kernel->plans) {
     const Reduction& r = plan.reduction;
     const int id = kernel->order[&plan - kernel->plans.data()];
-    stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) +
-                     " over " +
+    stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) + " over " +
                      (r.over == both     ? "i and j"
                       : r.over == axis_i ? "i"
                                          : "j") +
@@ -75,9 +74,8 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
                      (r.w < 0 ? "" : ", weights " + text(r.w)));
   }
   return Rcpp::List::create(
-      Rcpp::_["variables"] =
-          Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
-                                  Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
+      Rcpp::_["variables"] = Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
+                                                     Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
@@ -95,8 +93,8 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     read_memory_limit();
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
-    const Settings settings{BackendChoice(where), single, SumScheme(scheme), accumulate_double,
-                            threads,      isa,    watch(progress),   devices};
+    const Settings settings{BackendChoice(where), single, SumScheme(scheme), accumulate_double, threads, isa,
+                            watch(progress),      devices};
     if (stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
     if (stay && result.axes() != none) {
@@ -118,8 +116,8 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
 // Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
 // around all of them; and on the host, which waits for each.
 // [[Rcpp::export]]
-Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single,
-                                       int scheme, std::vector<int> devices, int calls) {
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single, int scheme,
+                                       std::vector<int> devices, int calls) {
   return guard([&] {
     using Clock = std::chrono::steady_clock;
     const Call call(*kernel, input, R_NilValue, false);
@@ -139,8 +137,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
     const auto begin = Clock::now();
     for (int n = 0; n < calls; ++n) once(), cuda::synchronize();
     const std::chrono::duration<double, std::milli> host = Clock::now() - begin;
-    return Rcpp::NumericVector::create(Rcpp::_["device"] = device / calls,
-                                       Rcpp::_["host"] = host.count() / calls);
+    return Rcpp::NumericVector::create(Rcpp::_["device"] = device / calls, Rcpp::_["host"] = host.count() / calls);
   });
 }
 

@@ -12,21 +12,19 @@ namespace {
 [[noreturn]] void wrong_size(const Variable& v, Count got, bool rows) {
   throw InputError("dim", "`" + v.name + "` must have " +
                               (rows ? counted(v.size, "row", "rows") : counted(v.size, "column", "columns")) +
-                              " (points are " + (rows ? "columns" : "rows") + "), not " +
-                              std::to_string(got));
+                              " (points are " + (rows ? "columns" : "rows") + "), not " + std::to_string(got));
 }
 
 // Points are the rows or the columns of a matrix. A parameter may be a vector of any shape.
 Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
   if (v.axes == none) {
     if (nrow * ncol != v.size)
-      throw InputError("dim", "the parameter `" + v.name + "` must have " +
-                                  counted(v.size, "entry", "entries") + ", not " + std::to_string(nrow * ncol));
+      throw InputError("dim", "the parameter `" + v.name + "` must have " + counted(v.size, "entry", "entries") +
+                                  ", not " + std::to_string(nrow * ncol));
     input.column.entry = 1;
     return input;
   }
-  if ((points_are_columns ? nrow : ncol) != v.size)
-    wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
+  if ((points_are_columns ? nrow : ncol) != v.size) wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
   input.points = points_are_columns ? ncol : nrow;
   input.column.entry = points_are_columns ? 1 : nrow;
   input.column.item = points_are_columns ? nrow : 1;
@@ -52,17 +50,16 @@ Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
     throw InputError("dim", "the parameter `" + v.name +
                                 "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row");
   const MemorySpace home = matrix.single ? MemorySpace::device_float : MemorySpace::device_double;
-  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows,
-                   matrix.columns, points_are_columns);
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, home, matrix.device}, 1}, matrix.rows, matrix.columns,
+                   points_are_columns);
 }
 
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   if (is_gpu_matrix(x)) return read_gpu_matrix(v, x, points_are_columns);
   const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
   if (!numeric)
-    throw InputError("input",
-                     "`" + v.name + "` must be a numeric matrix or vector, not " +
-                         (Rf_isFunction(x) ? "a function" : Rf_type2char(TYPEOF(x))));
+    throw InputError("input", "`" + v.name + "` must be a numeric matrix or vector, not " +
+                                  (Rf_isFunction(x) ? "a function" : Rf_type2char(TYPEOF(x))));
   const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
   const int dims = Rf_length(dim);
   if (dims > 3)
@@ -98,9 +95,8 @@ Count common_batches(const Program& program, const std::vector<Input>& inputs) {
     if (first < 0) first = n;
     if (inputs[n].batches != inputs[first].batches)
       throw InputError("dim", "all variables must have the same number of batches, or one: `" +
-                                  program.variables[first].name + "` has " +
-                                  std::to_string(inputs[first].batches) + ", `" + program.variables[n].name +
-                                  "` has " + std::to_string(inputs[n].batches));
+                                  program.variables[first].name + "` has " + std::to_string(inputs[first].batches) +
+                                  ", `" + program.variables[n].name + "` has " + std::to_string(inputs[n].batches));
   }
   return first < 0 ? 1 : inputs[first].batches;
 }
@@ -113,10 +109,10 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
     if (first < 0)
       first = n;
     else if (inputs[n].points != inputs[first].points)
-      throw InputError(
-          "dim", std::string("all ") + category(axes) + " variables must have the same number of points: `" +
-                     program.variables[first].name + "` has " + std::to_string(inputs[first].points) + ", `" +
-                     program.variables[n].name + "` has " + std::to_string(inputs[n].points));
+      throw InputError("dim", std::string("all ") + category(axes) +
+                                  " variables must have the same number of points: `" + program.variables[first].name +
+                                  "` has " + std::to_string(inputs[first].points) + ", `" + program.variables[n].name +
+                                  "` has " + std::to_string(inputs[n].points));
   }
   return first < 0 ? 1 : inputs[first].points;
 }
@@ -129,8 +125,8 @@ void check_matrix(const Variable& v, Count rows, Count columns) {
   std::string read;
   for (const auto& [r, c] : v.matrices) read += (read.empty() ? " as a " : " and as a ") + text(r, c);
   throw InputError("dim", "the parameter `" + v.name + "` must not be a " + text(rows, columns) +
-                              ": the formula reads it" + (read.empty() ? " as a vector" : read) +
-                              ". A vector of its " + std::to_string(v.size) +
+                              ": the formula reads it" + (read.empty() ? " as a vector" : read) + ". A vector of its " +
+                              std::to_string(v.size) +
                               " entries is also accepted, in row-major order: `c(t(A))` for a matrix A");
 }
 

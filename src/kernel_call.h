@@ -29,9 +29,7 @@ struct Call {
   Output target(const cuda::Matrix& out) const {
     return {out.doubles(), entry, row, MemorySpace::device_double, out.device};
   }
-  Output target(Rcpp::NumericVector& out) const {
-    return {out.begin(), entry, row, MemorySpace::host, 0, nrow * ncol};
-  }
+  Output target(Rcpp::NumericVector& out) const { return {out.begin(), entry, row, MemorySpace::host, 0, nrow * ncol}; }
 
   std::vector<Input> inputs;
   Data data;

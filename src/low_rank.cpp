@@ -29,9 +29,9 @@ void run(const char* name, Count grid, const PivotJob& job) {
 // is left before each of them and after the last. `kernel` gives K times a vector of its input, where all on the
 // summed axis are n x size gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's
 // row alone.
+// long: one loop over pivots, with the buffers that it uses again
 // [[Rcpp::export(rng = false)]]
-Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal,
-                                int rank) {
+Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {
   return guard([&] {
     const Call call(*kernel, input, R_NilValue, false);
     const Matrix& start = gpu_matrix(diagonal);
@@ -44,8 +44,7 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
     job.parts = int(std::min(ceil_div(n, threads), most_parts));
     const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
-    job.partials = static_cast<Pivot*>(partials.address()),
-    job.pivots = static_cast<Pivot*>(pivots.address());
+    job.partials = static_cast<Pivot*>(partials.address()), job.pivots = static_cast<Pivot*>(pivots.address());
 
     Data data = call.data;
     (summed == axis_i ? data.m : data.n) = 1;

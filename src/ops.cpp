@@ -13,9 +13,8 @@ Rcpp::DataFrame ops_table() {
     meaning.push_back(row.meaning);
     gradient.push_back(row.composite || row.leaf ? "" : row.gradient);
   }
-  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["group"] = group,
-                                 Rcpp::_["arguments"] = arguments, Rcpp::_["size"] = size,
-                                 Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["group"] = group, Rcpp::_["arguments"] = arguments,
+                                 Rcpp::_["size"] = size, Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
                                  Rcpp::_["stringsAsFactors"] = false);
 }
 
@@ -27,7 +26,7 @@ Rcpp::DataFrame reductions_table() {
     name.push_back(row.name), arguments.push_back(row.arguments), size.push_back(row.size);
     meaning.push_back(row.meaning), gradient.push_back(row.gradient);
   }
-  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["arguments"] = arguments,
-                                 Rcpp::_["size"] = size, Rcpp::_["meaning"] = meaning,
-                                 Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
+  return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["arguments"] = arguments, Rcpp::_["size"] = size,
+                                 Rcpp::_["meaning"] = meaning, Rcpp::_["gradient"] = gradient,
+                                 Rcpp::_["stringsAsFactors"] = false);
 }

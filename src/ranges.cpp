@@ -29,14 +29,13 @@ struct Ends {
 
   [[noreturn]] void complain(Count n) const {
     const auto number = [](Count k) { return k == NA_INTEGER ? "NA" : std::to_string(k); };
-    const std::string here = "`" + name + "[" + number(n + 1) + ", ]` is " + number(ends(n, 0)) + ", " +
-                             number(ends(n, 1)) + ", but ";
-    if (end(n) > limit)
-      throw InputError("dim", here + "there are " + number(limit) + " points indexed by " + axis);
+    const std::string here =
+        "`" + name + "[" + number(n + 1) + ", ]` is " + number(ends(n, 0)) + ", " + number(ends(n, 1)) + ", but ";
+    if (end(n) > limit) throw InputError("dim", here + "there are " + number(limit) + " points indexed by " + axis);
     if (ends(n, 0) <= 0) throw InputError("input", here + "positions must be positive whole numbers");
     if (end(n) <= begin(n)) throw InputError("input", here + "a range must not end before its first point");
-    throw InputError("input", here + "ranges must ascend without overlap, and the previous range ends at " +
-                                  number(end(n - 1)));
+    throw InputError("input",
+                     here + "ranges must ascend without overlap, and the previous range ends at " + number(end(n - 1)));
   }
 };
 
@@ -86,17 +85,14 @@ class Half {
   void check_slices() const {
     const auto number = [](Count n) { return std::to_string(n); };
     if (slices_.size() != clusters_.count())
-      throw InputError("dim", "`" + slices_name_ + "` must have one entry for each row of `" +
-                                  clusters_.name + "`, " + number(clusters_.count()) + ", not " +
-                                  number(slices_.size()));
+      throw InputError("dim", "`" + slices_name_ + "` must have one entry for each row of `" + clusters_.name + "`, " +
+                                  number(clusters_.count()) + ", not " + number(slices_.size()));
     for (Count c = 0; c < clusters_.count(); ++c)
       if (slices_[c] == NA_INTEGER || slice(c + 1) < slice(c))
-        throw InputError("input",
-                         "`" + slices_name_ + "` must not decrease, as it does at position " + number(c + 1));
+        throw InputError("input", "`" + slices_name_ + "` must not decrease, as it does at position " + number(c + 1));
     if (slice(clusters_.count()) != kept_.count())
-      throw InputError("dim", "`" + slices_name_ + "` must end with the number of rows of `" + kept_.name +
-                                  "`, " + number(kept_.count()) + ", not " +
-                                  number(slice(clusters_.count())));
+      throw InputError("dim", "`" + slices_name_ + "` must end with the number of rows of `" + kept_.name + "`, " +
+                                  number(kept_.count()) + ", not " + number(slice(clusters_.count())));
   }
 
   Ends clusters_;
@@ -121,8 +117,8 @@ std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   std::uint64_t total = 0;
   for (const RowBlock& block : blocks.rows)
     for (Count n = block.first; n < block.last; ++n)
-      total += weight(block.begin, block.end, rows_are_i) *
-               weight(blocks.lanes[n].begin, blocks.lanes[n].end, !rows_are_i);
+      total +=
+          weight(block.begin, block.end, rows_are_i) * weight(blocks.lanes[n].begin, blocks.lanes[n].end, !rows_are_i);
   return total;
 }
 
@@ -131,6 +127,5 @@ std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
 Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
     : by_i(Half(arrays, "i", "j", m, n).blocks()), by_j(Half(arrays, "j", "i", n, m).blocks()) {
   if (fingerprint(by_i, true) != fingerprint(by_j, false))
-    throw InputError("input",
-                     "`redranges_j` and `redranges_i` must describe the same pairs, once by i and once by j");
+    throw InputError("input", "`redranges_j` and `redranges_i` must describe the same pairs, once by i and once by j");
 }

@@ -23,8 +23,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
         if (Rf_inherits(keys, "integer64"))
           find(reinterpret_cast<const std::int64_t*>(REAL(keys)), equal);
         else
-          find(REAL(keys),
-               [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
+          find(REAL(keys), [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
         break;
       case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
       default: find(INTEGER(keys), equal);

@@ -30,15 +30,13 @@ namespace {
 
 void check_sources(const std::vector<Count>& sources, const std::vector<Count>& lengths, Count values) {
   if (sources.size() != lengths.size())
-    throw InputError("input", "`sources` must have one element for each of the " +
-                                  std::to_string(lengths.size()) + " segments, not " +
-                                  std::to_string(sources.size()) + ".");
+    throw InputError("input", "`sources` must have one element for each of the " + std::to_string(lengths.size()) +
+                                  " segments, not " + std::to_string(sources.size()) + ".");
   for (size_t s = 0; s < sources.size(); ++s)
     if (sources[s] + lengths[s] > values)
-      throw InputError("input", "`sources` must stay within the " + std::to_string(values) +
-                                    " values: segment " + std::to_string(s + 1) + " begins at " +
-                                    std::to_string(sources[s]) + " (from 0) and has " +
-                                    std::to_string(lengths[s]) + " values.");
+      throw InputError("input", "`sources` must stay within the " + std::to_string(values) + " values: segment " +
+                                    std::to_string(s + 1) + " begins at " + std::to_string(sources[s]) +
+                                    " (from 0) and has " + std::to_string(lengths[s]) + " values.");
 }
 
 Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sources, Count values) {
@@ -67,12 +65,10 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
     const Count n = values < 0 ? at.back() : Count(values);
     for (size_t s = 1; s < at.size(); ++s)
       if (at[s] < at[s - 1])
-        refuse("offsets", "must not decrease", s,
-               std::to_string(at[s]) + ", after " + std::to_string(at[s - 1]));
+        refuse("offsets", "must not decrease", s, std::to_string(at[s]) + ", after " + std::to_string(at[s - 1]));
     for (size_t s = 0; s < at.size() && !indirect; ++s)
       if (at[s] > n)
-        refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", s,
-               std::to_string(at[s]));
+        refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", s, std::to_string(at[s]));
     const bool ends = indirect ? at.size() == size_t(Rf_xlength(sources)) + 1 : !at.empty() && at.back() == n;
     if (!ends) at.push_back(n);
     if (at.size() > 1 && at.back() < at[at.size() - 2])
@@ -95,10 +91,9 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
     if (!indirect && sum != double(n)) {
       Count before = 0, s = 0;
       while (s < Count(all.size()) && before + all[s] <= n) before += all[s++];
-      throw InputError(
-          "input",
-          "`lengths` must add up to the " + std::to_string(n) + " values, not to " + in_words(sum) +
-              (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " exceeds them." : "."));
+      throw InputError("input",
+                       "`lengths` must add up to the " + std::to_string(n) + " values, not to " + in_words(sum) +
+                           (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " exceeds them." : "."));
     }
     return from_lengths(all, 0, sources, n);
   });
@@ -112,8 +107,7 @@ Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
     std::fill(owners.begin(), owners.end(), NA_INTEGER);
     const std::vector<Count>& offsets = segments->offsets();
     for (Count s = 0; s < segments->segments(); ++s)
-      std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1],
-                int(segments->row(s)) + 1);
+      std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1], int(segments->row(s)) + 1);
     return owners;
   });
 }
@@ -130,8 +124,8 @@ Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
       lengths[from.row(s)] = double(length);
       for (Count k = 0; k < length; ++k)
         row[first - from.first + k] = 1 + double(from.groups            ? Count(from.order()[first + k])
-                                            : from.sources.empty() ? first + k
-                                                                   : from.sources[s] + k);
+                                                 : from.sources.empty() ? first + k
+                                                                        : from.sources[s] + k);
     }
     return named_list({{"row", row}, {"lengths", lengths}});
   });

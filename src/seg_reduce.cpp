@@ -11,9 +11,9 @@ using namespace kernops;
 // Results as doubles: segment by segment, column by column, output by output. Of a softmax, one for each
 // value.
 // [[Rcpp::export]]
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
-             bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads,
-             std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax,
+             Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads, std::string isa,
+             Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
     segments->come_to_host();
     SegmentRequest request{*segments};
@@ -26,8 +26,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int
     request.x = read_values(x, segments->values, request.columns);
     if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values, 1);
     request.weights.column = 0;  // the same for all columns
-    request.settings.threads = threads, request.settings.isa = isa,
-    request.settings.keep_going = watch(progress);
+    request.settings.threads = threads, request.settings.isa = isa, request.settings.keep_going = watch(progress);
     request.tile = Count(tile);
     const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
     const Count rows = softmax ? segments->values : segments->count;

@@ -47,9 +47,7 @@ SegmentRequest request_of(const Segments& segments, SEXP x, double columns, int 
 
 namespace {
 
-void reduce(const SegmentWork& work) {
-  work.weights.data ? cuda::seg_weighted(work) : cuda::seg_reduce(work);
-}
+void reduce(const SegmentWork& work) { work.weights.data ? cuda::seg_weighted(work) : cuda::seg_reduce(work); }
 
 SEXP softmax(SegmentWork& work, SEXP x, bool stay) {
   const Count rows = work.segments.values;
@@ -86,17 +84,15 @@ SEXP reduce_runs(SegmentWork& work, cuda::KeyRuns& runs, bool stay) {
 
 // As seg_run(); what stays is a gpu_matrix.
 // [[Rcpp::export]]
-SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula,
-                 bool softmaxes, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device,
-                 double tile, bool stay) {
+SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmaxes,
+                 Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device, double tile, bool stay) {
   return guard([&]() -> SEXP {
     SegmentWork work{request_of(*segments, x, columns, device, tile)};
     work.op = op, work.skip_missing = skip_missing;
     if (!Rf_isNull(formula)) work.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) work.empty = &value;
-    if (!Rf_isNull(weights))
-      work.weights = read_values(weights, segments->values, 1), work.weights.column = 0;
+    if (!Rf_isNull(weights)) work.weights = read_values(weights, segments->values, 1), work.weights.column = 0;
     if (auto* runs = dynamic_cast<cuda::KeyRuns*>(segments.get())) {
       if (!softmaxes && runs->can_reduce(work)) return reduce_runs(work, *runs, stay);
       runs->find();

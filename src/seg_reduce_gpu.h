@@ -9,5 +9,4 @@ std::unique_ptr<kernops::cuda::Matrix> like(const kernops::cuda::Matrix* model, 
                                             kernops::Count columns);
 SEXP hand_over(std::unique_ptr<kernops::cuda::Matrix> matrix, bool stay);  // as a gpu_matrix, or as numbers of R
 // Of values that are on a device, which becomes the current one, or on the host; `x` may be NULL.
-kernops::SegmentRequest request_of(const kernops::Segments& segments, SEXP x, double columns, int device,
-                                   double tile);
+kernops::SegmentRequest request_of(const kernops::Segments& segments, SEXP x, double columns, int device, double tile);

@@ -36,14 +36,12 @@ Rcpp::DataFrame cuda_describe() {
     for (const cuda::Device& device : cuda::devices()) {
       number.push_back(device.number), multiprocessors.push_back(device.multiprocessors);
       name.push_back(device.name), architecture.push_back(device.architecture);
-      total_bytes.push_back(double(device.bytes)),
-          used_bytes.push_back(double(cuda::memory_in_use(device.number)));
+      total_bytes.push_back(double(device.bytes)), used_bytes.push_back(double(cuda::memory_in_use(device.number)));
       if (device.context) cuda::use_device(device.number);
       free_bytes.push_back(device.context ? double(cuda::memory_left()) : NA_REAL);
     }
     return Rcpp::DataFrame::create(Rcpp::_["device"] = number, Rcpp::_["name"] = name,
-                                   Rcpp::_["architecture"] = architecture,
-                                   Rcpp::_["multiprocessors"] = multiprocessors,
+                                   Rcpp::_["architecture"] = architecture, Rcpp::_["multiprocessors"] = multiprocessors,
                                    Rcpp::_["free_bytes"] = free_bytes, Rcpp::_["total_bytes"] = total_bytes,
                                    Rcpp::_["used_bytes"] = used_bytes, Rcpp::_["stringsAsFactors"] = false);
   });
@@ -71,8 +69,8 @@ std::string cuda_compiler() {
 
 // The CUDA text of the last reduction of a kernel, of all pairs or of some.
 // [[Rcpp::export]]
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme,
-                        bool accumulate_double = false, bool some = false) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
+                        bool some = false) {
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);

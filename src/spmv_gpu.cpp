@@ -12,9 +12,7 @@ namespace {
 // memory.
 struct SparseEntries {
   SparseEntries(SEXP columns, int device)
-      : device(device),
-        count(Rf_xlength(columns)),
-        columns((cuda::use_device(device), size_t(count) * sizeof(int))) {
+      : device(device), count(Rf_xlength(columns)), columns((cuda::use_device(device), size_t(count) * sizeof(int))) {
     cuda::copy_in(this->columns.pointer(), INTEGER(columns), size_t(count) * sizeof(int));
   }
   const int device;
@@ -25,8 +23,7 @@ struct SparseEntries {
   std::unique_ptr<cuda::Buffer> values;
 };
 
-template <class T>
-std::vector<T> in_rows(const Rcpp::NumericVector& values, const Rcpp::IntegerVector& order) {
+template <class T> std::vector<T> in_rows(const Rcpp::NumericVector& values, const Rcpp::IntegerVector& order) {
   std::vector<T> numbers(size_t(values.size()));
   for (size_t n = 0; n < numbers.size(); ++n)
     numbers[n] = T(values[order.size() ? R_xlen_t(order[R_xlen_t(n)]) - 1 : R_xlen_t(n)]);
@@ -35,8 +32,7 @@ std::vector<T> in_rows(const Rcpp::NumericVector& values, const Rcpp::IntegerVec
 
 void bring(SparseEntries& entries, SEXP values, const Rcpp::IntegerVector& order, bool single) {
   if (entries.values && entries.single == single && SEXP(entries.from) == values) return;
-  entries.values =
-      std::make_unique<cuda::Buffer>(size_t(entries.count) * (single ? sizeof(float) : sizeof(double)));
+  entries.values = std::make_unique<cuda::Buffer>(size_t(entries.count) * (single ? sizeof(float) : sizeof(double)));
   const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same, if they are doubles
   if (single)
     cuda::fill(*entries.values, in_rows<float>(numbers, order).data(), size_t(entries.count));
@@ -56,9 +52,9 @@ SEXP spmv_upload(Rcpp::IntegerVector columns, int device) {
 // `values` may be NULL; entry number n of a row is number order[n] of them, from 1, or n if `order` is empty.
 // `v` is a vector or matrix, also one of the GPU, whose precision is that of the product.
 // [[Rcpp::export]]
-SEXP spmv_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP entries, SEXP values,
-                  Rcpp::IntegerVector order, SEXP v, double height, double columns, int op, SEXP formula,
-                  Rcpp::Nullable<double> empty, SEXP product, double tile, bool stay) {
+SEXP spmv_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP entries, SEXP values, Rcpp::IntegerVector order, SEXP v,
+                  double height, double columns, int op, SEXP formula, Rcpp::Nullable<double> empty, SEXP product,
+                  double tile, bool stay) {
   return guard([&]() -> SEXP {
     SparseEntries& there = *Rcpp::XPtr<SparseEntries>(entries);
     cuda::SegmentWork work{request_of(*segments, R_NilValue, columns, there.device, tile)};

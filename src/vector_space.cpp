@@ -103,10 +103,9 @@ SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
     check_block(from, to.rows, columns.size());
     const size_t bytes = size_t(to.rows) * sizeof(double);
     for (Count n = 0; n < columns.size() && bytes > 0; ++n)
-      cuda::driver().check(
-          cuda::driver().cuMemcpyDtoD_v2(to.memory.pointer() + size_t(columns[n] - 1) * bytes,
-                                         from.memory.pointer() + size_t(n) * bytes, bytes),
-          "copying on the GPU");
+      cuda::driver().check(cuda::driver().cuMemcpyDtoD_v2(to.memory.pointer() + size_t(columns[n] - 1) * bytes,
+                                                          from.memory.pointer() + size_t(n) * bytes, bytes),
+                           "copying on the GPU");
     return x;
   });
 }
@@ -174,8 +173,7 @@ Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y) {
 SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C) {
   return guard([&]() -> SEXP {
     const Matrix& from = gpu_matrix(x);
-    if (C.nrow() > from.columns)
-      throw InputError("dim", "there are fewer columns to combine than weights for them");
+    if (C.nrow() > from.columns) throw InputError("dim", "there are fewer columns to combine than weights for them");
     check_block(from, from.rows, from.columns);
     auto out = std::make_unique<Matrix>(from.rows, C.ncol(), false, from.device);
     const cuda::Buffer there(size_t(C.size()) * sizeof(double));

@@ -6,8 +6,8 @@
 namespace kernops {
 
 void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got) {
-  throw InputError("input", "`" + argument + "` " + rule + "; element " + std::to_string(position + 1) +
-                                " is " + got + ".");
+  throw InputError("input",
+                   "`" + argument + "` " + rule + "; element " + std::to_string(position + 1) + " is " + got + ".");
 }
 
 std::string in_words(double value) {
@@ -33,9 +33,7 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
                numbers[n] == INT64_MIN ? "missing" : std::to_string(numbers[n]));
       continue;
     }
-    const double value = TYPEOF(x) == REALSXP          ? REAL(x)[n]
-                         : INTEGER(x)[n] == NA_INTEGER ? NA_REAL
-                                                       : INTEGER(x)[n];
+    const double value = TYPEOF(x) == REALSXP ? REAL(x)[n] : INTEGER(x)[n] == NA_INTEGER ? NA_REAL : INTEGER(x)[n];
     if (R_FINITE(value) && value >= 9e15) refuse(argument, "must be whole numbers below 9e15", n, in_words(value));
     if (!(R_FINITE(value) && value >= 0 && value == std::floor(value)))
       refuse(argument, "must be non-negative whole numbers", n, in_words(value));

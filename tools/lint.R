@@ -26,7 +26,9 @@ lint_r <- function() {
 most_lines <- 40
 
 say_long <- function(file, lines, first, last) {
-  reason <- grepl("^ *(//|#) long: .", c("", lines)[first])
+  # an attribute of Rcpp may stand between
+  above <- c("", "", lines)
+  reason <- grepl("^ *(//|#) long: .", above[first + 1]) | grepl("^ *(//|#) long: .", above[first])
   long <- last - first + 1 > most_lines & !reason
   say(sprintf("%s:%d", rep(file, sum(long)), first[long]),
       sprintf("a function of %d lines, more than %d; cut it, or say above it why not: `long: reason`",

@@ -46,9 +46,7 @@ class Units {
   Units(SliceJob& job, const AxisEngine& engine, bool one_by_one) {
     lay_out(job);
     row_ = job.along ? job.results : job.kept.count ? job.kept.run[0].size : 1;
-    const Count most = !job.along   ? engine.most_lanes
-                       : one_by_one ? 1
-                                    : unit_values / std::max<Count>(job.slice, 1);
+    const Count most = !job.along ? engine.most_lanes : one_by_one ? 1 : unit_values / std::max<Count>(job.slice, 1);
     width_ = std::max<Count>(1, std::min(row_, most));
     width_ = ceil_div(row_, ceil_div(row_, width_));  // evenly
     per_row_ = ceil_div(row_, width_);
@@ -68,12 +66,10 @@ class Units {
   // body(group, chunk, thread) for all of them.
   template <class F> void each(const Settings& settings, F body) const {
     const Count units = groups_ * chunks_, stretches = ceil_div(units, grain_);
-    share_out(stretches, std::min<Count>(settings.threads, stretches), settings,
-              [&](Count stretch, Count thread) {
-                const Count end = std::min(units, (stretch + 1) * grain_);
-                for (Count unit = stretch * grain_; unit < end; ++unit)
-                  body(unit / chunks_, unit % chunks_, thread);
-              });
+    share_out(stretches, std::min<Count>(settings.threads, stretches), settings, [&](Count stretch, Count thread) {
+      const Count end = std::min(units, (stretch + 1) * grain_);
+      for (Count unit = stretch * grain_; unit < end; ++unit) body(unit / chunks_, unit % chunks_, thread);
+    });
   }
 
  private:
@@ -97,8 +93,7 @@ void axis_reduce(SliceJob job, const Settings& settings) {
   const AxisEngine& engine = axis_engine(settings.isa);
   const AxisEngine::Entry& entry = engine.entries[job.skip][job.op];
   const Units units(job, engine, false);
-  std::vector<char> partials(units.chunks() > 1 ? size_t(job.results * units.chunks()) * entry.state_bytes
-                                                : 0);
+  std::vector<char> partials(units.chunks() > 1 ? size_t(job.results * units.chunks()) * entry.state_bytes : 0);
   job.partials = partials.data();
   std::vector<Memory> buffers(settings.threads);
   units.each(settings, [&](Count group, Count chunk, Count thread) {
@@ -117,9 +112,7 @@ void axis_softmax(SliceJob job, const Settings& settings) {
   const bool whole = units.chunks() == 1;
   std::vector<Memory> buffers(settings.threads), seen(whole ? settings.threads : 1);
   if (!whole) seen[0].resize(needed * units.groups() * units.chunks());
-  const auto memory = [&](Count group, Count chunk) {
-    return &seen[0][needed * (group * units.chunks() + chunk)];
-  };
+  const auto memory = [&](Count group, Count chunk) { return &seen[0][needed * (group * units.chunks() + chunk)]; };
 
   units.each(settings, [&](Count group, Count chunk, Count thread) {
     buffers[thread].resize(engine.buffer_length);

@@ -13,8 +13,7 @@ bool supported(const Engine& engine) {
   if (engine.pack_bytes == 32) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (engine.pack_bytes == 64)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 #endif
   return engine.pack_bytes == 16;
 }

@@ -12,8 +12,8 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 
 }  // namespace
 
-PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                         Count row_end, const Output& target)
+PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                         const Output& target)
     : Job() {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);

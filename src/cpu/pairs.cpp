@@ -22,8 +22,7 @@ class Schedule {
           units_.push_back({row, std::min(row + job.row_block, block->end), chunk, block});
     }
     const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->lanes; };
-    std::stable_sort(units_.begin(), units_.end(),
-                     [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
+    std::stable_sort(units_.begin(), units_.end(), [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
   }
 
   void run(const Engine& engine) {
@@ -65,8 +64,7 @@ class Schedule {
   }
 
   bool keep_going(bool ask) {
-    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(units_.size())))
-      stopped_ = true;
+    if (ask && settings_.keep_going && !settings_.keep_going(double(next_) / double(units_.size()))) stopped_ = true;
     return !stopped_;
   }
 
@@ -83,8 +81,8 @@ class CpuBackend final : public Backend {
   const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.plans; }
   Count slab() const override { return 4096; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                  Count row_end, const Output& out) override {
+  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                  const Output& out) override {
     const Engine& engine = engine_for(settings.isa);
     PreparedJob job(plan, data, settings, row_begin, row_end, out);
     if (job.rows == 0) return;

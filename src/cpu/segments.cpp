@@ -31,9 +31,7 @@ class SegmentRun {
     return found;
   }
 
-  int outputs() const {
-    return request_.formula || request_.softmax ? 1 : segment_ops()[request_.op].outputs;
-  }
+  int outputs() const { return request_.formula || request_.softmax ? 1 : segment_ops()[request_.op].outputs; }
 
   void fill_empties() const {
     if (request_.softmax) return;
@@ -67,8 +65,7 @@ class SegmentRun {
     const auto state = [&](Count column, Count block) {
       return states.data() + size_t(column * blocks + block) * engine_.state_bytes;
     };
-    const size_t scratch =
-        engine_.scratch_bytes(job_, units.widest(), std::min(units.widest(), segments_.segments()));
+    const size_t scratch = engine_.scratch_bytes(job_, units.widest(), std::min(units.widest(), segments_.segments()));
 
     for_all(tiles + blocks, scratch, [&](Count column, Count unit, char* memory) {
       const auto reduce = [&](Count first, Count last) { engine_.segments(job_, column, first, last, memory); };

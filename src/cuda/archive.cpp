@@ -69,8 +69,8 @@ Record describe(const std::string& text, const std::string& architecture) {
 
 std::string to_bytes(const Record& r, const std::vector<char>& code) {
   const std::string bytes(code.begin(), code.end());
-  return "kernops " + r.version + " " + r.key + " " + r.architecture + " " + r.compiler + " " + hash(bytes) +
-         " " + std::to_string(bytes.size()) + "\n" + bytes + "\n";
+  return "kernops " + r.version + " " + r.key + " " + r.architecture + " " + r.compiler + " " + hash(bytes) + " " +
+         std::to_string(bytes.size()) + "\n" + bytes + "\n";
 }
 
 std::vector<Record> read_records(const std::string& file) {

@@ -37,8 +37,8 @@ std::vector<CatalogueFile> catalogue_files();
 
 // Compiles texts into a file of the catalogue. What it already holds is kept: only what is new takes time.
 // `fatbinary` is the toolkit's tool that packs code; without it (empty) files are several times larger.
-void precompile(const std::vector<std::string>& texts, const std::string& architecture,
-                const std::string& file, const std::string& fatbinary, void (*between)());
+void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
+                const std::string& fatbinary, void (*between)());
 
 }  // namespace cuda
 }  // namespace kernops

@@ -34,8 +34,7 @@ void make_room(const fs::path& folder) {
   std::uintmax_t total = 0;
   for (const std::string& name : cache_files()) {
     std::error_code gone;  // by another process
-    const File file{fs::last_write_time(folder / name, gone), fs::file_size(folder / name, gone),
-                    folder / name};
+    const File file{fs::last_write_time(folder / name, gone), fs::file_size(folder / name, gone), folder / name};
     if (gone) continue;
     files.push_back(file);
     total += file.size;

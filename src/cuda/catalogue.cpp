@@ -21,8 +21,8 @@ std::vector<char> whole_file(const fs::path& file) {
 }
 
 // Code packed by the toolkit, which the driver unpacks; as it is where that fails.
-std::vector<char> packed(const std::vector<char>& code, const std::string& architecture,
-                         const std::string& fatbinary, const std::string& file) {
+std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
+                         const std::string& file) {
   if (fatbinary.empty()) return code;
   const std::string from = file + ".cubin", to = file + ".fatbin";
   std::vector<char> smaller;
@@ -50,8 +50,8 @@ std::vector<CatalogueFile> catalogue_files() {
   return files;
 }
 
-void precompile(const std::vector<std::string>& texts, const std::string& architecture,
-                const std::string& file, const std::string& fatbinary, void (*between)()) {
+void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
+                const std::string& fatbinary, void (*between)()) {
   std::map<std::string, Record> known;
   for (const Record& record : read_records(file)) known[record.key] = record;
   std::string all;
@@ -60,10 +60,8 @@ void precompile(const std::vector<std::string>& texts, const std::string& archit
     record.compiler = compiler_version();
     std::vector<char> code;
     const auto found = known.find(record.key);
-    if (found != known.end() && found->second.compiler == record.compiler)
-      code = read_code(file, found->second);
-    if (code.empty())
-      code = packed(compile(text, architecture, paths().include), architecture, fatbinary, file);
+    if (found != known.end() && found->second.compiler == record.compiler) code = read_code(file, found->second);
+    if (code.empty()) code = packed(compile(text, architecture, paths().include), architecture, fatbinary, file);
     all += to_bytes(record, code);
     between();
   }

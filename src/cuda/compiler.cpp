@@ -66,8 +66,7 @@ std::string log_of(const Source& program) {
 
 // Divisions and square roots of floats to 2 ulp, denormal floats as 0: one instruction instead of many.
 const std::vector<std::string>& compile_options() {
-  static const std::vector<std::string> options = {"--std=c++17", "--ftz=true", "--prec-div=false",
-                                                   "--prec-sqrt=false",
+  static const std::vector<std::string> options = {"--std=c++17", "--ftz=true", "--prec-div=false", "--prec-sqrt=false",
                                                    "--device-as-default-execution-space"};
   return options;
 }
@@ -78,8 +77,7 @@ std::string compiler_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-std::vector<char> compile(const std::string& text, const std::string& architecture,
-                          const std::string& include) {
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include) {
   const Compiler& c = compiler();
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
   std::vector<const char*> options = {arch.c_str(), folder.c_str()};
@@ -87,8 +85,7 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());
   if (result != 0)
-    throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log_of(program),
-                    "compile");
+    throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log_of(program), "compile");
   size_t size = 0;
   c.nvrtcGetCUBINSize(program.handle, &size);
   std::vector<char> binary(size);

@@ -32,7 +32,7 @@ struct Shape {
 constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
 TiledPlan tiled(const Plan& plan, const Settings& settings);
 bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
-bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one lane at a time
+bool much_work(const TiledPlan& plan);         // for each pair: one row a thread and one lane at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
@@ -70,12 +70,12 @@ struct Device {
   size_t bytes = 0;
   void* context = nullptr;
   void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
-  int* arrivals = nullptr;  // of blocks that merge: so many zeros, which they leave as they were
+  int* arrivals = nullptr;                   // of blocks that merge: so many zeros, which they leave as they were
   static constexpr Count most_arrivals = 1 << 16;
 };
 std::vector<Device> devices();                        // all of this machine, opened or not
 void check_devices(const std::vector<int>& numbers);  // throws CudaError where one does not exist
-const Device& use_device(int number);  // opens it if need be and makes it current for this thread
+const Device& use_device(int number);                 // opens it if need be and makes it current for this thread
 const Device& current_device();
 void synchronize();  // waits for the current device
 
@@ -95,7 +95,8 @@ struct Kernels {
 const Kernels& kernels(const std::string& text, int threads);  // of the current device
 void* function(const std::string& text, const char* name);     // one entry point of a text
 
-// An early one may begin before the kernel before it has ended, and waits for that itself (cuda/programmatic_launch.cuh).
+// An early one may begin before the kernel before it has ended, and waits for that itself
+// (cuda/programmatic_launch.cuh).
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false);
 
 // Milliseconds that the current device takes for what `work` hands it.

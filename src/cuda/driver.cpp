@@ -26,8 +26,7 @@ void Driver::check(Result result, const char* what) const {
   const char* reason = nullptr;
   cuGetErrorString(result, &reason);
   const bool memory = result == 2;  // CUDA_ERROR_OUT_OF_MEMORY
-  throw CudaError(std::string(what) + " failed: " + (reason ? reason : "unknown error"),
-                  memory ? "memory" : "cuda");
+  throw CudaError(std::string(what) + " failed: " + (reason ? reason : "unknown error"), memory ? "memory" : "cuda");
 }
 
 const Driver& driver() {

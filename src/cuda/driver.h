@@ -11,8 +11,7 @@ namespace cuda {
 
 // What the user is told, as class kernops_cuda_error, kernops_compile_error or kernops_memory_error.
 struct CudaError : std::runtime_error {
-  explicit CudaError(const std::string& message, const char* kind = "cuda")
-      : std::runtime_error(message), kind(kind) {}
+  explicit CudaError(const std::string& message, const char* kind = "cuda") : std::runtime_error(message), kind(kind) {}
   const char* kind;
 };
 
@@ -83,8 +82,7 @@ int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
 // ---- NVRTC (cuda/compiler.cpp)
 
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
-std::vector<char> compile(const std::string& text, const std::string& architecture,
-                          const std::string& include);
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
 const std::vector<std::string>& compile_options();  // besides those two
 std::string compiler_version();                     // "13.0"; throws CudaError where NVRTC cannot be found
 

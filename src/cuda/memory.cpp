@@ -120,10 +120,8 @@ Buffer::Buffer(size_t bytes) : device_(current_device().number), bytes_((bytes +
     result = here.allocate(bytes_, pointer_);
   }
   if (result == 0) return;
-  std::string what =
-      "taking " + std::to_string(bytes_ >> 20) + " MiB of the memory of GPU " + std::to_string(device_);
-  if (memory_limit())
-    what += ", where kernops.gpu_memory allows " + std::to_string(memory_limit() >> 20) + " MiB,";
+  std::string what = "taking " + std::to_string(bytes_ >> 20) + " MiB of the memory of GPU " + std::to_string(device_);
+  if (memory_limit()) what += ", where kernops.gpu_memory allows " + std::to_string(memory_limit() >> 20) + " MiB,";
   driver().check(result, what.c_str());
 }
 

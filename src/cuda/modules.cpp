@@ -32,9 +32,8 @@ std::string remedy() {
   const std::string compiler = compiler_version();
   const int major = driver_version() / 1000;
   if (std::atoi(compiler.c_str()) <= major) return "";
-  return " (the NVIDIA driver knows CUDA " + std::to_string(major) +
-         ", the compiler found (NVRTC) is of CUDA " + compiler +
-         "; update the driver, or set CUDA_HOME to a CUDA " + std::to_string(major) + " toolkit)";
+  return " (the NVIDIA driver knows CUDA " + std::to_string(major) + ", the compiler found (NVRTC) is of CUDA " +
+         compiler + "; update the driver, or set CUDA_HOME to a CUDA " + std::to_string(major) + " toolkit)";
 }
 
 void* load_module(const std::string& text) {
@@ -77,8 +76,7 @@ const Kernels& kernels(const std::string& text, int threads) {
   d.check(d.cuModuleGetGlobal_v2(&bytes, &size, load_module(text), "kernops_partial_bytes"),
           "finding a compiled kernel");
   copy_out(&k.partial_bytes, bytes, sizeof(int));
-  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, 0),
-          "asking about occupancy");
+  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, 0), "asking about occupancy");
   k.resident = std::max(k.resident, 1);
   return all[key] = k;
 }

@@ -17,25 +17,21 @@ const double one = 1, zero = 0, minus_one = -1;
 
 struct Library {
   Status (*cublasCreate_v2)(void**);
-  Status (*cublasDtrsm_v2)(void*, int side, int triangle, int transposed, int diagonal, int m, int n,
-                           const double*, const double* a, int lda, double* b, int ldb);
-  Status (*cublasDtrmm_v2)(void*, int side, int triangle, int transposed, int diagonal, int m, int n,
-                           const double*, const double* a, int lda, const double* b, int ldb, double* c,
-                           int ldc);
+  Status (*cublasDtrsm_v2)(void*, int side, int triangle, int transposed, int diagonal, int m, int n, const double*,
+                           const double* a, int lda, double* b, int ldb);
+  Status (*cublasDtrmm_v2)(void*, int side, int triangle, int transposed, int diagonal, int m, int n, const double*,
+                           const double* a, int lda, const double* b, int ldb, double* c, int ldc);
   Status (*cublasDgemm_v2)(void*, int transposed_a, int transposed_b, int m, int n, int k, const double*,
-                           const double* a, int lda, const double* b, int ldb, const double*, double* c,
-                           int ldc);
-  Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*,
-                        const double* a, int lda, const double*, const double* b, int ldb, double* c,
-                        int ldc);
+                           const double* a, int lda, const double* b, int ldb, const double*, double* c, int ldc);
+  Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*, const double* a,
+                        int lda, const double*, const double* b, int ldb, double* c, int ldc);
   Status (*cusolverGetVersion)(int*);
   Status (*cusolverDnCreate)(void**);
   Status (*cusolverDnCreateParams)(void**);
-  Status (*cusolverDnXpotrf_bufferSize)(void*, void*, int triangle, int64_t n, int type, const void* a,
-                                        int64_t lda, int computes, size_t* device, size_t* host);
-  Status (*cusolverDnXpotrf)(void*, void*, int triangle, int64_t n, int type, void* a, int64_t lda,
-                             int computes, void* device, size_t device_bytes, void* host, size_t host_bytes,
-                             int* info);
+  Status (*cusolverDnXpotrf_bufferSize)(void*, void*, int triangle, int64_t n, int type, const void* a, int64_t lda,
+                                        int computes, size_t* device, size_t* host);
+  Status (*cusolverDnXpotrf)(void*, void*, int triangle, int64_t n, int type, void* a, int64_t lda, int computes,
+                             void* device, size_t device_bytes, void* host, size_t host_bytes, int* info);
 };
 
 // cuSOLVER finds the libraries that it needs among those that are open already.
@@ -109,13 +105,13 @@ Count factor(const Triangle& a) {
   const Library& l = library();
   const Handles& h = handles();
   size_t device = 0, host = 0;
-  check(l.cusolverDnXpotrf_bufferSize(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles,
-                                      &device, &host),
+  check(l.cusolverDnXpotrf_bufferSize(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles, &device,
+                                      &host),
         "preparing a Cholesky decomposition");
   const Buffer there(device), info(sizeof(int));
   std::vector<char> here(host);
-  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles,
-                           there.address(), device, here.data(), host, static_cast<int*>(info.address())),
+  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles, there.address(),
+                           device, here.data(), host, static_cast<int*>(info.address())),
         "a Cholesky decomposition");
   int bad = 0;
   copy_out(&bad, info.pointer(), sizeof bad);
@@ -135,11 +131,11 @@ void invert_parts(const Triangle& t, const double* unit, double* room) {
   if (t.n <= leaf) {
     copy_across(reinterpret_cast<DevicePointer>(room), 0, reinterpret_cast<DevicePointer>(unit), 0,
                 size_t(leaf * leaf) * sizeof(double));
-    check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride),
-                           room, int(leaf)),
+    check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride), room,
+                           int(leaf)),
           "inverting a triangle");
-    check(l.cublasDgeam(h.blas, false, false, int(t.n), int(t.n), &one, room, int(leaf), &zero, room,
-                        int(leaf), t.at, int(t.stride)),
+    check(l.cublasDgeam(h.blas, false, false, int(t.n), int(t.n), &one, room, int(leaf), &zero, room, int(leaf), t.at,
+                        int(t.stride)),
           "inverting a triangle");
     return;
   }
@@ -148,11 +144,11 @@ void invert_parts(const Triangle& t, const double* unit, double* room) {
   double* const b = t.at + first;
   invert_parts(a, unit, room);
   invert_parts(c, unit, room);
-  check(l.cublasDtrmm_v2(h.blas, right, lower, false, general, int(second), int(first), &one, a.at,
-                         int(t.stride), b, int(t.stride), room, int(second)),
+  check(l.cublasDtrmm_v2(h.blas, right, lower, false, general, int(second), int(first), &one, a.at, int(t.stride), b,
+                         int(t.stride), room, int(second)),
         "inverting a triangle");
-  check(l.cublasDtrmm_v2(h.blas, left, lower, false, general, int(second), int(first), &minus_one, c.at,
-                         int(t.stride), room, int(second), b, int(t.stride)),
+  check(l.cublasDtrmm_v2(h.blas, left, lower, false, general, int(second), int(first), &minus_one, c.at, int(t.stride),
+                         room, int(second), b, int(t.stride)),
         "inverting a triangle");
 }
 
@@ -168,25 +164,24 @@ void invert(const Triangle& t) {
 }
 
 void solve(const Triangle& l, bool transposed, double* b, Count columns) {
-  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns),
-                                 &one, l.at, int(l.stride), b, int(l.n)),
+  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one, l.at,
+                                 int(l.stride), b, int(l.n)),
         "solving with a triangle");
 }
 
 void solve_right(const Triangle& l, double* b, Count rows) {
-  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one,
-                                 l.at, int(l.stride), b, int(rows)),
+  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one, l.at,
+                                 int(l.stride), b, int(rows)),
         "solving with a triangle");
 }
 
 void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out) {
-  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns),
-                                 &one, l.at, int(l.stride), b, int(l.n), out, int(l.n)),
+  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one, l.at,
+                                 int(l.stride), b, int(l.n), out, int(l.n)),
         "multiplying by a triangle");
 }
 
-void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale,
-             double* c) {
+void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c) {
   check(library().cublasDgemm_v2(handles().blas, transposed, false, int(m), int(n), int(k), &one, a,
                                  int(transposed ? k : m), b, int(k), &scale, c, int(m)),
         "a product of matrices");

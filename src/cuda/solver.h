@@ -26,8 +26,7 @@ void solve_right(const Triangle& l, double* b, Count rows);
 void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out);
 
 // c becomes a b + scale c, for an m x k matrix a (or k x m, to be transposed) and k x n b, all without gaps.
-void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale,
-             double* c);
+void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);
 
 bool has_solver();
 std::string solver_version();  // "12.0.4" of cuSOLVER; throws CudaError where it cannot be opened

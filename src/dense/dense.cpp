@@ -123,8 +123,7 @@ void solve(const Context& context, Matrix l, bool transposed, Matrix b) {
       const Matrix part = mine.block(at, 0, size, mine.columns);
       context.tiles.solve(grid(k, k), transposed ? Side::left_transposed : Side::left, part);
       if (transposed)
-        context.tiles.subtract_product(mine.block(0, 0, at, mine.columns), l.block(at, 0, size, at), true,
-                                       part, false);
+        context.tiles.subtract_product(mine.block(0, 0, at, mine.columns), l.block(at, 0, size, at), true, part, false);
       else
         context.tiles.subtract_product(mine.block(at + size, 0, b.rows - at - size, mine.columns),
                                        l.block(at + size, at, b.rows - at - size, size), false, part, false);

@@ -56,8 +56,7 @@ class Builder {
     if (e.text == "Grad") return grad(e);
     if (e.text == "Var") return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
-    if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos)
-      return reduction(e, e.text.substr(0, end));
+    if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
     if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // as people write Max2 and Min2
       Expr of_two = e;
@@ -74,9 +73,8 @@ class Builder {
     const OpRow& first = table[op];
     const size_t vectors = first.vectors.size(), arity = vectors + first.integers.size();
     if (e.args.size() != arity)
-      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " +
-                             counted(arity, "argument", "arguments") + ", not " +
-                             std::to_string(e.args.size()),
+      throw FormulaError("`" + e.text + "(" + first.arguments + ")` takes " + counted(arity, "argument", "arguments") +
+                             ", not " + std::to_string(e.args.size()),
                          e.position);
     if (first.leaf) return graph_.index(e.text == "IndexI" ? axis_i : axis_j);
     std::vector<Tree> args;
@@ -137,17 +135,17 @@ class Builder {
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
     std::string message = "`" + text_of(e) + "` needs " + row.rule;
     for (size_t n = 0; n < args.size(); ++n)
-      message += (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " +
-                 counted(graph_[args[n]].size, "entry", "entries");
+      message +=
+          (n == 0 ? ": `" : ", `") + text_of(e.args[n]) + "` has " + counted(graph_[args[n]].size, "entry", "entries");
     return message;
   }
 
   int integer(const Expr& call, size_t n) {
     const Node node = graph_[build(call.args[n])];
     if (node.kind != Node::constant || node.value != std::floor(node.value) || std::fabs(node.value) > 1e9)
-      throw FormulaError((call.kind == Expr::list ? "a list must contain integers only"
-                                                  : "argument " + std::to_string(n + 1) + " of `" +
-                                                        call.text + "` must be an integer") +
+      throw FormulaError((call.kind == Expr::list
+                              ? "a list must contain integers only"
+                              : "argument " + std::to_string(n + 1) + " of `" + call.text + "` must be an integer") +
                              (call.text == "Pow" ? "; `a ^ b` accepts any exponent" : ""),
                          call.args[n].position);
     return int(node.value);
@@ -167,8 +165,7 @@ class Builder {
 
   Tree grad(const Expr& e) {
     if (e.args.size() != 3)
-      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()),
-                         e.position);
+      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
     const Tree f = build(e.args[0]), v = build(e.args[1]);
     Tree g = build(e.args[2]);
     const int size = graph_[f].size;
@@ -200,8 +197,7 @@ class Builder {
 
 }  // namespace
 
-Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args,
-                      const std::vector<int>& ints) {
+Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
   Scope scope;
   for (size_t n = 0; n < args.size(); ++n) {
     scope[std::string(1, row.vectors[n])] = args[n];

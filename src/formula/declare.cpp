@@ -46,25 +46,24 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (e.kind != Expr::call || e.text != "Var") return;
   if (e.args.size() != 3) throw FormulaError("`Var(position, size, category)` takes 3 arguments", e.position);
-  const int position = whole_number(e.args[0], "the position", 0),
-            size = whole_number(e.args[1], "the size", 1);
+  const int position = whole_number(e.args[0], "the position", 0), size = whole_number(e.args[1], "the size", 1);
   const int category = whole_number(e.args[2], "the category", 0);
   if (category > 2) throw FormulaError("the category is 0 (Vi), 1 (Vj) or 2 (Pm)", e.args[2].position);
   const Axes axes = category == 0 ? axis_i : category == 1 ? axis_j : none;
   for (const Variable& known : variables) {
     if (known.position != position) continue;
     if (known.size != size || known.axes != axes)
-      throw FormulaError("position " + std::to_string(position) + " is already `" + known.name +
-                             "`, of another size or category",
-                         e.position);
+      throw FormulaError(
+          "position " + std::to_string(position) + " is already `" + known.name + "`, of another size or category",
+          e.position);
     return;
   }
   const std::string name = "var" + std::to_string(position);
   for (const Variable& known : variables)
     if (known.name == name)
-      throw FormulaError("variable " + std::to_string(position) + " is called `" + name +
-                             "`: rename the declared variable",
-                         e.position);
+      throw FormulaError(
+          "variable " + std::to_string(position) + " is called `" + name + "`: rename the declared variable",
+          e.position);
   variables.push_back({name, position, size, axes});
 }
 

@@ -11,9 +11,7 @@ constexpr int most_nodes = 1 << 20;  // derivatives of derivatives may double th
 
 Tree Graph::intern(const Node& node) {
   std::string key;
-  const auto append = [&key](const auto& field) {
-    key.append(reinterpret_cast<const char*>(&field), sizeof field);
-  };
+  const auto append = [&key](const auto& field) { key.append(reinterpret_cast<const char*>(&field), sizeof field); };
   append(node.kind), append(node.id), append(node.args), append(node.ints), append(node.value);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
@@ -35,8 +33,7 @@ Tree Graph::reduced(const Reduction& r) {
   int id = 0;
   for (; id < int(reductions.size()); ++id) {
     const Reduction& known = reductions[id];
-    if (known.row == r.row && known.k == r.k && known.f == r.f && known.w == r.w && known.over == r.over)
-      break;
+    if (known.row == r.row && known.k == r.k && known.f == r.f && known.w == r.w && known.over == r.over) break;
   }
   if (id == int(reductions.size())) reductions.push_back(r);
   return intern({Node::reduced, id, {-1, -1, -1}, {}, 0, r.size, r.axes()});
@@ -63,8 +60,7 @@ Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<i
     foldable = foldable && arg.kind == Node::constant;
   }
   for (size_t n = 0; n < ints.size(); ++n) node.ints[n] = ints[n];
-  if (foldable)
-    return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
+  if (foldable) return constant(row.value(values, values + 1, values + 2, 1, 1, 1, node.ints[0], node.ints[1]));
   const Tree simpler = rewrite(*this, op, args, ints, size);
   return simpler >= 0 ? simpler : intern(node);
 }

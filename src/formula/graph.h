@@ -16,7 +16,7 @@ namespace kernops {
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns
-using Tree = int;  // a node of a Graph: arguments always come before what uses them
+using Tree = int;                   // a node of a Graph: arguments always come before what uses them
 
 struct Node {
   enum Kind { constant, variable, index, reduced, operation } kind;

@@ -17,8 +17,8 @@ class Granted {
 
 // In each loop over nodes: throws Interrupted when told to stop.
 void look_up();
-// In each recursion over a formula: whether so many bytes more are left. The other one throws a FormulaError at this byte
-// of the text where they are not.
+// In each recursion over a formula: whether so many bytes more are left. The other one throws a FormulaError at this
+// byte of the text where they are not.
 bool stack_is_left(size_t more = 0);
 void check_stack(int at, size_t more = 0);
 

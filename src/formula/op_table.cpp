@@ -33,8 +33,7 @@ std::vector<Expr> parse_all(const std::string& text) {
   return all;
 }
 
-template <class Op>
-double value(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) {
+template <class Op> double value(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) {
   return Op::template entry<double>(0, a, b, c, A, B, C, p, q);
 }
 
@@ -42,7 +41,8 @@ double value(const double* a, const double* b, const double* c, int A, int B, in
 Count same(Count A, Count B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
 Count same(Count A, Count B, Count C) { return same(same(A, B), C); }
 
-OpRow row(const OpRow& group, const std::string& rule, const char* name, const char* arguments, const char* size, const char* meaning) {
+OpRow row(const OpRow& group, const std::string& rule, const char* name, const char* arguments, const char* size,
+          const char* meaning) {
   OpRow row = group;
   row.name = name, row.size = size, row.meaning = meaning;
   if (!rule.empty()) row.rule = rule;
@@ -64,27 +64,27 @@ std::vector<OpRow> make_op_table() {
 #define RULE(words_) rule = words_;
 #define MATRIX(number_, rows_, columns_) table.back().matrices.push_back({number_, SIZE((rows_)), SIZE((columns_))});
 #define WORK(entries_) table.back().work = SIZE((entries_));
-#define SIZE(expression)                                             \
-  [](Count A, Count B, Count C, Count p, Count q) -> Count {         \
+#define SIZE(expression)                                            \
+  [](Count A, Count B, Count C, Count p, Count q) -> Count {        \
     return (void)A, (void)B, (void)C, (void)p, (void)q, expression; \
   }
-#define OP(name_, arguments_, size_, entry_, meaning_, ...)           \
+#define OP(name_, arguments_, size_, entry_, meaning_, ...)                                    \
   table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #size_, meaning_)); \
-  table.back().id = id++;                                             \
-  table.back().size_of = SIZE((size_));                               \
-  table.back().value = value<ops::name_>;                             \
-  table.back().gradient = #__VA_ARGS__;                               \
+  table.back().id = id++;                                                                      \
+  table.back().size_of = SIZE((size_));                                                        \
+  table.back().value = value<ops::name_>;                                                      \
+  table.back().gradient = #__VA_ARGS__;                                                        \
   table.back().gradients = parse_all(#__VA_ARGS__);
-#define FORMULA(name_, arguments_, condition_, formula_, meaning_)         \
+#define FORMULA(name_, arguments_, condition_, formula_, meaning_)                                  \
   table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #condition_, meaning_)); \
-  table.back().composite = true;                                           \
-  table.back().size_of = SIZE((condition_));                               \
-  table.back().formula = #formula_;                                        \
+  table.back().composite = true;                                                                    \
+  table.back().size_of = SIZE((condition_));                                                        \
+  table.back().formula = #formula_;                                                                 \
   table.back().body = parse(#formula_);
-#define LEAF(name_, meaning_)                               \
+#define LEAF(name_, meaning_)                                   \
   table.push_back(row(group, "", #name_, "()", "1", meaning_)); \
   table.back().leaf = true;
-#define BUILT(name_, arguments_, meaning_)                        \
+#define BUILT(name_, arguments_, meaning_)                            \
   table.push_back(row(group, "", #name_, #arguments_, "", meaning_)); \
   table.back().vectors.clear(), table.back().integers.clear();
 #include <kernops/ops.def>
@@ -94,15 +94,14 @@ std::vector<OpRow> make_op_table() {
 
 std::vector<ReductionRow> make_reduction_table() {
   std::vector<ReductionRow> table;
-#define REDUCTION(name_, arguments_, size_, accumulator_, result_, meaning_, ...)                   \
-  {                                                                                                 \
-    const std::string arguments = #arguments_;                                                      \
-    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_,                     \
-                     Accumulator::accumulator_, #accumulator_, Result::result_, meaning_,           \
-                     #__VA_ARGS__, arguments.find('w') != arguments.npos,                           \
-                     arguments.find('p') != arguments.npos,                                         \
-                     [](Count F, Count W, Count p) -> Count { return (void)F, (void)W, (void)p, size_; }, \
-                     parse_all(#__VA_ARGS__)});                                                     \
+#define REDUCTION(name_, arguments_, size_, accumulator_, result_, meaning_, ...)                                   \
+  {                                                                                                                 \
+    const std::string arguments = #arguments_;                                                                      \
+    table.push_back({#name_, arguments.substr(1, arguments.size() - 2), #size_, Accumulator::accumulator_,          \
+                     #accumulator_, Result::result_, meaning_, #__VA_ARGS__, arguments.find('w') != arguments.npos, \
+                     arguments.find('p') != arguments.npos,                                                         \
+                     [](Count F, Count W, Count p) -> Count { return (void)F, (void)W, (void)p, size_; },           \
+                     parse_all(#__VA_ARGS__)});                                                                     \
   }
 #include <kernops/reductions.def>
   return table;
@@ -141,15 +140,13 @@ namespace {
 
 int checked_size(const std::string& name, Count size) {
   if (size <= most_entries) return int(size);
-  throw FormulaError("`" + name + "` would have " + std::to_string(size) + " entries, more than " +
-                         std::to_string(most_entries),
-                     -1);
+  throw FormulaError(
+      "`" + name + "` would have " + std::to_string(size) + " entries, more than " + std::to_string(most_entries), -1);
 }
 
 }  // namespace
 
-int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
-            const std::vector<int>& ints) {
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);

@@ -15,16 +15,16 @@ struct MatrixArgument {
 
 struct OpRow {
   std::string name, group, arguments, size, rule, meaning, gradient;  // the rule says in words what size asks for
-  std::string vectors, integers;         // the letters of the arguments of each sort
-  bool composite = false, leaf = false;  // a composite is written in `formula`
+  std::string vectors, integers;                                      // the letters of the arguments of each sort
+  bool composite = false, leaf = false;                               // a composite is written in `formula`
   std::string formula;
-  int id = -1;    // an OpId, for the rows that are operations of their own
-  int cost = 1;   // about how many instructions an entry takes
+  int id = -1;   // an OpId, for the rows that are operations of their own
+  int cost = 1;  // about how many instructions an entry takes
   bool by_entry = false;
   Count (*size_of)(Count A, Count B, Count C, Count p, Count q) = nullptr;
-  double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p,
-                  int q) = nullptr;
-  Count (*work)(Count A, Count B, Count C, Count p, Count q) = nullptr;  // entries computed with, if not the largest size
+  double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
+  Count (*work)(Count A, Count B, Count C, Count p,
+                Count q) = nullptr;  // entries computed with, if not the largest size
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
@@ -37,8 +37,7 @@ int find_op(const std::string& name);  // its first row, -1 where there is none
 int find_op(OpId op);
 const OpRow& op_row(int id);
 constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
-int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args,
-            const std::vector<int>& ints);
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 
 // The rows of accumulators.def.
 enum class Accumulator {
@@ -66,7 +65,7 @@ struct ReductionRow {
 };
 const std::vector<ReductionRow>& reduction_table();
 int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 where there is none
-int find_reduction(const std::string& name, bool weighted);  // of those that formulas may name
+int find_reduction(const std::string& name, bool weighted);                       // of those that formulas may name
 bool is_counted(const std::string& name);
 int store_row();
 int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes

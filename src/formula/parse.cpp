@@ -13,7 +13,7 @@
 namespace kernops {
 namespace {
 
-constexpr int deepest = 2000;   // levels, far beyond any formula
+constexpr int deepest = 2000;     // levels, far beyond any formula
 constexpr size_t a_level = 1024;  // bytes of the stack at most, where an Expr is copied, searched or destroyed
 
 class Parser {
@@ -34,8 +34,7 @@ class Parser {
   Expr dot() {
     Nesting nesting(*this);
     Expr left = compare();
-    for (int at = text_.at(); text_.take("|"); at = text_.at())
-      left = call("Scalprod", at, std::move(left), compare());
+    for (int at = text_.at(); text_.take("|"); at = text_.at()) left = call("Scalprod", at, std::move(left), compare());
     return left;
   }
 
@@ -99,8 +98,7 @@ class Parser {
     if (text_.take("[")) return list(at, "]");
     if (text_.take("(")) return in_parentheses(at);
     const bool quote = c == "\"" || c == "'";
-    fail("expected a value here, not '" + c + "'" +
-         (quote ? ": names are written without quotes" : text_.instead()));
+    fail("expected a value here, not '" + c + "'" + (quote ? ": names are written without quotes" : text_.instead()));
   }
 
   Expr name_or_call() {

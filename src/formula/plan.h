@@ -16,9 +16,9 @@ struct Plan {
   std::array<int, 4> entries{};            // how many entries each level holds
   int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
   int f_size, w_size;
-  int pair_footprint = 0;                  // entries that the pair steps touch
+  int pair_footprint = 0;  // entries that the pair steps touch
   bool counts_indices = false;
-  bool stores = false;  // the values of pairs, which are not reduced
+  bool stores = false;                // the values of pairs, which are not reduced
   const Step* maker(int slot) const;  // the step that writes a pair's value; null where a place has it
 };
 Plan plan(const Graph& graph, const Reduction& reduction);

@@ -38,8 +38,7 @@ class Compiler {
     if (find_reduction(name, false) < 0 && find_reduction(name, true) < 0)
       throw FormulaError("there is no reduction `" + e.text + "`", e.position, e.text);
     std::vector<Expr> args = e.args;
-    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2]))
-      std::swap(args[1], args[2]);  // KeOps' order
+    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);  // KeOps' order
     const int row = find_row(e, name, args);
     const ReductionRow& kind = reduction_table()[row];
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
@@ -47,11 +46,10 @@ class Compiler {
     if (kind.weighted) r.w = expression(args[1]);
     r.size = at(e.position, [&] { return size_of(kind, program_.graph, r.f, r.w, r.k); });
     if (r.size <= 0)
-      throw FormulaError("`" + e.text + "` needs a scalar to reduce, not " +
-                             std::to_string(program_.graph[r.f].size) + " entries",
-                         e.position);
-    if (r.over == both && name != "Sum")
-      throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
+      throw FormulaError(
+          "`" + e.text + "` needs a scalar to reduce, not " + std::to_string(program_.graph[r.f].size) + " entries",
+          e.position);
+    if (r.over == both && name != "Sum") throw FormulaError("only `Sum_Reduction` sums over both axes", e.position);
     return r;
   }
 
@@ -63,8 +61,7 @@ class Compiler {
       const bool option = weighted || reduction_table()[row].counted;
       if (args.size() == (option ? 3u : 2u)) return row;
     }
-    const bool weighted = find_reduction(name, false) < 0,
-               either = !weighted && find_reduction(name, true) >= 0;
+    const bool weighted = find_reduction(name, false) < 0, either = !weighted && find_reduction(name, true) >= 0;
     const bool takes_k = reduction_table()[find_reduction(name, weighted)].counted;
     throw FormulaError("`" + e.text + "(f, " +
                            (takes_k    ? "K, "
@@ -78,21 +75,19 @@ class Compiler {
   // Grad(reduction, v, e): a sum over the axis that v does not run along; over both for a parameter.
   Reduction gradient_of(const Expr& e) {
     if (e.args.size() != 3)
-      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()),
-                         e.position);
+      throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
     Graph& graph = program_.graph;
     const Reduction inner = reduction(e.args[0]);
     const Tree v = expression(e.args[1]), g = expression(e.args[2]);
     if (graph[v].kind != Node::variable)
       throw FormulaError("the second argument of `Grad` must be a variable", e.args[1].position);
     if (graph[g].size != inner.size || (graph[g].axes & inner.over))
-      throw FormulaError(
-          "the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
-              (inner.size == 1 ? " entry" : " entries") +
-              (inner.axes() == axis_i   ? " for each i"
-               : inner.axes() == axis_j ? " for each j"
-                                        : ""),
-          e.args[2].position);
+      throw FormulaError("the incoming gradient must have the shape of the result: " + std::to_string(inner.size) +
+                             (inner.size == 1 ? " entry" : " entries") +
+                             (inner.axes() == axis_i   ? " for each i"
+                              : inner.axes() == axis_j ? " for each j"
+                                                       : ""),
+                         e.args[2].position);
     // what comes in has the shape of the result, a gradient that of its variable
     if (e.args[0].text == "Grad")
       for (const Shape shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);

@@ -53,8 +53,7 @@ class Regrouper {
     if (node.id == minus_) return true;
     const bool rare_divisor =
         node.id == divide_ && graph_[node.args[1]].axes != both && node.axes == both && !jumps_[t];
-    return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 &&
-           graph_[node.args[1]].size == 1;
+    return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 && graph_[node.args[1]].size == 1;
   }
 
   bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // of what uses it, if that is a product

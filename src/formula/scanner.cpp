@@ -29,8 +29,10 @@ bool Scanner::take(const char* token) {
 
 void Scanner::skip_space() {
   for (;; ++at_) {
-    if (next_is(hard_space)) ++at_;
-    else if (at_end() || !std::isspace(next())) return;
+    if (next_is(hard_space))
+      ++at_;
+    else if (at_end() || !std::isspace(next()))
+      return;
   }
 }
 
@@ -51,9 +53,7 @@ bool Scanner::number_is_next() const {
   return std::isdigit(next()) || (next() == '.' && std::isdigit(second));
 }
 
-bool Scanner::name_is_next() const {
-  return in_name() && next() != '_';
-}
+bool Scanner::name_is_next() const { return in_name() && next() != '_'; }
 
 Expr Scanner::number() {
   const char* begin = text_.c_str() + at_;
@@ -67,8 +67,7 @@ Expr Scanner::number() {
   char* end;
   Expr e{Expr::number, digits, std::strtod(digits.c_str(), &end), {}, at_};
   if (*end) throw FormulaError("'" + digits + "' is not a number", at_);
-  if (!std::isfinite(e.value))
-    throw FormulaError("the number " + digits + " is too large for double precision", at_);
+  if (!std::isfinite(e.value)) throw FormulaError("the number " + digits + " is too large for double precision", at_);
   at_ += int(length);
   if (next_is("L")) ++at_;  // 2L, as in R
   skip_space();
@@ -83,9 +82,12 @@ Expr Scanner::name() {
 }
 
 std::string Scanner::instead() const {
-  const std::pair<const char*, const char*> others[] = {
-      {"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"}, {"%/%", "Floor(a / b)"}, {"%%", "Mod(a, b, 0)"},
-      {"&", "And(a, b)"}, {"!", "Not(a)"}, {"=", "a == b"}};
+  const std::pair<const char*, const char*> others[] = {{"%*%", "MatVecMult(a, b)` or, of vectors, `a | b"},
+                                                        {"%/%", "Floor(a / b)"},
+                                                        {"%%", "Mod(a, b, 0)"},
+                                                        {"&", "And(a, b)"},
+                                                        {"!", "Not(a)"},
+                                                        {"=", "a == b"}};
   const auto spelling = [this](const auto& table) {
     for (const auto& [token, ours] : table)
       if (next_is(token)) return std::string(": instead of `") + token + "` write `" + ours + "`";

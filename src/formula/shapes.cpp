@@ -20,8 +20,7 @@ void read_as_matrix(Graph& graph, Tree t, Shape shape) {
   }
 }
 
-void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args,
-                   const std::vector<int>& ints) {
+void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args, const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);

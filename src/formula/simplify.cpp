@@ -99,8 +99,8 @@ bool bind(const Graph& graph, Scope& scope, const std::string& name, Tree tree) 
 
 bool match(Graph& graph, const Expr& pattern, Tree tree, Scope& scope);
 
-bool match_arguments(Graph& graph, const Expr& pattern, const std::vector<Tree>& args,
-                     const std::vector<int>& ints, Scope& scope) {
+bool match_arguments(Graph& graph, const Expr& pattern, const std::vector<Tree>& args, const std::vector<int>& ints,
+                     Scope& scope) {
   for (size_t n = 0; n < args.size(); ++n)
     if (!match(graph, pattern.args[n], args[n], scope)) return false;
   for (size_t n = 0; n < ints.size(); ++n)

@@ -37,8 +37,9 @@ Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
   Diagonal two_before{}, before{};
   for (int n = 0; n <= A + B - 2; ++n) {
     Diagonal now{-1, std::max(0, n - B + 1), std::min(n, A - 1)};
-    const Tree cost = graph.operation(OpId::Square, {graph.operation(OpId::Subtract, {part(x, now.first, now.last),
-                                                part(y, B - 1 - n + now.first, B - 1 - n + now.last)})});
+    const Tree cost = graph.operation(
+        OpId::Square, {graph.operation(OpId::Subtract, {part(x, now.first, now.last),
+                                                        part(y, B - 1 - n + now.first, B - 1 - n + now.last)})});
     const auto of = [](const Diagonal& d, int i) { return i - d.first; };
     Trees reached;  // at the least cost, from the cells before
     const int inner_first = std::max(now.first, 1), inner_last = std::min(now.last, n - 1);

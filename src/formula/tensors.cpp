@@ -9,9 +9,7 @@ namespace kernops {
 namespace built {
 namespace {
 
-int product(const Integers& dims) {
-  return std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<int>());
-}
+int product(const Integers& dims) { return std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<int>()); }
 
 Integers choose(const Integers& from, const Integers& places) {
   Integers chosen;
@@ -59,8 +57,7 @@ Tree permuted(Graph& graph, Tree a, const Integers& shape, const Integers& order
   Integers now = count_to(shape.size());
   for (size_t n = 0; n < order.size(); ++n) {
     const auto from = now.begin() + n, wanted = std::find(from, now.end(), order[n]);
-    const int before = product(choose(shape, {from, wanted})),
-              rest = product(choose(shape, {wanted, now.end()}));
+    const int before = product(choose(shape, {from, wanted})), rest = product(choose(shape, {wanted, now.end()}));
     if (before > 1 && rest > 1) a = graph.operation(OpId::Transpose, {a}, {before, rest});
     std::rotate(from, wanted, now.end());
   }

@@ -8,9 +8,8 @@ namespace {
 
 // How an operation is written between its arguments; empty where it is a call.
 std::string infix_sign(const std::string& op) {
-  static const std::map<std::string, std::string> signs = {{"Add", " + "},  {"Subtract", " - "},
-                                                           {"Mult", " * "}, {"Divide", " / "},
-                                                           {"^", "^"},      {"Scalprod", " | "}};
+  static const std::map<std::string, std::string> signs = {{"Add", " + "},    {"Subtract", " - "}, {"Mult", " * "},
+                                                           {"Divide", " / "}, {"^", "^"},          {"Scalprod", " | "}};
   const auto found = signs.find(op);
   return found == signs.end() ? "" : found->second;
 }
@@ -52,8 +51,7 @@ class Writer {
     for (size_t n = 0; n < row.vectors.size(); ++n) arguments.push_back(text(node.args[n]));
     for (size_t n = 0; n < row.integers.size(); ++n) arguments.push_back(std::to_string(node.ints[n]));
     const std::string sign = infix_sign(row.name);
-    return sign.empty() ? row.name + "(" + joined(arguments, ", ") + ")"
-                        : "(" + joined(arguments, sign) + ")";
+    return sign.empty() ? row.name + "(" + joined(arguments, ", ") + ")" : "(" + joined(arguments, sign) + ")";
   }
 
   const Graph& graph_;

@@ -115,10 +115,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual const std::vector<Plan>& plans(const Kernel& kernel) const = 0;
   // Rows row_begin..row_end of the plan's result, counted from row_begin.
-  virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin,
-                          Count row_end, const Output& out) = 0;
-  virtual Count slab() const = 0;  // rows at a time, for a sum over both axes
-  virtual Temporary keep(Count count);  // where this backend reads them best
+  virtual void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                          const Output& out) = 0;
+  virtual Count slab() const = 0;          // rows at a time, for a sum over both axes
+  virtual Temporary keep(Count count);     // where this backend reads them best
   virtual void next_batch(const Data&) {}  // of what it keeps, only what serves every batch is of use
 };
 

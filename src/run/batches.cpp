@@ -26,8 +26,7 @@ Output nth(Output out, Count batch) {
 
 void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
                      const Output& out) {
-  const bool side_by_side =
-      double(data.pair_count()) < few_pairs && !on_gpu(kernel, data, settings, out);
+  const bool side_by_side = double(data.pair_count()) < few_pairs && !on_gpu(kernel, data, settings, out);
   std::atomic<Count> next{0};
   std::atomic<bool> stopped{false};
   on_threads(side_by_side ? std::min<Count>(settings.threads, batches) : 1, [&](bool first) {

@@ -20,8 +20,7 @@ Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_beg
     RowBlock some{std::max(block.begin, row_begin) - row_begin, std::min(block.end, row_end) - row_begin,
                   Count(clipped.lanes.size()), 0, 0};
     for (Count n = block.first; n < block.last; ++n) {
-      const Count begin = std::max(blocks.lanes[n].begin, lane_begin),
-                  end = std::min(blocks.lanes[n].end, lane_end);
+      const Count begin = std::max(blocks.lanes[n].begin, lane_begin), end = std::min(blocks.lanes[n].end, lane_end);
       if (begin >= end) continue;
       clipped.lanes.push_back({begin, end, some.lanes});
       some.lanes += end - begin;

@@ -39,8 +39,7 @@ struct Total {
 };
 
 // A sum over both axes: slabs of rows, then down the rows, always in the same order.
-void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings,
-                 const Output& out) {
+void reduce_both(Backend& backend, const Plan& plan, const Data& data, const Settings& settings, const Output& out) {
   const Count rows = data.length(plan.rows), slab = backend.slab();
   const int size = plan.reduction.size;
   std::vector<double> part(size_t(std::min(rows, slab)) * size);

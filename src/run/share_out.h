@@ -17,8 +17,7 @@ template <class Work> void share_out(Count units, Count threads, const Settings&
     try {
       for (Count unit = next++; unit < units && !stopped; unit = next++) {
         work(unit, thread);
-        if (first && settings.keep_going && !settings.keep_going(double(unit) / double(units)))
-          stopped = true;
+        if (first && settings.keep_going && !settings.keep_going(double(unit) / double(units))) stopped = true;
       }
     } catch (...) {
       stopped = true;

@@ -5,9 +5,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-template <class T> const T* data(const std::vector<T>& items) {
-  return items.empty() ? nullptr : items.data();
-}
+template <class T> const T* data(const std::vector<T>& items) { return items.empty() ? nullptr : items.data(); }
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 
 void set_formula(SegmentJob& job, const Plan& plan) {
@@ -29,9 +27,7 @@ SegmentJob segment_job(const SegmentRequest& request) {
   job.offsets = segments.offsets().data();
   job.rows = data(segments.rows), job.sources = data(segments.sources);
   job.groups = segments.groups, job.count = segments.count;
-  job.scatter = segments.longest <= 200  ? Scatter::plain
-                : segments.burst <= 128 ? Scatter::tiles
-                                         : Scatter::careful;
+  job.scatter = segments.longest <= 200 ? Scatter::plain : segments.burst <= 128 ? Scatter::tiles : Scatter::careful;
   job.x = x.data, job.integers = x.type == SegmentValues::integers;
   job.x_row = x.row, job.x_column = x.column;
   job.weights = static_cast<const double*>(w.data), job.weights_row = w.row;

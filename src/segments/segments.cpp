@@ -55,8 +55,7 @@ SegmentFormula segment_formula(const std::string& text) {
   const Expr expr = parse(text);
   const Tree f = build(graph, expr, scope);
   if (graph[f].size != 1)
-    throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size),
-                       expr.position);
+    throw FormulaError("the formula must give one number, not " + std::to_string(graph[f].size), expr.position);
   SegmentFormula formula = {plan(graph, {find_reduction("Sum", false), 0, f, -1, axis_j, 1})};
   if (formula.plan.counts_indices) throw FormulaError("the formula must not depend on positions", expr.position);
   return formula;

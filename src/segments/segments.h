@@ -19,13 +19,13 @@ class Segments {
  public:
   virtual ~Segments() = default;
 
-  Count values = 0;            // rows of x that it is made for
-  Count count = 0;             // segments, empty ones too: rows of the result
+  Count values = 0;              // rows of x that it is made for
+  Count count = 0;               // segments, empty ones too: rows of the result
   Count first = 0, covered = 0;  // the position of the first value that is in a segment, and how many are
-  std::vector<Count> rows;     // of the result, in ascending order; without elements: segment s gives row s
-  std::vector<Count> empties;  // rows of the result that have nothing to reduce
-  std::vector<Count> sources;  // segment s begins at row sources[s] of x; without elements: at row offsets[s]
-  const int* groups = nullptr;  // of values in any order: the row of the result that each belongs to, or -1
+  std::vector<Count> rows;       // of the result, in ascending order; without elements: segment s gives row s
+  std::vector<Count> empties;    // rows of the result that have nothing to reduce
+  std::vector<Count> sources;    // segment s begins at row sources[s] of x; without elements: at row offsets[s]
+  const int* groups = nullptr;   // of values in any order: the row of the result that each belongs to, or -1
   Count longest = 0;
   Count burst = 0;           // of groups: the most values of one in a scatter_window() of jobs/segments.h
   std::vector<Count> large;  // segments of more values than segment_block of jobs/segments.h
@@ -34,7 +34,7 @@ class Segments {
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
   // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
   virtual const std::vector<Count>& offsets() const { return offsets_; }
-  virtual void come_to_host() {}  // where they are not: the CPU is to reduce them
+  virtual void come_to_host() {}                                    // where they are not: the CPU is to reduce them
   Count segments() const { return count - Count(empties.size()); }  // that are not empty
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
 
@@ -79,14 +79,14 @@ struct SegmentRequest {
   int op = 0;                               // row of segments.def, or
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
-  const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
+  const double* empty = nullptr;            // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
   SegmentValues x;
   SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
-  Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
+  Count tile = 0;                  // values that a thread takes at a time, for tests; 0: the backend chooses
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
 };
 

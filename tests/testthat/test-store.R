@@ -178,7 +178,7 @@ test_that("the CUDA text of stored pairs compiles", {
     op <- stored(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), if (grepl("Exp", formula)) D else 3))
     for (single in c(TRUE, FALSE)) {
       text <- kernops:::cuda_source(kernops:::live(op), single, 0L, FALSE, some)
-      expect_match(text, "engines::Store")
+      expect_match(text, "accumulators::Store")
       expect_gt(kernops:::cuda_compile(text, "sm_80"), 1000)
     }
   }

@@ -12,7 +12,9 @@
 
 namespace {
 
-struct Program { std::string text, log, binary; };
+struct Program {
+  std::string text, log, binary;
+};
 Program& of(void* handle) { return *static_cast<Program*>(handle); }
 
 std::string contents(const std::string& file) {

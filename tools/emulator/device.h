@@ -20,17 +20,23 @@
 #define __shared__ static
 #define alignas(bytes)  // "static alignas(16) float x[n]" is no C++; the CPU does not mind
 
-struct float4 { float x, y, z, w; };
-struct double2 { double x, y; };
-struct Index3 { unsigned x, y, z; };
+struct float4 {
+  float x, y, z, w;
+};
+struct double2 {
+  double x, y;
+};
+struct Index3 {
+  unsigned x, y, z;
+};
 
 extern "C" {
 extern Index3 threadIdx, blockIdx, blockDim, gridDim;
 void emulator_wait_for_block();
 void emulator_wait_for_warp();
-int emulator_count(int yes);                         // of the threads of a block
-void* emulator_of_lane(unsigned lane);               // 16 bytes of each thread of a warp
-unsigned emulator_lanes();                           // that have not ended, as bits
+int emulator_count(int yes);            // of the threads of a block
+void* emulator_of_lane(unsigned lane);  // 16 bytes of each thread of a warp
+unsigned emulator_lanes();              // that have not ended, as bits
 }
 
 inline void __syncthreads() { emulator_wait_for_block(); }

@@ -16,8 +16,12 @@
 #include <string>
 #include <vector>
 
-struct Index3 { unsigned x, y, z; };
-struct Job { char bytes[4096]; };  // the one argument of every kernel, or more than it
+struct Index3 {
+  unsigned x, y, z;
+};
+struct Job {
+  char bytes[4096];
+};  // the one argument of every kernel, or more than it
 using Kernel = void (*)(Job);
 
 namespace {
@@ -183,9 +187,7 @@ EXPORT Result cuMemFree_v2(Address address) {
 EXPORT Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
   return std::memcpy(at(to), from, bytes), 0;
 }
-EXPORT Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
-  return std::memcpy(to, at(from), bytes), 0;
-}
+EXPORT Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) { return std::memcpy(to, at(from), bytes), 0; }
 EXPORT Result cuMemcpyDtoD_v2(Address to, Address from, size_t bytes) {
   return std::memmove(at(to), at(from), bytes), 0;
 }
@@ -220,7 +222,9 @@ EXPORT Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, void* module
 }
 EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t) { return *blocks = 2, 0; }
 
-struct LaunchConfig { Index3 grid, block; };  // the beginning of it
+struct LaunchConfig {
+  Index3 grid, block;
+};  // the beginning of it
 EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
   const Alone alone(one_at_a_time);
   kernel = reinterpret_cast<Kernel>(function), argument = static_cast<const Job*>(arguments[0]);

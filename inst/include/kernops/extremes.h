@@ -22,9 +22,7 @@ template <int sign, int first, int last> struct ExtremeAt : Settled<1, 1> {
     s.v[0] = sign * infinity<double>();
     s.j[0] = -1;  // until something beats infinity
   }
-  template <class V> static KERNOPS_FN auto beats(V x, V y) {
-    return (!(sign > 0 ? x >= y : x <= y)) & (y == y);
-  }
+  template <class V> static KERNOPS_FN auto beats(V x, V y) { return (!(sign > 0 ? x >= y : x <= y)) & (y == y); }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
     const auto better = beats(x, s.v[0]);
     s.v[0] = select(better, x, s.v[0]);

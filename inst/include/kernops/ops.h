@@ -25,9 +25,7 @@ template <class V> KERNOPS_FN V powi(V x, int n) {
 template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
   return select(a == a, select(condition, V(1), V(0)), a);
 }
-template <class V, class M> KERNOPS_FN V truth(M condition, V a, V b) {
-  return select(a == a, truth(condition, b), a);
-}
+template <class V, class M> KERNOPS_FN V truth(M condition, V a, V b) { return select(a == a, truth(condition, b), a); }
 
 template <class V> KERNOPS_FN V if_else(V a, V b, V c) { return select(a == a, select(a >= V(0), b, c), a); }
 template <class V> KERNOPS_FN V sign(V a) { return select(a > V(0), V(1), select(a < V(0), V(-1), a)); }
@@ -85,13 +83,12 @@ template <class V, class In> KERNOPS_FN Best<V> smallest(int n, const In& a) {
 #define TOTAL(n, term) total<V>(n, [&](int m) { return term; })
 
 namespace ops {
-#define OP(name, arguments, size, entry_, ...)                                                          \
-  struct name {                                                                                         \
-    template <class V, class In>                                                                        \
-    static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, \
-                              int q) {                                                                  \
-      return entry_;                                                                                    \
-    }                                                                                                   \
+#define OP(name, arguments, size, entry_, ...)                                                                   \
+  struct name {                                                                                                  \
+    template <class V, class In>                                                                                 \
+    static KERNOPS_FN V entry(int k, const In& a, const In& b, const In& c, int A, int B, int C, int p, int q) { \
+      return entry_;                                                                                             \
+    }                                                                                                            \
   };
 #include <kernops/ops.def>
 }  // namespace ops

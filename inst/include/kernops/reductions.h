@@ -34,9 +34,7 @@ struct Product : Settled<2> {
 };
 
 // 0 for false, 1 for true, and NaN between them: it does not matter where one decides.
-template <class V> KERNOPS_FN V truth_of(V x) {
-  return select(x == x, select(x == V(0), V(0), V(1)), V(0.5));
-}
+template <class V> KERNOPS_FN V truth_of(V x) { return select(x == x, select(x == V(0), V(0), V(1)), V(0.5)); }
 template <int sign> struct Decides : Settled<1> {  // sign = 1: all, -1: any
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign > 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {

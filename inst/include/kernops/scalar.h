@@ -1,5 +1,5 @@
-// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
-// names to SIMD packs, so that a row of ops.def reads the same everywhere.
+// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the
+// same names to SIMD packs, so that a row of ops.def reads the same everywhere.
 #pragma once
 #include <kernops/portable.h>
 
@@ -7,11 +7,11 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 #ifdef __CUDACC__
-#define KERNOPS_MATH(name)                                      \
-  KERNOPS_FN float name(float x) { return ::name##f(x); }       \
+#define KERNOPS_MATH(name)                                \
+  KERNOPS_FN float name(float x) { return ::name##f(x); } \
   KERNOPS_FN double name(double x) { return ::name(x); }
-#define KERNOPS_MATH2(name)                                               \
-  KERNOPS_FN float name(float x, float y) { return ::name##f(x, y); }     \
+#define KERNOPS_MATH2(name)                                           \
+  KERNOPS_FN float name(float x, float y) { return ::name##f(x, y); } \
   KERNOPS_FN double name(double x, double y) { return ::name(x, y); }
 KERNOPS_FN float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 KERNOPS_FN double fma(double x, double y, double z) { return ::fma(x, y, z); }
@@ -48,7 +48,9 @@ KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot) KERNOPS_MATH2(fmod)
 
 // NaN wins, as in R.
 #if __CUDA_ARCH__ >= 800
-KERNOPS_FN float max(float x, float y) { return larger_or_nan(x, y); }
+                            KERNOPS_FN float max(float x, float y) {
+  return larger_or_nan(x, y);
+}
 KERNOPS_FN float min(float x, float y) { return smaller_or_nan(x, y); }
 #endif
 template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != x ? x : y; }
@@ -68,8 +70,8 @@ template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   return x;
 }
 
-// Calls f on each lane; a scalar is its own only lane. On a GPU this is a call: a loop in each of the pairs that a thread
-// takes at a time would be a long text, and no faster.
+// Calls f on each lane; a scalar is its own only lane. On a GPU this is a call: a loop in each of the pairs that a
+// thread takes at a time would be a long text, and no faster.
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 

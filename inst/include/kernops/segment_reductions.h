@@ -35,16 +35,12 @@ struct OnlineLogSumExp : Settled<2> {
   }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { join(s, x, V(1)); }
   template <class S> static KERNOPS_FN void merge(S& s, const S& o) { join(s, o.v[0], o.v[1]); }
-  template <class S> static KERNOPS_FN double finish(const S& s, int) {
-    return double(s.v[0]) + log(double(s.v[1]));
-  }
+  template <class S> static KERNOPS_FN double finish(const S& s, int) { return double(s.v[0]) + log(double(s.v[1])); }
 };
 
 struct Extent : Settled<2> {
   static constexpr int outputs = 2;
-  template <class S> static KERNOPS_FN void start(S& s) {
-    s.v[0] = infinity<double>(), s.v[1] = -infinity<double>();
-  }
+  template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = infinity<double>(), s.v[1] = -infinity<double>(); }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {
     s.v[0] = min(s.v[0], x), s.v[1] = max(s.v[1], x);
   }

@@ -66,7 +66,7 @@ struct Polygamma {
  private:
   KERNOPS_FN double value(double x) const {
     if (x > 0) return positive(x);
-    if (!(x > floor(x))) return nan_of(x);  // the poles
+    if (!(x > floor(x))) return nan_of(x);                               // the poles
     return (n % 2 ? -positive(1 - x) : positive(1 - x)) - cotangent(x);  // DLMF 5.15.6
   }
 
@@ -80,7 +80,7 @@ struct Polygamma {
   }
 
   KERNOPS_FN double series(double x, double factorial) const {
-    const double bernoulli[] = {1. / 6,       -1. / 30, 1. / 42,      -1. / 30,    5. / 66,
+    const double bernoulli[] = {1. / 6,       -1. / 30, 1. / 42,      -1. / 30,     5. / 66,
                                 -691. / 2730, 7. / 6,   -3617. / 510, 43867. / 798, -174611. / 330};
     double sum = (n == 0 ? -log(x) : factorial / n / power(x, n)) + factorial / (2 * power(x, n + 1));
     double term = factorial * (n + 1) / (2 * power(x, n + 2));
@@ -117,8 +117,8 @@ struct Polygamma {
 };
 
 // The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v with v in x^v held: the integral over t
-// of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step. No
-// term is negative, so small values are as exact as large ones.
+// of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step.
+// No term is negative, so small values are as exact as large ones.
 struct BesselK {
   static constexpr int most = 20000;  // terms to each side
   int derivative;
@@ -182,7 +182,8 @@ struct BesselK {
 // instruction set fuses and another does not would be many units of the last place.
 namespace special {
 #ifdef __CUDACC__
-#define KERNOPS_SPECIAL(function, value) KERNOPS_FN double function { return value; }
+#define KERNOPS_SPECIAL(function, value) \
+  KERNOPS_FN double function { return value; }
 #elif !defined(KERNOPS_SPECIAL)
 #define KERNOPS_SPECIAL(function, value) double function;
 #endif
@@ -202,9 +203,8 @@ template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled) {
-  return lanewise([=](auto v, auto x) {
-    return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled));
-  }, a, b);
+  return lanewise(
+      [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);
 }
 
 }  // namespace KERNOPS_ISA

@@ -19,9 +19,7 @@ template <class S, class V> KERNOPS_FN void add_compensated(S& s, V x) {
   s.v[0] = sum;
   s.v[1] += error;
 }
-template <class S> KERNOPS_FN auto compensated(const S& s) {
-  return s.v[0] - s.v[0] == 0 ? s.v[0] + s.v[1] : s.v[0];
-}
+template <class S> KERNOPS_FN auto compensated(const S& s) { return s.v[0] - s.v[0] == 0 ? s.v[0] + s.v[1] : s.v[0]; }
 
 struct DirectSum : Settled<1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0; }

@@ -14,9 +14,8 @@ inline namespace KERNOPS_ISA {
 template <bool skip> struct AxisTable { static const AxisEngine::Entry entries[]; };
 template <bool skip>
 const AxisEngine::Entry AxisTable<skip>::entries[] = {
-#define SEGMENT_OP(name, R, kind, meaning)                                      \
-  {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, \
-   &SliceReducer<R, skip>::merge},
+#define SEGMENT_OP(name, R, kind, meaning) \
+  {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, &SliceReducer<R, skip>::merge},
 #include <kernops/segments.def>
 };
 
@@ -42,9 +41,7 @@ const AxisEngine KERNOPS_JOIN(axis_engine_, KERNOPS_ISA) = {
       SliceSoftmax::second_pass(job, spot(job.kept, first), count, chunk * job.chunk, chunk_end(job, chunk),
                                 Seen(seen, count), Seen(whole, count));
     },
-    [](double* whole, double* part, int count) {
-      SliceSoftmax::join(Seen(whole, count), Seen(part, count), count);
-    },
+    [](double* whole, double* part, int count) { SliceSoftmax::join(Seen(whole, count), Seen(part, count), count); },
 };
 
 }  // namespace kernops

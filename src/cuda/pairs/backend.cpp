@@ -52,8 +52,8 @@ class CudaBackend : public Backend {
     }
   }
 
-  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin,
-                  Count row_end, const Output& out) override {
+  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                  const Output& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
@@ -144,8 +144,7 @@ class CudaBackend : public Backend {
     const size_t count = workers_.size();
     std::vector<std::unique_ptr<Buffer>> states(count);
     const auto share_of = [&](size_t n) {
-      return share_lanes ? std::make_pair(rows, part(lanes, n, count))
-                         : std::make_pair(part(rows, n, count), lanes);
+      return share_lanes ? std::make_pair(rows, part(lanes, n, count)) : std::make_pair(part(rows, n, count), lanes);
     };
     for (size_t n = 0; n < count; ++n) {
       const auto [some, these] = share_of(n);
@@ -170,8 +169,7 @@ class CudaBackend : public Backend {
     const size_t bytes = size_t(rows.count()) * first().state_bytes();
     const Buffer all(states.size() * bytes);
     for (size_t n = 0; n < states.size(); ++n)
-      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), workers_[n].number(),
-                  bytes);
+      copy_across(all.pointer() + n * bytes, first().number(), states[n]->pointer(), workers_[n].number(), bytes);
     first().merge(task, rows, all, int(states.size()));
     synchronize();
   }
@@ -199,9 +197,7 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> backend(const std::vector<int>& devices) {
-  return std::make_unique<CudaBackend>(devices);
-}
+std::unique_ptr<Backend> backend(const std::vector<int>& devices) { return std::make_unique<CudaBackend>(devices); }
 
 bool available() {
   try {

@@ -9,23 +9,20 @@
 namespace kernops {
 namespace {
 
-constexpr int shortest_sum = 8;  // below, a thread keeps the sums of vectors in its registers
-constexpr int most = 4;          // contractions at a time
+constexpr int shortest_sum = 8;   // below, a thread keeps the sums of vectors in its registers
+constexpr int most = 4;           // contractions at a time
 constexpr int most_levels = 200;  // of steps that make an entry
-constexpr int most_leaves = 2;   // vectors of each level that one of them reads
+constexpr int most_leaves = 2;    // vectors of each level that one of them reads
 
 // The value for a vector is the sum of the values for its entries.
 bool adds_up(const OpRow& op) {
-  static const std::set<std::string> names = {"Sum",    "Scalprod",   "SqNorm2",
-                                              "SqDist", "DiagSqNorm", "DiagSqDist"};
+  static const std::set<std::string> names = {"Sum", "Scalprod", "SqNorm2", "SqDist", "DiagSqNorm", "DiagSqDist"};
   return names.count(op.name) > 0;
 }
 
 class Tiler : Tiling {
  public:
-  Tiler(const Plan& untiled, bool long_vectors) : long_vectors_(long_vectors) {
-    static_cast<Plan&>(plan) = untiled;
-  }
+  Tiler(const Plan& untiled, bool long_vectors) : long_vectors_(long_vectors) { static_cast<Plan&>(plan) = untiled; }
 
   TiledPlan make() {
     own_slots();
@@ -38,8 +35,7 @@ class Tiler : Tiling {
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_lanes(*this);
     auto& steps = plan.steps[int(Level::pair)];
-    steps.erase(std::remove_if(steps.begin(), steps.end(),
-                               [&](const Step& step) { return !computed.count(step.out); }),
+    steps.erase(std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return !computed.count(step.out); }),
                 steps.end());
     reorder();
     return plan;
@@ -96,8 +92,7 @@ class Tiler : Tiling {
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
     if (s.size != made.size) return false;
     if (s.level != Level::pair) {
-      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end())
-        made.leaves.push_back(slot);
+      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end()) made.leaves.push_back(slot);
       return leaves(made, s.level) <= most_leaves;
     }
     const auto same = [&](const Step& other) { return other.out == slot; };
@@ -180,8 +175,6 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-TiledPlan tile(const Plan& plan, bool long_vectors) {
-  return Tiler(plan, long_vectors).make();
-}
+TiledPlan tile(const Plan& plan, bool long_vectors) { return Tiler(plan, long_vectors).make(); }
 
 }  // namespace kernops

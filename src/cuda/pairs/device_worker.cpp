@@ -9,8 +9,8 @@ namespace cuda {
 namespace {
 
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  const auto key = std::make_tuple(plan.id, settings.single, settings.scheme, settings.accumulate_double, shape.fields(),
-                                   device);
+  const auto key =
+      std::make_tuple(plan.id, settings.single, settings.scheme, settings.accumulate_double, shape.fields(), device);
   static std::map<std::remove_const_t<decltype(key)>, const Kernels*> known;
   const Kernels*& k = known[key];
   if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
@@ -31,8 +31,8 @@ struct DeviceWorker::Work {
   std::unique_ptr<Buffer> out, states;
   Count done_pairs = 0;
 
-  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range lanes, bool to_states,
-       bool aside, size_t state_bytes)
+  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range lanes, bool to_states, bool aside,
+       size_t state_bytes)
       : task(task),
         watch(watch),
         slabs(slabs),
@@ -63,13 +63,12 @@ void DeviceWorker::reduce(const Task& task, Range rows, Range lanes, const Watch
   run(task, rows, lanes, false, watch);
 }
 
-std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range lanes,
-                                               const Watch& watch) {
+std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range lanes, const Watch& watch) {
   return run(task, rows, lanes, true, watch);
 }
 
 std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range lanes, bool to_states,
-                                  const Watch& watch) {
+                                          const Watch& watch) {
   use_device(number_);
   const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
   const bool aside = !to_states && !writes_directly(task.out);
@@ -112,8 +111,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range lanes) {
   const bool first = lanes.begin == work.lanes.begin;
   const Count bytes = job.chunks * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
   const bool by_last_block = merges && first && job.chunks <= merged_by_one && bytes <= 700 &&
-                             task.shape.kind != Shape::spread &&
-                             std::min(most, grid.blocks()) <= Device::most_arrivals;
+                             task.shape.kind != Shape::spread && std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;
   for (Count block = 0; block < grid.blocks(); block += most) {
     const Count end = std::min(block + most, grid.blocks());

@@ -70,8 +70,7 @@ class Team {
 
 }  // namespace
 
-void in_threads(size_t count, const Watch& keep_going,
-                const std::function<void(size_t, const Watch&)>& work) {
+void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work) {
   Team(count, work).run(keep_going);
 }
 

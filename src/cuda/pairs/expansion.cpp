@@ -3,9 +3,9 @@
 // is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
 // the exponents this way while both norms are small (cuda/values.cuh).
 //
-// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this is
-// for short ones, too. It saves a multiplication, and what keeps an exponent within limits. The polynomial that stands
-// before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
+// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this
+// is for short ones, too. It saves a multiplication, and what keeps an exponent within limits. The polynomial that
+// stands before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -40,20 +40,24 @@ class Expander {
     if (!made || op_row(made->op).name != "SqDist") return {};
     int row = made->in[0], lane = made->in[1];
     if (plan_.slots[row].level == Level::column) std::swap(row, lane);
-    if (plan_.slots[row].level != Level::row || plan_.slots[lane].level != Level::column || !may_replace(row)) return {};
+    if (plan_.slots[row].level != Level::row || plan_.slots[lane].level != Level::column || !may_replace(row))
+      return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(lane) : readers(slot) != 1) return {};
     // a lane has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
     return {exponent, made->out, root, factor, row, lane, 0, 0, 0, 0, 0, {}};
   }
 
-  // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next to
-  // which their rounding is small.
+  // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next
+  // to which their rounding is small.
   bool may_scale(int distance, int root, int exponent) const {
-    return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
-      const bool reads_one = reads(step, root) || (reads(step, distance) && step.out != root);
-      return !reads_one || step.out == exponent || (multiplies_once(step) && joins_constant(step.out));
-    }) && plan_.f != root && plan_.w != root && plan_.f != distance && plan_.w != distance;
+    return std::all_of(steps_.begin(), steps_.end(),
+                       [&](const Step& step) {
+                         const bool reads_one = reads(step, root) || (reads(step, distance) && step.out != root);
+                         return !reads_one || step.out == exponent ||
+                                (multiplies_once(step) && joins_constant(step.out));
+                       }) &&
+           plan_.f != root && plan_.w != root && plan_.f != distance && plan_.w != distance;
   }
   bool is_once(int slot) const { return plan_.slots[slot].level == Level::uniform && plan_.slots[slot].size == 1; }
   bool multiplies_once(const Step& step) const {
@@ -82,9 +86,8 @@ class Expander {
 
   bool only_exponentiated(int slot) const {
     if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
-    return std::all_of(
-               steps_.begin(), steps_.end(),
-               [=](const Step& step) { return op_row(step.op).is(OpId::Exp2) || !reads(step, slot); }) &&
+    return std::all_of(steps_.begin(), steps_.end(),
+                       [=](const Step& step) { return op_row(step.op).is(OpId::Exp2) || !reads(step, slot); }) &&
            plan_.w != slot;
   }
 

@@ -1,7 +1,7 @@
 // Gives the expansion of an exponent (cuda/pairs/expansion.cpp) its slots and steps.
 //
-// In one thread, -2 c x takes the place of x, and under a root, -c x and -c y those of both. Contracted, the inner product
-// of two scaled vectors takes that of the distance; they end with zeros where the chunks of tensor cores do.
+// In one thread, -2 c x takes the place of x, and under a root, -c x and -c y those of both. Contracted, the inner
+// product of two scaled vectors takes that of the distance; they end with zeros where the chunks of tensor cores do.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -23,9 +23,12 @@ class Placing {
       e_ = {};
       return;
     }
-    if (contracted) take_inner_product();
-    else if (e_.root) scale_both();
-    else multiply_row();
+    if (contracted)
+      take_inner_product();
+    else if (e_.root)
+      scale_both();
+    else
+      multiply_row();
     tiling_.used[e_.row_norm] = tiling_.used[e_.lane_norm] = true;
   }
 
@@ -59,7 +62,8 @@ class Placing {
     };
     e_.row_norm = norm(Level::row, e_.row), e_.lane_norm = norm(Level::column, e_.lane);
     const int twice = add(Level::uniform, OpId::Add, 1, e_.factor, e_.factor);
-    e_.row_vector = add(Level::row, OpId::Mult, plan_.slots[e_.row].size, add(Level::uniform, OpId::Minus, 1, twice), e_.row);
+    e_.row_vector =
+        add(Level::row, OpId::Mult, plan_.slots[e_.row].size, add(Level::uniform, OpId::Minus, 1, twice), e_.row);
     e_.lane_vector = e_.lane;
     tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
   }

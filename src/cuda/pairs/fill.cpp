@@ -116,8 +116,7 @@ void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Rang
   const auto blocks = [&](Range items) { return unsigned(std::min(ceil_div(items.count(), threads), most)); };
   if (task.plan.entries[int(Level::uniform)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
   job.row_blocks = blocks(rows);
-  launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job,
-         starts_early(rows, lanes));
+  launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job, starts_early(rows, lanes));
 }
 
 }  // namespace cuda

@@ -40,8 +40,7 @@ Shape fitted(Shape shape, const Blocks& ranges) {
   }
   shape.some = true;
   if (shape.kind != Shape::narrow) return shape;
-  while (shape.rows_per_thread > 1 && shape.rows_per_thread * shape.threads > rows / pairs)
-    shape.rows_per_thread /= 2;
+  while (shape.rows_per_thread > 1 && shape.rows_per_thread * shape.threads > rows / pairs) shape.rows_per_thread /= 2;
   while (shape.threads > 32 && shape.threads > 2 * rows / pairs) shape.threads /= 2;
   shape.lanes = shape.threads;
   return shape;

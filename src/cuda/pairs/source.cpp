@@ -10,8 +10,7 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(const Words& words)
-      : words(words), plan(words.plan), settings(words.settings), shape(words.shape) {}
+  explicit Writer(const Words& words) : words(words), plan(words.plan), settings(words.settings), shape(words.shape) {}
 
   std::string text() {
     const bool wide = words.wide(), expands = words.expands();
@@ -25,8 +24,7 @@ class Writer {
     out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
            ";\n  static constexpr bool expands = " + yes_or_no(expands) +
            ", weighted = " + yes_or_no(expands && plan.weighted) + ";\n";
-    out += "  static constexpr int once = " + number(plan.entries[0]) +
-           ", kept_once = " + number(plan.kept[0]) +
+    out += "  static constexpr int once = " + number(plan.entries[0]) + ", kept_once = " + number(plan.kept[0]) +
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
     if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
     if (wide && words.spreads()) out += "  using Spread = ::Spread;\n";
@@ -42,22 +40,20 @@ class Writer {
     if (!row.sums()) return row.accumulator_name;
     return settings.scheme == SumScheme::direct  ? "DirectSum"
            : settings.scheme == SumScheme::kahan ? "KahanSum"
-                                                  : "Sum";
+                                                 : "Sum";
   }
 
   std::string entry_points() const {
     const bool spread = words.spreads();
     const bool weighs = plan.w != 0 || plan.weighted;
     const int f = spread ? 1 : plan.f_size, w = spread ? 1 : weighs ? plan.w_size : 0;
-    const std::string row = "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) +
-                            "<T, " + number(f) + ", " + number(w) + ", " +
-                            number(std::max(plan.reduction.k, 1)) +
+    const std::string row = "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) + "<T, " +
+                            number(f) + ", " + number(w) + ", " + number(std::max(plan.reduction.k, 1)) +
                             (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
     const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
     if (shape.kind == Shape::narrow)
-      return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " +
-             number(shape.unrolled) + ", " + number(shape.threads) + ", " + pairs +
-             (shape.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
+      return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
+             ", " + number(shape.threads) + ", " + pairs + (shape.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
     return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.lanes / 8) + ", " + pairs + ")\n";
   }
@@ -66,9 +62,9 @@ class Writer {
     std::string out = "  KERNOPS_FN static void " + head + " {\n";
     if (where == Level::uniform) out += "    o[0] = 1;\n";
     for (const Step& step : plan.steps[int(where)]) {
-      out += "    put<" + operation(step) + ", " + number(plan.slots[step.out].offset) + ", " +
-             number(step.size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" +
-             arguments(step, words.names, target) + ";\n";
+      out += "    put<" + operation(step) + ", " + number(plan.slots[step.out].offset) + ", " + number(step.size) +
+             ", " + number(step.ints[0]) + ", " + number(step.ints[1]) + ">(" + arguments(step, words.names, target) +
+             ";\n";
     }
     return out + scaled(where, target) + "  }\n";
   }

@@ -24,8 +24,7 @@ std::string part(int offset, int size, const std::string& of) {
 }
 std::string operation(const Step& step) { return "ops::" + op_row(step.op).name; }
 std::string arguments(const Step& step, const Names& names, std::string text) {
-  for (size_t n = 0; n < op_row(step.op).vectors.size(); ++n)
-    text += (text.empty() ? "" : ", ") + names[step.in[n]];
+  for (size_t n = 0; n < op_row(step.op).vectors.size(); ++n) text += (text.empty() ? "" : ", ") + names[step.in[n]];
   return text + ")";
 }
 
@@ -42,15 +41,14 @@ Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape
 
 bool Words::takes_turns(const Step& step) const {
   const auto& steps = plan.steps[int(Level::pair)];
-  return op_row(step.op).is(OpId::Exp2) && !wide() &&
-         std::any_of(steps.begin(), steps.end(), is_special);
+  return op_row(step.op).is(OpId::Exp2) && !wide() && std::any_of(steps.begin(), steps.end(), is_special);
 }
 
 std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
   const bool empty = op_row(step.op).vectors.empty();
-  return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " +
-         number(step.ints[1]) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
+  return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) +
+         (empty ? ", T>(" : ">(") + arguments(step, names, "");
 }
 
 // The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded

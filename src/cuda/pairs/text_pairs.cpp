@@ -16,9 +16,8 @@ class Pairs {
     const auto entries = [&](Level where) {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
-    std::string out =
-        "  static constexpr int row = " + entries(Level::row) + ", lane = " + entries(Level::column) +
-        ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
+    std::string out = "  static constexpr int row = " + entries(Level::row) + ", lane = " + entries(Level::column) +
+                      ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(spread ? 1 : plan.slots[plan.f].size) + ">;\n";
@@ -31,8 +30,8 @@ class Pairs {
     for (const Step& step : plan.steps[int(Level::pair)]) {
       if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
       const std::string name = "t" + number(count++);
-      out += "    const auto " + name + " = " +
-             (near ? near_call(step, names) : words.call(step, step.size, names)) + ";\n";
+      out += "    const auto " + name + " = " + (near ? near_call(step, names) : words.call(step, step.size, names)) +
+             ";\n";
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
     if (near && plan.weighted && !plan.lane_weight()) names[0] = names[plan.expansion.lane_norm];
@@ -55,7 +54,8 @@ class Pairs {
     if (step.out == e.distance)
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
-    const char* every = e.factors.empty() ? "2" : "3";  // with more to do besides, the special functions are waited for less
+    const char* every =
+        e.factors.empty() ? "2" : "3";  // with more to do besides, the special functions are waited for less
     if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
     const auto factor = e.factors.find(step.out);
     if (factor == e.factors.end()) return words.call(step, step.size, names);
@@ -67,8 +67,7 @@ class Pairs {
     if (step.out == e.exponent) {
       const bool contracted = plan.inner_product.size > 0;
       return "expanded(" + names[e.row_norm] + ", " + (plan.weighted ? "" : names[e.lane_norm] + ", ") +
-             (contracted ? names[e.distance] + ", unscaled<T>()"
-                         : names[e.row_vector] + ", " + names[e.lane_vector]) +
+             (contracted ? names[e.distance] + ", unscaled<T>()" : names[e.row_vector] + ", " + names[e.lane_vector]) +
              ")";
     }
     if (step.in[0] == e.exponent) return "exp2_of_small(" + names[e.exponent] + ")";

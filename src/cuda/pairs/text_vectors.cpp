@@ -33,9 +33,8 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
     offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
   }
   std::string out =
-      "struct " + name + " {\n  static constexpr int size = " + number(made.size) +
-      ";\n  using Rows = At<" + offsets[1] + ">;\n  using Lanes = At<" + offsets[2] +
-      ">;\n  using Once = At<" + offsets[0] +
+      "struct " + name + " {\n  static constexpr int size = " + number(made.size) + ";\n  using Rows = At<" +
+      offsets[1] + ">;\n  using Lanes = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
       ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
       ", scaled = " + yes_or_no(&made == &words.plan.inner_product) +
       (&made == &words.plan.spread ? ";\n  static constexpr int" + parts_of_spread(words).substr(1) : "") +

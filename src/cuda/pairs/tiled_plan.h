@@ -15,10 +15,10 @@ struct Entries {
 
 // Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
 // where x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of
-// cuda/values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the distance, the
-// exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'| then, and infinite
-// or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their slots, what multiplies
-// those of x' and y' instead. All 0 where there is none.
+// cuda/values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the
+// distance, the exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'|
+// then, and infinite or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their
+// slots, what multiplies those of x' and y' instead. All 0 where there is none.
 struct Expansion {
   int exponent, distance, root, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
   std::map<int, int> factors;
@@ -43,8 +43,8 @@ struct TiledPlan : Plan {
 };
 TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
 
-// What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a thread,
-// of any.
+// What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
+// thread, of any.
 constexpr int long_vector = 16;  // from here on, a thread does not keep it in its registers
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 

@@ -98,8 +98,13 @@ void KeyRuns::come_to_host() {
 void KeyRuns::describe(void* firsts, double* lengths) const {
   each_chunk([&](const SegmentChunk& chunk, const ChunkPlan& plan) {
     if (plan.ended == 0) return;
-    RunsJob job{at<long long>(*plan.offsets), plan.ended, keys,     firsts_ ? firsts_->address() : nullptr,
-                firsts,                       lengths,    chunk.row};
+    RunsJob job{at<long long>(*plan.offsets),
+                plan.ended,
+                keys,
+                firsts_ ? firsts_->address() : nullptr,
+                firsts,
+                lengths,
+                chunk.row};
     launch(function(keys_text(single), "kernops_describe_runs"), blocks(plan.ended, 256), 1, 256, &job);
   });
 }

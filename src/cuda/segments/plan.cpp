@@ -35,8 +35,9 @@ void find_opens(const SegmentPlan& plan) {
 
 KeysJob keys_job(const KeyRuns& runs, const SegmentChunk& chunk, const SegmentPlan& plan) {
   const size_t bytes = runs.single ? sizeof(float) : sizeof(double);
-  return {plan,        static_cast<const char*>(runs.keys) + size_t(chunk.first) * bytes, nullptr,
-          chunk.first, chunk.begin, chunk.first + chunk.count < runs.covered};
+  return {plan,        static_cast<const char*>(runs.keys) + size_t(chunk.first) * bytes,
+          nullptr,     chunk.first,
+          chunk.begin, chunk.first + chunk.count < runs.covered};
 }
 
 }  // namespace

@@ -25,9 +25,7 @@ bool looks_for_position(int op) {
   return name == "argmin" || name == "argmax";
 }
 
-size_t result_bytes(const SegmentWork& work) {
-  return size_t(work.segments.count * work.columns) * sizeof(double);
-}
+size_t result_bytes(const SegmentWork& work) { return size_t(work.segments.count * work.columns) * sizeof(double); }
 
 // The same segments, reduced to the device.
 SegmentWork part_of(const SegmentWork& work, const char* op, const Buffer& to) {
@@ -55,8 +53,8 @@ void mark_gaps(const SegmentWork& work) {
     for (size_t n = 0; n < device.chunks.size(); ++n)
       for (int output = 0; output < outputs_of(work); ++output) {
         SegmentRun job = jobs(n);
-        job.out = work.out.data + (output * work.columns + first) * work.out.entry +
-                  (job.rows ? 0 : device.chunks[n].row);
+        job.out =
+            work.out.data + (output * work.columns + first) * work.out.entry + (job.rows ? 0 : device.chunks[n].row);
         job.out_column = work.out.entry;
         launch(gaps, unsigned(device.chunks[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
         jobs.done(n);

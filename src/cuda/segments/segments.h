@@ -16,7 +16,7 @@ struct SegmentWork : SegmentRequest {
   explicit SegmentWork(const SegmentRequest& request) : SegmentRequest(request) {}
   std::string map = "Itself", join = "Times";  // structs of cuda/segments/terms.cuh: of a value, and of the two,
   const SegmentFormula* product = nullptr;     // or a formula of them
-  const int* through = nullptr;  // weight number through[n] goes with value n: numbers from 0, on the device
+  const int* through = nullptr;      // weight number through[n] goes with value n: numbers from 0, on the device
   std::vector<const double*> given;  // numbers of each segment and column, on the device
   bool precise = false;              // floats are reduced as doubles
 };
@@ -25,8 +25,8 @@ struct SegmentWork : SegmentRequest {
 // are counts, those of a sum of exponentials multiply them.
 void seg_reduce(const SegmentWork& work);
 void seg_weighted(const SegmentWork& work);
-// A number for each value by a struct of cuda/segments/spread.cuh, to where the value stands, or, `in_place` being false, in
-// the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
+// A number for each value by a struct of cuda/segments/spread.cuh, to where the value stands, or, `in_place` being
+// false, in the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
 void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere);
 void seg_softmax(const SegmentWork& work);
 // False, and nothing is written, where a product is not in the range of numbers that division needs.
@@ -34,16 +34,12 @@ bool seg_gradient(const SegmentWork& work, const std::string& op, const double* 
 
 // ---- texts (cuda/segments/source.cpp)
 
-inline bool in_order(const SegmentWork& work) {
-  return !work.segments.groups && work.segments.sources.empty();
-}
+inline bool in_order(const SegmentWork& work) { return !work.segments.groups && work.segments.sources.empty(); }
 const SegmentValues& foremost(const SegmentWork& work);  // the values, or the weights alone
-inline bool plain_values(const SegmentWork& work) {  // side by side, reduced as they are
+inline bool plain_values(const SegmentWork& work) {      // side by side, reduced as they are
   return !work.weights.data && work.map == "Itself" && work.x.row == 1;
 }
-inline bool single(const SegmentWork& work) {
-  return foremost(work).type == SegmentValues::floats && !work.precise;
-}
+inline bool single(const SegmentWork& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
 
 // The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
@@ -65,12 +61,12 @@ std::vector<std::string> all_segment_texts();
 // Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
 constexpr Count usual_chunk = Count(1) << 28;
 struct SegmentChunk {
-  Count first;                       // of all values
+  Count first;  // of all values
   int count, tiles;
-  Count row, next_row;               // segments that end here
-  bool open_before, open_after;      // whether one goes across the edge
-  Count first_result, next_result;   // rows of the result, with those that are empty: each is in one chunk
-  Count begin;                       // of keys: where the first of its segments begins
+  Count row, next_row;              // segments that end here
+  bool open_before, open_after;     // whether one goes across the edge
+  Count first_result, next_result;  // rows of the result, with those that are empty: each is in one chunk
+  Count begin;                      // of keys: where the first of its segments begins
 };
 
 SegmentChunk chunk_of(Count first, Count count);  // of nothing but values yet
@@ -102,7 +98,7 @@ class KeyRuns : public Segments {
 struct ChunkPlan {
   ChunkPlan(const Segments& segments, const SegmentChunk& chunk);
   ChunkPlan(const KeyRuns& runs, const SegmentChunk& chunk);
-  explicit ChunkPlan(const SegmentChunk& chunk);                   // of nothing yet
+  explicit ChunkPlan(const SegmentChunk& chunk);                  // of nothing yet
   void complete(const KeyRuns& runs, const SegmentChunk& chunk);  // its ends and limits being known
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;

@@ -17,9 +17,7 @@ const char* type_of(const SegmentValues& values) {
 const char* number_type(const SegmentWork& work) { return single(work) ? "float" : "double"; }
 
 std::string where(const SegmentWork& work, bool staged) {
-  return staged || in_order(work)  ? "Where::in_order"
-         : work.segments.groups    ? "Where::ordered"
-                                   : "Where::shifted";
+  return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
 // The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation.
@@ -49,8 +47,7 @@ std::string join_function(const std::string& name, const Plan& plan) {
   for (const Load& load : plan.loads[int(Level::uniform)])
     names[load.slot] = "(Vec<T, 1>{" + constant(load.value) + "})";
   for (const Load& load : plan.loads[int(Level::column)]) names[load.slot] = load.id == 0 ? "a" : "b";
-  std::string out =
-      "struct " + name + " {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
+  std::string out = "struct " + name + " {\n  KERNOPS_FN static T join(T x, T y) {\n    const Vec<T, 1> a{x}, b{y};\n";
   int count = 0;
   for (const Level place : {Level::uniform, Level::column})
     for (const Step& step : plan.steps[int(place)]) {
@@ -58,8 +55,8 @@ std::string join_function(const std::string& name, const Plan& plan) {
       std::string arguments;
       for (size_t n = 0; n < row.vectors.size(); ++n) arguments += (n ? ", " : "") + names[step.in[n]];
       const std::string name = "t" + std::to_string(count++);
-      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) +
-             ", " + std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
+      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) + ", " +
+             std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
              (row.vectors.empty() ? ", T>(" : ">(") + arguments + ");\n";
       names[step.out] = name;
     }
@@ -130,8 +127,8 @@ std::string results_text() { return "#include <kernops/cuda/segments/results.cuh
 std::string plan_text() { return "#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_SEGMENT_PLAN\n"; }
 
 std::string keys_text(bool single) {
-  return std::string("#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_KEYS_PLAN(") +
-         (single ? "float" : "double") + ", " + std::to_string(lane_values(false)) + ")\n";
+  return std::string("#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_KEYS_PLAN(") + (single ? "float" : "double") +
+         ", " + std::to_string(lane_values(false)) + ")\n";
 }
 
 std::vector<std::string> usual_segment_texts() {
@@ -152,6 +149,7 @@ std::vector<std::string> usual_segment_texts() {
 }
 
 // Each operation once, each kind of values once, each way in which they meet others.
+// long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();
   const Segments plain;

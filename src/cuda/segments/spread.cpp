@@ -10,7 +10,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-size_t number_bytes(const Output& out) { return out.home == MemorySpace::device_float ? sizeof(float) : sizeof(double); }
+size_t number_bytes(const Output& out) {
+  return out.home == MemorySpace::device_float ? sizeof(float) : sizeof(double);
+}
 char* column_of(const Output& out, Count column) {
   return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
 }
@@ -31,8 +33,8 @@ class Places {
   }
 
   void place(SegmentRun& job, const SegmentChunk& chunk) const {
-    job.out = aside_ ? at<double>(*aside_, by_chunk_ ? -chunk.first : 0)
-                     : static_cast<void*>(column_of(work_.out, first_));
+    job.out =
+        aside_ ? at<double>(*aside_, by_chunk_ ? -chunk.first : 0) : static_cast<void*>(column_of(work_.out, first_));
     job.out_column = aside_ ? column_ : work_.out.entry;
   }
 
@@ -43,8 +45,7 @@ class Places {
       copy_out(numbers.data(), aside_->pointer() + size_t(c * column_) * sizeof(double),
                numbers.size() * sizeof(double));
       double* out = reinterpret_cast<double*>(column_of(work_.out, first_ + c));
-      each_position(work_.segments, chunk,
-                    [&](Count m, Count at) { out[at] = numbers[size_t(m - chunk.first)]; });
+      each_position(work_.segments, chunk, [&](Count m, Count at) { out[at] = numbers[size_t(m - chunk.first)]; });
     }
   }
 

@@ -88,8 +88,8 @@ void Operand::bring(const SegmentChunk& chunk) {
       each_position(segments_, chunk, [&](Count m, Count at) {
         std::memcpy(&aside[size_t(m - chunk.first) * bytes_], column + size_t(at * from_.row) * bytes_, bytes_);
       });
-    copy_in(there_->pointer() + size_t(c) * length,
-            side_by_side ? column + size_t(chunk.first) * bytes_ : aside.data(), length);
+    copy_in(there_->pointer() + size_t(c) * length, side_by_side ? column + size_t(chunk.first) * bytes_ : aside.data(),
+            length);
   }
 }
 

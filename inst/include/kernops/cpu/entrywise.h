@@ -20,8 +20,7 @@ template <class T, class R, class A = T> struct Entrywise {
     for (int k = 0; k < entries(job); ++k) R::start(reinterpret_cast<Lanes*>(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w,
-                  const TileLanes& tile, T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile, T*) {
     const auto plain = [&](int lane, int k) { return LaneView<T>(f, lane)[k]; };
     const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {

@@ -38,8 +38,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
     to.items[place] = {x, index};
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile,
-                  T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile, T*) {
     using V = Pack<T>;
     for (int k = 0; k < job.f_size; ++k) {
       List& to = list(job, state, k);
@@ -60,8 +59,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
   static void merge(const Job& job, char* into, const char* other) {
     for (int k = 0; k < job.f_size; ++k) {
       const List& from = list(job, other, k);
-      for (Count n = 0; n < from.count; ++n)
-        insert(job, list(job, into, k), from.items[n].value, from.items[n].index);
+      for (Count n = 0; n < from.count; ++n) insert(job, list(job, into, k), from.items[n].value, from.items[n].index);
     }
   }
 
@@ -74,8 +72,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
         if (first == 0)
           out[at * job.out_entry] = n < from.count ? double(from.items[n].value) : sign * infinity<double>();
         if (last == 1)
-          out[(at + (first == 0 ? block : 0)) * job.out_entry] =
-              n < from.count ? double(from.items[n].index + 1) : 0;
+          out[(at + (first == 0 ? block : 0)) * job.out_entry] = n < from.count ? double(from.items[n].index + 1) : 0;
       }
     }
   }

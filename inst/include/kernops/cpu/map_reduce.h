@@ -11,8 +11,7 @@ inline namespace KERNOPS_ISA {
 // Aligned memory; not std::vector, whose code would be shared between instruction sets.
 template <class T> class Buffer {
  public:
-  explicit Buffer(std::size_t n)
-      : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
+  explicit Buffer(std::size_t n) : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
   ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -23,8 +22,7 @@ template <class T> class Buffer {
 };
 
 // The result of a row, its positions counted among all lanes.
-template <class Reduction>
-void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
+template <class Reduction> void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
   double* out = job.out + row * job.out_row;
   Reduction::finish(job, partial, block.lanes > 0, out);
   for (int k = job.positions; k < job.size; ++k) {
@@ -97,9 +95,7 @@ template <class T, class Reduction> class Worker {
     }
   }
 
-  void point_to_row(int r) {
-    place_slots(Level::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0);
-  }
+  void point_to_row(int r) { place_slots(Level::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0); }
 
   void start_rows(Count row, int rows) {
     for (int r = 0; r < rows; ++r) {
@@ -113,8 +109,7 @@ template <class T, class Reduction> class Worker {
   // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
   void load_tile(const RowBlock& block, Count first, int count) {
     const int padded = (count + W - 1) / W * W;
-    for_runs(job_, block, first, count,
-             [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
+    for_runs(job_, block, first, count, [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
     const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s)
       for (int k = 0; k < source_size(sources.items[s]); ++k) {
@@ -152,8 +147,7 @@ template <class T, class Reduction> class Worker {
       const Count row = unit.row_begin + r;
       const bool whole = job_.chunks() == 1;
       char* partial =
-          whole ? partial_.data()
-                : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
+          whole ? partial_.data() : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
       Reduction::collapse(job_, state(r), lanes, partial);
       if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
     }
@@ -179,8 +173,7 @@ template <class T, class Reduction> struct Run {
     for (Count b = 0; b < job.block_count; ++b)
       for (Count row = job.blocks[b].begin; row < job.blocks[b].end; ++row) {
         char* first = job.partials + row * job.chunks() * bytes;
-        for (Count chunk = 1; chunk < job.chunks(); ++chunk)
-          Reduction::merge(job, first, first + chunk * bytes);
+        for (Count chunk = 1; chunk < job.chunks(); ++chunk) Reduction::merge(job, first, first + chunk * bytes);
         finish_row<Reduction>(job, first, job.blocks[b], row);
       }
   }

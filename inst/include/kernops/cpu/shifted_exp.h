@@ -34,12 +34,11 @@ template <class T, Shifted result, class A = T> struct ShiftedExp {
     for (int k = 0; k < sums(job); ++k) BlockSum::start(lanes(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w,
-                  const TileLanes& tile, T* scratch) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile,
+                  T* scratch) {
     constexpr int W = V::width;
     V top = shift(state);
-    for (int lane = 0; lane < tile.count; lane += W)
-      top = max(top, LaneView<T>(f, lane)[0]);  // padding repeats a lane
+    for (int lane = 0; lane < tile.count; lane += W) top = max(top, LaneView<T>(f, lane)[0]);  // padding repeats a lane
     T highest = top.lane(0);
     for (int lane = 1; lane < W; ++lane) highest = max(highest, top.lane(lane));
     rescale(job, state, highest);
@@ -53,8 +52,7 @@ template <class T, Shifted result, class A = T> struct ShiftedExp {
       for (int lane = 0; lane < tile.count; lane += W) {
         V term = V::load(scratch + lane);
         if (k > 0) term = term * LaneView<T>(w, lane)[k - 1];
-        if (lane + W > tile.count)
-          term = select(IntPack<T>::iota() < IntPack<T>(tile.count - lane), term, V(0));
+        if (lane + W > tile.count) term = select(IntPack<T>::iota() < IntPack<T>(tile.count - lane), term, V(0));
         BlockSum::add(s, Sum(term), 0);
       }
       BlockSum::settle(s);

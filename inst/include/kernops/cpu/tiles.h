@@ -50,8 +50,7 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
   const int A = step.sizes[0], B = step.sizes[1], C = step.sizes[2], p = step.ints[0], q = step.ints[1];
   for (int k = 0; k < step.size; ++k)
     for (std::ptrdiff_t lane = 0; lane < lanes; lane += V::width)
-      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p,
-                              q))
+      V(Op::template entry<V>(k, LaneView<T>(a, lane), LaneView<T>(b, lane), LaneView<T>(c, lane), A, B, C, p, q))
           .store(out.p + k * out.entry + lane);
 }
 
@@ -61,8 +60,7 @@ void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t e
                  Operand<T>* operands) {
   for (int n = 0; n < slots.count; ++n) {
     const Slot& slot = slots.items[n];
-    if (slot.level == level)
-      operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+    if (slot.level == level) operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
   }
 }
 
@@ -77,8 +75,7 @@ template <class T> StepFunction<T> step_function(int op) {
 }
 
 template <class T> void run_steps(const Span<Step>& steps, const Operand<T>* operands, int lanes) {
-  for (int n = 0; n < steps.count; ++n)
-    step_function<T>(steps.items[n].op)(steps.items[n], operands, lanes);
+  for (int n = 0; n < steps.count; ++n) step_function<T>(steps.items[n].op)(steps.items[n], operands, lanes);
 }
 
 }  // namespace KERNOPS_ISA

@@ -16,7 +16,7 @@ inline namespace KERNOPS_ISA {
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;
-#define SHIFTED_EXP(name, result) KERNOPS_ENGINE name = ShiftedExpRow<T, W ? W : 1, Shifted::result, A>;
+#define SHIFTED_EXP(name, result) KERNOPS_ENGINE name = ShiftedExpRow < T, W ? W : 1, Shifted::result, A > ;
 #define K_EXTREME(name, sign, first, last) KERNOPS_ENGINE name = KExtremeRow<T, F, K, sign, first, last>;
 #define STORE(name) KERNOPS_ENGINE name = StoreRow<T, F>;
 #include <kernops/accumulators.def>

@@ -66,7 +66,8 @@ KERNOPS_FN float exp2_in_turn(float x, int turn) {
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125, one of so many by the polynomial. The instruction takes a minus that flushes nothing for free.
+// 2^-x for 0 <= x <= 125, one of so many by the polynomial. The instruction takes a minus that flushes nothing for
+// free.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
   if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);
@@ -87,8 +88,8 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// y = 2^x where that is a normal number, 0 or Inf beyond, NaN of NaN. Integers and no branch, so that several pairs go on at
-// a time and the units for doubles are left to them.
+// y = 2^x where that is a normal number, 0 or Inf beyond, NaN of NaN. Integers and no branch, so that several pairs go
+// on at a time and the units for doubles are left to them.
 KERNOPS_FN double limited(double x, double y) {
   const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
   const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;

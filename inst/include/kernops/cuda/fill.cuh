@@ -26,11 +26,11 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
-// Every `step`th entry of a source, from `first` on, into item n of a level. Where a thread has a long item to itself, it
-// writes 16 bytes at a time: the threads of a warp write far from one another.
+// Every `step`th entry of a source, from `first` on, into item n of a level. Where a thread has a long item to itself,
+// it writes 16 bytes at a time: the threads of a warp write far from one another.
 template <bool by_quads = false, class T>
-__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out,
-                                       int first, int step) {
+__device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first,
+                                       int step) {
   const auto read = [&](auto type) {
     const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
     int k = first;
@@ -103,17 +103,19 @@ template <class Formula> __device__ void fill_places(const FillJob& job) {
       for (int k = threadIdx.x; k < Formula::once; k += blockDim.x) there[k] = own[k];
     once = own;
   }
-  if (blockIdx.x < job.row_blocks) fill_items<Formula, 1>(job, once, blockIdx.x, job.row_blocks);
-  else fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
+  if (blockIdx.x < job.row_blocks)
+    fill_items<Formula, 1>(job, once, blockIdx.x, job.row_blocks);
+  else
+    fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
 }
 
 // The entry points of a Formula that fill its levels.
-#define KERNOPS_PLACES(Formula)                                                                                    \
-  extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) {                          \
-    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));                                 \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) {                          \
-    kernops::fill_places<Formula>(job);                                                                            \
+#define KERNOPS_PLACES(Formula)                                                           \
+  extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) { \
+    kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));        \
+  }                                                                                       \
+  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) { \
+    kernops::fill_places<Formula>(job);                                                   \
   }
 
 }  // namespace KERNOPS_ISA

@@ -6,9 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals, NaN
-// last; j = -1 marks a free place, and there v is NaN, which everything else comes before. Largest values are kept with
-// their signs changed.
+// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals,
+// NaN last; j = -1 marks a free place, and there v is NaN, which everything else comes before. Largest values are kept
+// with their signs changed.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = F == 1 ? 4 : 1, resident = 0;
   static constexpr bool any_order = false;
@@ -17,9 +17,8 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
 
   KERNOPS_FN void start() {
     KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k)
-      KERNOPS_UNROLL
-      for (int n = 0; n < K; ++n) v[k][n] = not_a_number<T>(), j[k][n] = -1;
+    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
+    for (int n = 0; n < K; ++n) v[k][n] = not_a_number<T>(), j[k][n] = -1;
   }
   KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
   // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
@@ -70,12 +69,11 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
     KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k)
-      KERNOPS_UNROLL
-      for (int n = 0; n < K; ++n) {
-        if (first == 0) out[(n * F + k) * stride] = j[k][n] < 0 ? T(sign) * infinity<T>() : T(sign) * v[k][n];
-        if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
-      }
+    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
+    for (int n = 0; n < K; ++n) {
+      if (first == 0) out[(n * F + k) * stride] = j[k][n] < 0 ? T(sign) * infinity<T>() : T(sign) * v[k][n];
+      if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
+    }
   }
 };
 

@@ -2,8 +2,9 @@
 //
 // The generated text (src/cuda_source.cpp) is a Formula: the number type, how many entries each place holds, and which
 // operations run once, per row, per lane and per pair, names and order only; where exponents may be expanded, the pairs
-// have a second way, Near, with the norms first in the items (src/expansion.cpp). One thread owns R rows; a block shares
-// tiles of lanes; the lanes may be split into chunks, whose states are merged in order: the same bits on every run.
+// have a second way, Near, with the norms first in the items (src/expansion.cpp). One thread owns R rows; a block
+// shares tiles of lanes; the lanes may be split into chunks, whose states are merged in order: the same bits on every
+// run.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
@@ -63,6 +64,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
+// long: one kernel; what its loops share lives in registers
 template <class Formula, class Row, int R, int unrolled, int threads, class Share, class Lanes>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
@@ -124,14 +126,14 @@ __device__ void map_reduce(const PairJob& job) {
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
-#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Lanes)                                          \
-  KERNOPS_PLACES(Formula)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                                  \
-      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                                \
-    kernops::wait_for_kernel_before();                                                                             \
-    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Lanes>(job);                                    \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); }              \
+#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Lanes)                             \
+  KERNOPS_PLACES(Formula)                                                                             \
+  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                      \
+      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                   \
+    kernops::wait_for_kernel_before();                                                                \
+    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Lanes>(job);                       \
+  }                                                                                                   \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA

@@ -21,8 +21,10 @@ template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_lanes) {
   if constexpr (Formula::factor >= 0)
     if (any_lanes) state.scale(shared_factor<Formula>(job, row));
-  if (!job.partials) finish(job, row, state);
-  else static_cast<Row*>(job.partials)[chunk_of_lanes() * job.partial_rows + row] = state;
+  if (!job.partials)
+    finish(job, row, state);
+  else
+    static_cast<Row*>(job.partials)[chunk_of_lanes() * job.partial_rows + row] = state;
 }
 
 // States that stand `stride` apart, joined in order.
@@ -36,8 +38,10 @@ template <class Row> __device__ Row merged(const Row* states, long long stride, 
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
   Row state = merged(states, job.partial_rows, 0, job.chunks, step);
-  if (job.out) finish(job, row, state);
-  else *states = state;
+  if (job.out)
+    finish(job, row, state);
+  else
+    *states = state;
 }
 
 // The block that is the last of its rows to hand over joins their chunks. The fences keep what others wrote before

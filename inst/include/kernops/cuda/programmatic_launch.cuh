@@ -1,5 +1,6 @@
-// Kernels that begin early: while the one before them still runs, as soon as all its blocks have begun and say so, or end.
-// Until they have waited for it, they may not touch what it reads or writes. Where that cannot be, all this is nothing.
+// Kernels that begin early: while the one before them still runs, as soon as all its blocks have begun and say so, or
+// end. Until they have waited for it, they may not touch what it reads or writes. Where that cannot be, all this is
+// nothing.
 #pragma once
 
 namespace kernops {

@@ -12,9 +12,7 @@ template <class T, int N> struct Vec {
 };
 
 // The same, left in memory: values of any length.
-template <class T, int N> struct Span {
-  const T* v;
-};
+template <class T, int N> struct Span { const T* v; };
 
 template <class A, class B> struct SameType { static constexpr bool value = false; };
 template <class A> struct SameType<A, A> { static constexpr bool value = true; };
@@ -83,8 +81,8 @@ template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>
   return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
-// Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32 roundings
-// at most, about what rounding its coordinates to T had made. Not for NaN.
+// Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32
+// roundings at most, about what rounding its coordinates to T had made. Not for NaN.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
 
 // Whether a weight stays far from the smallest and largest numbers when it is multiplied by 2^norm of a near one.
@@ -103,10 +101,11 @@ template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
 }
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
-// seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as is_near()
-// wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both vectors are
-// taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts before small
-// ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise (cuda/wide/tensor_numbers.cuh).
+// seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as
+// is_near() wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both
+// vectors are taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts
+// before small ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise
+// (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
@@ -153,8 +152,14 @@ KERNOPS_FN double put_scaled_quad(double* chunk, int quad, bool, const double (&
 }
 // 16 bytes, written or read at once.
 template <class T> struct Quad;
-template <> struct Quad<float> { using type = float4; static constexpr int size = 4; };
-template <> struct Quad<double> { using type = double2; static constexpr int size = 2; };
+template <> struct Quad<float> {
+  using type = float4;
+  static constexpr int size = 4;
+};
+template <> struct Quad<double> {
+  using type = double2;
+  static constexpr int size = 2;
+};
 template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }

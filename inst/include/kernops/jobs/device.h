@@ -7,9 +7,7 @@ namespace kernops {
 // Items of a place stand so many numbers of so many bytes apart: a multiple of 16 bytes where they do not fit
 // into less.
 KERNOPS_FN constexpr int padded(int entries, int bytes) {
-  return entries * bytes <= 4   ? entries
-         : entries * bytes <= 8 ? 8 / bytes
-                                : (entries * bytes + 15) / 16 * 16 / bytes;
+  return entries * bytes <= 4 ? entries : entries * bytes <= 8 ? 8 / bytes : (entries * bytes + 15) / 16 * 16 / bytes;
 }
 
 // Where `size` entries of a place come from: entry k of item n at data[k * entry + n * item].
@@ -55,9 +53,9 @@ struct PairJob {
   void* partials;          // null: each row is finished at once. Else the states of chunk after chunk,
   long long partial_rows;  // so many rows in each;
   int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
-  double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
+  double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
   long long out_entry, out_row;
-  long long out_lane;  // where pairs are stored, from lane to lane
+  long long out_lane;      // where pairs are stored, from lane to lane
   const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
   const Interval* intervals;
   int source_count;

@@ -12,8 +12,8 @@ struct GatherJob {
   int column_count;
 };
 
-// Blocks of vectors, rows x columns, column by column (cuda/dense/solve.cuh). Where x is multiplied by a matrix, it has `inner`
-// columns.
+// Blocks of vectors, rows x columns, column by column (cuda/dense/solve.cuh). Where x is multiplied by a matrix, it has
+// `inner` columns.
 struct VectorJob {
   const double* x;
   double* y;

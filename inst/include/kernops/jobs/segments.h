@@ -13,9 +13,7 @@ constexpr Count segment_block = 4096;
 enum class Scatter { plain, tiles, careful };
 
 // So many values are added before the states of all rows are settled, about 64 for each row.
-constexpr Count scatter_window(Count rows) {
-  return rows < 32 ? 64 * (rows < 1 ? 1 : rows) : rows / 32 * 2048;
-}
+constexpr Count scatter_window(Count rows) { return rows < 32 ? 64 * (rows < 1 ? 1 : rows) : rows / 32 * 2048; }
 
 // What is asked of an operation of segments.def comes first; then what a formula or a softmax needs.
 struct SegmentJob {
@@ -60,8 +58,7 @@ struct SegmentEngine {
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
-  void (*spread)(const SegmentJob&, Count column, Count segment, Count number, const char* joined,
-                 char* scratch);
+  void (*spread)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
   // Rows first .. last - 1 of x into the states of all rows of the result, which are then joined.
   void (*scatter)(const SegmentJob&, Count column, Count first, Count last, char* states, char* scratch);
   void (*join_scattered)(const SegmentJob&, Count column, char* states, Count chunks);

@@ -12,8 +12,7 @@ inline namespace KERNOPS_ISA {
 // Horner's single one.
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c) { return c; }
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c, double) { return c; }
-template <class T, class... More>
-KERNOPS_INLINE Pack<T> every_second(Pack<T> square, double c, double, More... more) {
+template <class T, class... More> KERNOPS_INLINE Pack<T> every_second(Pack<T> square, double c, double, More... more) {
   return fma(square, every_second(square, more...), Pack<T>(c));
 }
 template <class T, class... More> KERNOPS_INLINE Pack<T> polynomial(Pack<T> x, double c0, More... more) {
@@ -31,10 +30,9 @@ template <> struct ExpConstants<double> {
 
   // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
-    return polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fcp-3, 0x1.555555555067bp-5,
-                      0x1.1111111127257p-7, 0x1.6c16c1848d832p-10, 0x1.a01a012dd5478p-13,
-                      0x1.a01999128c60dp-16, 0x1.71df1ce669e3ap-19, 0x1.28ae4e47b0e45p-22,
-                      0x1.ad8dcc519e661p-26);
+    return polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fcp-3, 0x1.555555555067bp-5, 0x1.1111111127257p-7,
+                      0x1.6c16c1848d832p-10, 0x1.a01a012dd5478p-13, 0x1.a01999128c60dp-16, 0x1.71df1ce669e3ap-19,
+                      0x1.28ae4e47b0e45p-22, 0x1.ad8dcc519e661p-26);
   }
   // 1 - tanh(a) / a = z lambert_above / lambert_below with z = a^2
   static KERNOPS_INLINE Pack<double> lambert_above(Pack<double> z) {
@@ -54,9 +52,7 @@ template <> struct ExpConstants<float> {
     return polynomial(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a2p-5, 0x1.123adp-7, 0x1.6a5e34p-10);
   }
   static KERNOPS_INLINE Pack<float> lambert_above(Pack<float> z) { return polynomial(z, 3465, 189, 1); }
-  static KERNOPS_INLINE Pack<float> lambert_below(Pack<float> z) {
-    return polynomial(z, 10395, 4725, 210, 1);
-  }
+  static KERNOPS_INLINE Pack<float> lambert_below(Pack<float> z) { return polynomial(z, 10395, 4725, 210, 1); }
 };
 
 // k = x * scale to the nearest integer. Adding 1.5 * 2^(mantissa bits) pushes the fraction out and leaves k

@@ -77,12 +77,8 @@ template <class T> KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return copysign(flo
 #endif
 
 #if KERNOPS_SIMD == 3  // x 2^k for whole k
-KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) {
-  return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v);
-}
-KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) {
-  return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v);
-}
+KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) { return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v); }
+KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v); }
 #endif
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
@@ -108,8 +104,7 @@ template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_
 #if KERNOPS_SIMD == 3
   if constexpr (W == 8) return Pack<T>(_mm512_maskz_loadu_pd(__mmask8((1 << count) - 1), from));
 #elif KERNOPS_SIMD == 2
-  if constexpr (W == 4)
-    return Pack<T>(_mm256_maskload_pd(from, (__m256i)(IntPack<T>::iota() < IntPack<T>(count)).v));
+  if constexpr (W == 4) return Pack<T>(_mm256_maskload_pd(from, (__m256i)(IntPack<T>::iota() < IntPack<T>(count)).v));
 #endif
   T lanes[W] = {};
   std::memcpy(lanes, from, sizeof(T) * count);

@@ -39,9 +39,7 @@ template <class T> struct Mask {
   friend KERNOPS_INLINE Mask operator!(Mask a) { return {~a.v}; }
   friend KERNOPS_INLINE bool all(Mask a) { return !any(!a); }
   friend KERNOPS_INLINE Pack<T> select(Mask m, Pack<T> yes, Pack<T> no) { return {m.v ? yes.v : no.v}; }
-  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) {
-    return {m.v ? yes.v : no.v};
-  }
+  friend KERNOPS_INLINE IntPack<T> select(Mask m, IntPack<T> yes, IntPack<T> no) { return {m.v ? yes.v : no.v}; }
 };
 
 template <class T> struct Pack {

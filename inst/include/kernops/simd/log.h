@@ -17,13 +17,13 @@ template <> struct LogConstants<double> {
 
   // (2 atanh(s) / s - 2) / z with z = s^2, for |s| <= (sqrt(2) - 1)^2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> z) {
-    return polynomial(z, 0x1.5555555555593p-1, 0x1.999999997f957p-2, 0x1.2492494239a41p-2,
-                      0x1.c71c51c70a716p-3, 0x1.74664de26c998p-3, 0x1.39a017b59f837p-3, 0x1.2f17145f6220ap-3);
+    return polynomial(z, 0x1.5555555555593p-1, 0x1.999999997f957p-2, 0x1.2492494239a41p-2, 0x1.c71c51c70a716p-3,
+                      0x1.74664de26c998p-3, 0x1.39a017b59f837p-3, 0x1.2f17145f6220ap-3);
   }
   // (2 atanh(s) / s - 2 - 2 z / 3) / z^2
   static KERNOPS_INLINE Pack<double> far_tail(Pack<double> z) {
-    return polynomial(z, 0x1.9999999999b36p-2, 0x1.2492492457137p-2, 0x1.c71c722e88addp-3,
-                      0x1.745ce97a21324p-3, 0x1.3b1efff7bfc87p-3, 0x1.0f7e0463ebdcp-3, 0x1.0e54fa65831bep-3);
+    return polynomial(z, 0x1.9999999999b36p-2, 0x1.2492492457137p-2, 0x1.c71c722e88addp-3, 0x1.745ce97a21324p-3,
+                      0x1.3b1efff7bfc87p-3, 0x1.0f7e0463ebdcp-3, 0x1.0e54fa65831bep-3);
   }
 };
 
@@ -95,9 +95,7 @@ template <class T> T scalar_pow(T x, T y) { return x == 1 || y == 0 ? T(1) : std
 #if KERNOPS_SIMD == 0
 
 // Products in twice the precision are slower than <cmath> without fused multiply-add.
-template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) {
-  return lanewise(scalar_pow<T>, x, y);
-}
+template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) { return lanewise(scalar_pow<T>, x, y); }
 
 #else
 

@@ -19,12 +19,12 @@ template <> struct TrigConstants<double> {
 
   // (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4 with z = r^2, for |r| <= pi/4
   static KERNOPS_INLINE Pack<double> sin_tail(Pack<double> z) {
-    return polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f75dp-7, -0x1.a01a019bf222ep-13,
-                      0x1.71de355f05599p-19, -0x1.ae5e5471f54e4p-26, 0x1.5d8e3511cc1abp-33);
+    return polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f75dp-7, -0x1.a01a019bf222ep-13, 0x1.71de355f05599p-19,
+                      -0x1.ae5e5471f54e4p-26, 0x1.5d8e3511cc1abp-33);
   }
   static KERNOPS_INLINE Pack<double> cos_tail(Pack<double> z) {
-    return polynomial(z, 0x1.555555555554bp-5, -0x1.6c16c16c15016p-10, 0x1.a01a019c8f3eep-16,
-                      -0x1.27e4f7f19d4b2p-22, 0x1.1ee9dbd0d86a6p-29, -0x1.8fa681e38524p-37);
+    return polynomial(z, 0x1.555555555554bp-5, -0x1.6c16c16c15016p-10, 0x1.a01a019c8f3eep-16, -0x1.27e4f7f19d4b2p-22,
+                      0x1.1ee9dbd0d86a6p-29, -0x1.8fa681e38524p-37);
   }
 };
 

@@ -7,7 +7,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-struct WideMask { Mask<double> low, high; };
+struct WideMask {
+  Mask<double> low, high;
+};
 
 // The lanes of a Pack<float> as doubles.
 struct WidePack {
@@ -26,25 +28,15 @@ struct WidePack {
   }
   KERNOPS_INLINE double lane(int i) const { return i < half ? low.lane(i) : high.lane(i - half); }
 
-  friend KERNOPS_INLINE WidePack operator+(WidePack a, WidePack b) {
-    return {a.low + b.low, a.high + b.high};
-  }
-  friend KERNOPS_INLINE WidePack operator-(WidePack a, WidePack b) {
-    return {a.low - b.low, a.high - b.high};
-  }
-  friend KERNOPS_INLINE WidePack operator*(WidePack a, WidePack b) {
-    return {a.low * b.low, a.high * b.high};
-  }
-  friend KERNOPS_INLINE WidePack operator/(WidePack a, WidePack b) {
-    return {a.low / b.low, a.high / b.high};
-  }
+  friend KERNOPS_INLINE WidePack operator+(WidePack a, WidePack b) { return {a.low + b.low, a.high + b.high}; }
+  friend KERNOPS_INLINE WidePack operator-(WidePack a, WidePack b) { return {a.low - b.low, a.high - b.high}; }
+  friend KERNOPS_INLINE WidePack operator*(WidePack a, WidePack b) { return {a.low * b.low, a.high * b.high}; }
+  friend KERNOPS_INLINE WidePack operator/(WidePack a, WidePack b) { return {a.low / b.low, a.high / b.high}; }
   friend KERNOPS_INLINE WidePack operator-(WidePack a) { return {-a.low, -a.high}; }
   friend KERNOPS_INLINE WidePack fma(WidePack a, WidePack b, WidePack c) {
     return {fma(a.low, b.low, c.low), fma(a.high, b.high, c.high)};
   }
-  friend KERNOPS_INLINE WidePack max(WidePack a, WidePack b) {
-    return {max(a.low, b.low), max(a.high, b.high)};
-  }
+  friend KERNOPS_INLINE WidePack max(WidePack a, WidePack b) { return {max(a.low, b.low), max(a.high, b.high)}; }
   friend KERNOPS_INLINE WideMask operator==(WidePack a, WidePack b) { return {a.low == b.low, a.high == b.high}; }
   friend KERNOPS_INLINE WidePack select(WideMask m, WidePack yes, WidePack no) {
     return {select(m.low, yes.low, no.low), select(m.high, yes.high, no.high)};

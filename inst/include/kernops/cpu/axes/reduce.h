@@ -63,8 +63,7 @@ template <class R, bool skip> struct SliceReducer {
 
   // One chunk of some results, which lie side by side in the first kept run where lanes do.
   static void reduce(const SliceJob& job, Count first, Count count, Count chunk, double* buffer) {
-    const Count begin = chunk * job.chunk,
-                end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
+    const Count begin = chunk * job.chunk, end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
     Lanes states[most_lanes / W];
     const Count together = job.along ? 1 : count, step = job.reduced.count ? job.reduced.run[0].number : 0;
     for (Count n = first; n < first + count; n += together) {
@@ -94,8 +93,7 @@ template <class R, bool skip> struct SliceReducer {
     return lane_of(states[0], 0);
   }
 
-  static void give_lanes(const SliceJob& job, Spot base, Count first, int count, Count chunk,
-                         const Lanes* states) {
+  static void give_lanes(const SliceJob& job, Spot base, Count first, int count, Count chunk, const Lanes* states) {
     const Run run = job.kept.count ? job.kept.run[0] : Run{1, 1, 1};
     for (int n = 0; n < count; ++n)
       give(job, {base.offset + n * run.stride, base.number + n * run.number}, first + n, chunk,

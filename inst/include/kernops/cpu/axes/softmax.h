@@ -19,18 +19,15 @@ struct SliceSoftmax {
   static constexpr int W = V::width;
   static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, whose weight is then 0
 
-  static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen,
-                         double* buffer) {
+  static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;
     double* tops = seen.tops;
     each_window(job, base, begin, end, count, [&](const Window& window, Count) {
-      const Tile x = load(job, window, buffer),
-                 out = window.lane == 1 ? Tile{job.out + window.offset, window.row} : x;
+      const Tile x = load(job, window, buffer), out = window.lane == 1 ? Tile{job.out + window.offset, window.row} : x;
       if (job.along) {
         along(job, x, out, window, seen);
       } else {
-        for (int lane = 0; lane < count; lane += W)
-          across(job, x, out, window.rows, lane, count - lane, seen);
+        for (int lane = 0; lane < count; lane += W) across(job, x, out, window.rows, lane, count - lane, seen);
       }
       if (out.at == buffer) store(job, window, buffer);
       for (int n = 0; n < count; ++n) *tops++ = seen.top[n];
@@ -46,8 +43,7 @@ struct SliceSoftmax {
   // Values beyond the last one weigh nothing.
   static KERNOPS_INLINE V value(const double* from, int left) {
     if (left >= W) return V::load(from);
-    return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left),
-                  V(-infinity<double>()));
+    return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left), V(-infinity<double>()));
   }
 
   static void along(const SliceJob& job, const Tile& x, const Tile& out, const Window& window, Seen seen) {
@@ -67,8 +63,7 @@ struct SliceSoftmax {
     seen.top[0] = top;
   }
 
-  static void across(const SliceJob& job, const Tile& x, const Tile& out, int rows, int lane, int left,
-                     Seen seen) {
+  static void across(const SliceJob& job, const Tile& x, const Tile& out, int rows, int lane, int left, Seen seen) {
     const V before = value(seen.top + lane, left);
     V top = before;
     for (int r = 0; r < rows; ++r) top = larger(value(x.at + r * x.row + lane, left), top);
@@ -84,8 +79,7 @@ struct SliceSoftmax {
   }
 
   // `whole` is what all chunks together have seen.
-  static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen,
-                          Seen whole) {
+  static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, Seen whole) {
     const Count step = job.kept.count ? job.kept.run[0].stride : 1;
     double share[most_lanes], factor[most_lanes];
     for (int n = 0; n < count; ++n) {

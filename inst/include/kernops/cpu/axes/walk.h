@@ -53,8 +53,7 @@ inline double value_at(const SliceJob& job, Count offset) {
 
 template <class F> inline void each_value(const Window& window, F body) {
   for (int r = 0; r < window.rows; ++r)
-    for (int l = 0; l < window.lanes; ++l)
-      body(window.offset + r * window.row + l * window.lane, r * window.lanes + l);
+    for (int l = 0; l < window.lanes; ++l) body(window.offset + r * window.row + l * window.lane, r * window.lanes + l);
 }
 
 inline Tile load(const SliceJob& job, const Window& window, double* buffer) {
@@ -79,8 +78,7 @@ constexpr int lanes_along = 4 * Pack<double>::width;
 
 // body(window, its first position) for the positions [begin, end) of one slice, or of `count` slices side by
 // side.
-template <class F>
-void each_window(const SliceJob& job, Spot base, Count begin, Count end, int count, F body) {
+template <class F> void each_window(const SliceJob& job, Spot base, Count begin, Count end, int count, F body) {
   const Run one{1, 1, 1}, run = job.reduced.count ? job.reduced.run[0] : one;
   each_stretch(job.reduced, begin, end, [&](Spot start, Count length) {
     for (Count done = 0; done < length;) {
@@ -108,8 +106,7 @@ inline bool has_missing(const SliceJob& job, Count base) {
   bool found = false;
   each_stretch(job.reduced, 0, job.slice, [&](Spot start, Count count) {
     const Count stride = job.reduced.count ? job.reduced.run[0].stride : 1;
-    for (Count n = 0; n < count && !found; ++n)
-      found = is_missing(value_at(job, base + start.offset + n * stride));
+    for (Count n = 0; n < count && !found; ++n) found = is_missing(value_at(job, base + start.offset + n * stride));
   });
   return found;
 }

@@ -101,8 +101,7 @@ struct SegmentFold {
 
   static void segments(const SegmentJob& job, Count column, Count first, Count last, char* scratch) {
     const Count values = job.offsets[last] - job.offsets[first], count = last - first;
-    double *x = reinterpret_cast<double*>(scratch), *a = x + room(values), *b = a + room(values),
-           *f = b + room(values);
+    double *x = reinterpret_cast<double*>(scratch), *a = x + room(values), *b = a + room(values), *f = b + room(values);
     Count* lengths = reinterpret_cast<Count*>(f + room(values));
     const double* from = values_at(job, column, first, last, a);
     double* to = x;
@@ -117,11 +116,9 @@ struct SegmentFold {
       job.result(0, column, job.row(first + s)) = lengths[s] > 0 ? *x++ : not_a_number<double>();
   }
 
-  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state,
-                    char* scratch) {
+  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     constexpr Count size = segment_block;
-    double *x = reinterpret_cast<double*>(scratch), *a = x + room(size), *b = a + room(size),
-           *f = b + room(size);
+    double *x = reinterpret_cast<double*>(scratch), *a = x + room(size), *b = a + room(size), *f = b + room(size);
     const Count length = block_length(job, segment, number);
     Count kept = keep(job, values_of(job, column, segment, number * size, length, a), length, x);
     PairMap map(job);

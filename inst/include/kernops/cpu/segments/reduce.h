@@ -1,9 +1,9 @@
 // Reductions of segments on the CPU, for one instruction set. Included by src/cpu_*.cpp.
 //
-//   up to 16 values       cpu/segments/short.h    as many segments at once as a pack has lanes, each lane its own segment
-//   up to a block         cpu/segments/run.h      packs of the values of one segment, joined lane by lane
-//   more                  here           block by block; the states are joined in order
-//   groups in any order   cpu/segments/scatter.h  value by value into the states of all rows, where those are small
+//   up to 16 values       cpu/segments/short.h    as many segments at once as a pack has lanes, each lane its own
+//   segment up to a block         cpu/segments/run.h      packs of the values of one segment, joined lane by lane more
+//   here           block by block; the states are joined in order groups in any order   cpu/segments/scatter.h  value
+//   by value into the states of all rows, where those are small
 //
 // How a segment is reduced depends on its length alone, never on where the work was divided.
 #pragma once
@@ -23,10 +23,8 @@ template <class Reduction> struct SegmentReduction {
   }
 
   static void segments(const SegmentJob& job, Count column, Count first, Count last, char* scratch) {
-    const double* x =
-        values_at(job, column, first, last, reinterpret_cast<double*>(scratch)) - job.offsets[first];
-    job.skip_missing ? segments<true>(job, column, first, last, x)
-                     : segments<false>(job, column, first, last, x);
+    const double* x = values_at(job, column, first, last, reinterpret_cast<double*>(scratch)) - job.offsets[first];
+    job.skip_missing ? segments<true>(job, column, first, last, x) : segments<false>(job, column, first, last, x);
   }
 
   template <bool skip>
@@ -47,8 +45,7 @@ template <class Reduction> struct SegmentReduction {
     }
   }
 
-  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state,
-                    char* scratch) {
+  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     const Count first = number * segment_block, length = block_length(job, segment, number);
     const double* x = values_of(job, column, segment, first, length, reinterpret_cast<double*>(scratch));
     widen(job.skip_missing ? reduce_run<R, true>(x, length, first) : reduce_run<R, false>(x, length, first),

@@ -11,8 +11,7 @@ template <class R> struct ScatteredReduction {
     double v[R::values];
   };
 
-  static void add_rows(const SegmentJob& job, Count column, Count first, Count last, char* memory,
-                       char* scratch) {
+  static void add_rows(const SegmentJob& job, Count column, Count first, Count last, char* memory, char* scratch) {
     One* states = reinterpret_cast<One*>(memory) + 1;  // row -1 takes what belongs to none
     for (Count n = -1; n < job.count; ++n) R::start(states[n]);
     const Count window = scatter_window(job.count), tile = window < 2048 ? window : 2048;
@@ -51,12 +50,9 @@ template <class Reduction> void add_scatter(const SegmentJob& job, SegmentEngine
     engine.join_scattered = ScatteredReduction<R>::join;
   };
   if constexpr (A::scatters) {
-    if (job.groups && job.scatter == Scatter::plain)
-      scatter(typename A::template Scattered<Scatter::plain>());
-    if (job.groups && job.scatter == Scatter::tiles)
-      scatter(typename A::template Scattered<Scatter::tiles>());
-    if (job.groups && job.scatter == Scatter::careful)
-      scatter(typename A::template Scattered<Scatter::careful>());
+    if (job.groups && job.scatter == Scatter::plain) scatter(typename A::template Scattered<Scatter::plain>());
+    if (job.groups && job.scatter == Scatter::tiles) scatter(typename A::template Scattered<Scatter::tiles>());
+    if (job.groups && job.scatter == Scatter::careful) scatter(typename A::template Scattered<Scatter::careful>());
   }
 }
 

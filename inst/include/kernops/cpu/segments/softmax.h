@@ -13,9 +13,7 @@ struct Softmax {
   };
   static constexpr int W = Pack<double>::width;
 
-  static std::size_t scratch_bytes(const SegmentJob&, Count values, Count) {
-    return 2 * (values + W) * sizeof(double);
-  }
+  static std::size_t scratch_bytes(const SegmentJob&, Count values, Count) { return 2 * (values + W) * sizeof(double); }
 
   template <class Reduction> static double reduce(const SegmentJob& job, const double* x, Count length) {
     using R = typename Accumulate<Reduction>::Block;
@@ -24,17 +22,15 @@ struct Softmax {
   static double largest(const SegmentJob& job, const double* x, Count length) {
     return reduce<Extreme<-1>>(job, x, length);
   }
-  static double sum(const SegmentJob& job, const double* t, Count length) {
-    return reduce<BlockSum>(job, t, length);
-  }
+  static double sum(const SegmentJob& job, const double* t, Count length) { return reduce<BlockSum>(job, t, length); }
 
   // t becomes exp(t); room for a pack beyond the last one.
   static void exponentials(double* t, Count count) {
     for (Count k = 0; k < count; k += W) exp(Pack<double>::load(t + k)).store(t + k);
   }
 
-  static void store(const SegmentJob& job, Count column, Count segment, Count first, const double* t,
-                    Count length, double mass) {
+  static void store(const SegmentJob& job, Count column, Count segment, Count first, const double* t, Count length,
+                    double mass) {
     const Count from = (job.sources ? job.sources[segment] : job.offsets[segment]) + first;
     const double share = 1 / mass;
     if (job.order || job.out_row != 1) {
@@ -64,8 +60,8 @@ struct Softmax {
     }
   }
 
-  static const double* shifted(const SegmentJob& job, Count column, Count segment, Count number,
-                               char* scratch, const double* shift, double* top) {
+  static const double* shifted(const SegmentJob& job, Count column, Count segment, Count number, char* scratch,
+                               const double* shift, double* top) {
     const Count length = block_length(job, segment, number);
     double *t = reinterpret_cast<double*>(scratch), *memory = t + length + W;
     const double* x = values_of(job, column, segment, number * segment_block, length, memory);
@@ -75,8 +71,7 @@ struct Softmax {
     return t;
   }
 
-  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state,
-                    char* scratch) {
+  static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     Mass& mass = *reinterpret_cast<Mass*>(state);
     const double* t = shifted(job, column, segment, number, scratch, nullptr, &mass.shift);
     // Of values that are all -Inf, and may be nothing beside those of another block.

@@ -9,8 +9,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 template <Scatter how>
-using ScatteredSum = std::conditional_t<how == Scatter::plain, DirectSum,
-                                        std::conditional_t<how == Scatter::tiles, BlockSum, KahanSum>>;
+using ScatteredSum =
+    std::conditional_t<how == Scatter::plain, DirectSum, std::conditional_t<how == Scatter::tiles, BlockSum, KahanSum>>;
 
 // Within a block a plain sum is as good as one by tiles.
 template <class R> struct Accumulate {
@@ -50,8 +50,7 @@ KERNOPS_INLINE void widen(const State<Block, double, Count>& block, State<R, dou
   for (int n = 0; n < Block::values; ++n) whole.v[n] = block.v[n];
   for (int n = 0; n < Block::indices; ++n) whole.j[n] = block.j[n];
 }
-KERNOPS_INLINE void widen(const State<MeanOf<DirectSum>, double, Count>& block,
-                          State<Mean, double, Count>& whole) {
+KERNOPS_INLINE void widen(const State<MeanOf<DirectSum>, double, Count>& block, State<Mean, double, Count>& whole) {
   Mean::start(whole);
   whole.v[0] = block.v[0], whole.v[4] = block.v[1] + block.v[2];
 }

@@ -7,9 +7,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 KERNOPS_INLINE double as_double(double x) { return x; }
-KERNOPS_INLINE double as_double(std::int32_t x) {
-  return x == INT32_MIN ? not_a_number<double>() : double(x);
-}
+KERNOPS_INLINE double as_double(std::int32_t x) { return x == INT32_MIN ? not_a_number<double>() : double(x); }
 
 // Number n of `count` is row at(n) of x.
 template <class At> void fetch(const SegmentJob& job, Count column, Count count, At at, double* to) {
@@ -52,8 +50,7 @@ inline const double* values_of(const SegmentJob& job, Count column, Count segmen
 }
 
 // Those of segments first .. last - 1.
-inline const double* values_at(const SegmentJob& job, Count column, Count first, Count last,
-                               double* scratch) {
+inline const double* values_at(const SegmentJob& job, Count column, Count first, Count last, double* scratch) {
   const Count begin = job.offsets[first];
   if (!job.sources) return values_of(job, column, first, 0, job.offsets[last] - begin, scratch);
   for (Count s = first; s < last; ++s) {

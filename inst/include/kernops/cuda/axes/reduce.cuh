@@ -19,8 +19,7 @@ template <class R> using SliceState = State<R, double, long long>;
 
 // Joins the parts of each result, pairwise; the first one has it.
 template <class R>
-__device__ void join_parts(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts,
-                           int neighbour) {
+__device__ void join_parts(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts, int neighbour) {
   shared[threadIdx.x] = mine;
   for (int half = parts / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -33,8 +32,7 @@ template <class R> __device__ void finish(const SliceJob& job, const Spot& at, c
   for (int n = 0; n < R::outputs; ++n) job.out[at.number * R::outputs + n] = R::finish(state, n);
 }
 
-template <class R, class T, bool skip>
-__device__ SliceState<R> reduce_part(const SliceJob& job, const Post& post) {
+template <class R, class T, bool skip> __device__ SliceState<R> reduce_part(const SliceJob& job, const Post& post) {
   SliceState<R> s;
   R::start(s);
   if (post.idle) return s;
@@ -67,8 +65,7 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
     SliceState<R>* states = static_cast<SliceState<R>*>(job.partials) + result * job.chunks();
     SliceState<R> s;
     R::start(s);
-    for (long long chunk = threadIdx.x; chunk < job.chunks(); chunk += slice_threads)
-      R::merge(s, states[chunk]);
+    for (long long chunk = threadIdx.x; chunk < job.chunks(); chunk += slice_threads) R::merge(s, states[chunk]);
     join_parts<R>(shared, s, threadIdx.x, slice_threads, 1);
     if (threadIdx.x == 0) {
       states[0] = shared[0];

@@ -49,8 +49,7 @@ struct Post {
 };
 
 // body(offset, position) for this thread's share of its slice, `batch` values at a time; then pause().
-template <int batch, class F, class G>
-__device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
+template <int batch, class F, class G> __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   const Run run = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   const int parts = job.parts;
   for (long long begin = post.begin; begin < post.end;) {

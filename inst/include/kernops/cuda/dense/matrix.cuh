@@ -15,8 +15,8 @@ template <class T> __device__ void gather(const GatherJob& job) {
 }
 
 // The entry points.
-#define KERNOPS_MATRIX                                                                                           \
-  extern "C" __global__ void kernops_gather_double(kernops::GatherJob job) { kernops::gather<double>(job); }     \
+#define KERNOPS_MATRIX                                                                                       \
+  extern "C" __global__ void kernops_gather_double(kernops::GatherJob job) { kernops::gather<double>(job); } \
   extern "C" __global__ void kernops_gather_float(kernops::GatherJob job) { kernops::gather<float>(job); }
 
 }  // namespace kernops

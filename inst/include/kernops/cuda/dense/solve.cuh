@@ -103,24 +103,22 @@ template <int tile> __device__ void combine(const VectorJob& job) {
 }
 
 // The entry points, for so many threads a block and tiles of so many columns.
-#define KERNOPS_SOLVE(threads, tile)                                                                              \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) {                   \
-    kernops::axpby(job);                                                                                          \
-  }                                                                                                               \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_parts(kernops::VectorJob job) {               \
-    kernops::dot_parts<threads>(job);                                                                             \
-  }                                                                                                               \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                \
-    kernops::dot_sums<threads>(job);                                                                              \
-  }                                                                                                               \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_add_rows(kernops::VectorJob job) {                \
-    kernops::add_rows(job);                                                                                       \
-  }                                                                                                               \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_inner_parts(kernops::VectorJob job) {             \
-    kernops::inner_parts<threads, tile>(job);                                                                     \
-  }                                                                                                               \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_combine(kernops::VectorJob job) {                 \
-    kernops::combine<tile>(job);                                                                                  \
+#define KERNOPS_SOLVE(threads, tile)                                                                                   \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) { kernops::axpby(job); } \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_parts(kernops::VectorJob job) {                    \
+    kernops::dot_parts<threads>(job);                                                                                  \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                     \
+    kernops::dot_sums<threads>(job);                                                                                   \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_add_rows(kernops::VectorJob job) {                     \
+    kernops::add_rows(job);                                                                                            \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_inner_parts(kernops::VectorJob job) {                  \
+    kernops::inner_parts<threads, tile>(job);                                                                          \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_combine(kernops::VectorJob job) {                      \
+    kernops::combine<tile>(job);                                                                                       \
   }
 
 }  // namespace kernops

@@ -9,9 +9,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-__device__ __forceinline__ int sum_of_lanes(int mine) {
-  return __shfl_sync(all_lanes, sum_below(mine) + mine, 31);
-}
+__device__ __forceinline__ int sum_of_lanes(int mine) { return __shfl_sync(all_lanes, sum_below(mine) + mine, 31); }
 
 __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
   *static_cast<volatile int*>(job.ends + tile) = ends + 1;
@@ -37,8 +35,7 @@ __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int he
   }
   while (heard == 0) heard = ends[neighbour];
   before += sum_of_lanes(heard - 1);
-  if (place == word_group - 1 && lane_id() == 0)
-    *static_cast<volatile int*>(job.through + group) = before + here + 1;
+  if (place == word_group - 1 && lane_id() == 0) *static_cast<volatile int*>(job.through + group) = before + here + 1;
   return before;
 }
 
@@ -60,6 +57,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 
+  // long: one kernel; what its steps share lives in registers
   static __device__ __forceinline__ void reduce(const KeyedRun& all) {
     __shared__ alignas(16) char rooms[warps][Tile::room];
     __shared__ alignas(16) Key key_rooms[warps][Turn<Key, VT>::room];
@@ -121,11 +119,10 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
 }
 
 // The entry points, for VT values a lane; the plan's opens and the spine come after them.
-#define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                               \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT, 5)                                     \
-      kernops_by_key(kernops::KeyedRun job) {                                                                     \
-    kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                \
-  }                                                                                                               \
+#define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                                   \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key(kernops::KeyedRun job) { \
+    kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                    \
+  }                                                                                                                   \
   extern "C" __global__ void kernops_keyed_limits(kernops::KeyedRun job) { kernops::keyed_limits(job); }
 
 }  // namespace KERNOPS_ISA

@@ -62,9 +62,7 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
 }
 
 // NaN is equal to NaN.
-template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) {
-  return a != b && (a == a || b == b);
-}
+template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
 // One block a tile: its bits, and how many runs end in it.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
@@ -176,20 +174,17 @@ template <class Key> __device__ void describe_runs(const RunsJob& job) {
   extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {  \
     kernops::plan_opens<kernops::segment_tile>(job.plan);                   \
   }
-#define KERNOPS_KEYS_PLAN(Key, VT)                                                             \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                     \
-      kernops_plan_keys(kernops::KeysJob job) {                                                \
-    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                         \
-  }                                                                                            \
-  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) { \
-    kernops::plan_scan<1024>(job.plan);                                                        \
-  }                                                                                            \
-  extern "C" __global__ void kernops_plan_offsets(kernops::KeysJob job) {                      \
-    kernops::plan_offsets<kernops::segment_tile>(job);                                         \
-  }                                                                                            \
-  extern "C" __global__ void kernops_describe_runs(kernops::RunsJob job) {                     \
-    kernops::describe_runs<Key>(job);                                                          \
-  }
+#define KERNOPS_KEYS_PLAN(Key, VT)                                                                                   \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_plan_keys(kernops::KeysJob job) { \
+    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                                               \
+  }                                                                                                                  \
+  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {                       \
+    kernops::plan_scan<1024>(job.plan);                                                                              \
+  }                                                                                                                  \
+  extern "C" __global__ void kernops_plan_offsets(kernops::KeysJob job) {                                            \
+    kernops::plan_offsets<kernops::segment_tile>(job);                                                               \
+  }                                                                                                                  \
+  extern "C" __global__ void kernops_describe_runs(kernops::RunsJob job) { kernops::describe_runs<Key>(job); }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -156,13 +156,11 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     }
     __syncwarp();
     const int from = carried_from(ends.ended, ends.full, warps);
-    if (threadIdx.x == 0 && from < warps)
-      static_cast<State*>(job.carries)[at] = joined<Op>(carries, from, warps);
+    if (threadIdx.x == 0 && from < warps) static_cast<State*>(job.carries)[at] = joined<Op>(carries, from, warps);
     return head;
   }
 
-  static __device__ __forceinline__ void put(const SegmentRun& job, int row, const Staged* rows, bool head,
-                                             int count) {
+  static __device__ __forceinline__ void put(const SegmentRun& job, int row, const Staged* rows, bool head, int count) {
     for (int n = lane_id() + head; n < count; n += 32) store<Op, Result>(job, blockIdx.y, row + n, rows[n]);
   }
 
@@ -176,11 +174,9 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     Values values;
     if (first < job.plan.count) values.load(job, blockIdx.y, tile * size, first);
     const int row = job.plan.limits[tile];
-    const unsigned ends =
-        row < job.plan.limits[tile + 1] ? ends_among<VT>(job.plan, first + lane_id() * VT) : 0;
+    const unsigned ends = row < job.plan.limits[tile + 1] ? ends_among<VT>(job.plan, first + lane_id() * VT) : 0;
     WarpPart<Op> part = reduce_warp(values, job.first + first, ends, rows);
-    if (lane_id() == 31)
-      carries[warp] = part.carry, counts[warp] = part.full >> 31 ? -part.count : part.count;
+    if (lane_id() == 31) carries[warp] = part.carry, counts[warp] = part.full >> 31 ? -part.count : part.count;
     __syncthreads();
     const TileEnds all = TileEnds::from(counts);
     const bool head = close(job, all, carries, part, rows, continues<size>(job, tile));
@@ -189,17 +185,14 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
 };
 
 // The entry points, for VT values a lane.
-#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                           \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)                                 \
-      kernops_segments(kernops::SegmentRun job) {                                                          \
-    kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);            \
-  }                                                                                                        \
+#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                                       \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_segments(kernops::SegmentRun job) { \
+    kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                        \
+  }                                                                                                                    \
   KERNOPS_SPINE(Op, Result)
-#define KERNOPS_SPINE(Op, Result)                                                                          \
-  extern "C" __global__ void __launch_bounds__(kernops::spine_threads)                                     \
-      kernops_spine(kernops::SegmentRun job) {                                                             \
-    kernops::SegmentSpine<Op, Result, kernops::segment_tile, kernops::spine_threads>{job, int(blockIdx.y)} \
-        .run();                                                                                            \
+#define KERNOPS_SPINE(Op, Result)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(kernops::spine_threads) kernops_spine(kernops::SegmentRun job) {   \
+    kernops::SegmentSpine<Op, Result, kernops::segment_tile, kernops::spine_threads>{job, int(blockIdx.y)}.run(); \
   }
 
 }  // namespace KERNOPS_ISA

@@ -17,34 +17,34 @@ template <class F> __device__ void each_result(const ResultsJob& job, F f) {
 }
 
 #define KERNOPS_RESULTS(name) extern "C" __global__ void name(kernops::ResultsJob job)
-#define KERNOPS_SEGMENT_RESULTS                                                                          \
-  KERNOPS_RESULTS(kernops_fill) {                                                                        \
-    kernops::each_result(job, [&](double& out, const double*, const double*) { out = job.value; });      \
-  }                                                                                                      \
-  KERNOPS_RESULTS(kernops_find_nan) {                                                                    \
-    kernops::each_result(job, [&](double& out, const double*, const double*) {                           \
-      if (out != out) *job.found = 1;                                                                    \
-    });                                                                                                  \
-  }                                                                                                      \
-  KERNOPS_RESULTS(kernops_fill_where_none) {                                                             \
-    kernops::each_result(job, [&](double& out, const double* count, const double*) {                     \
-      if (*count == 0) out = job.value;                                                                  \
-    });                                                                                                  \
-  }                                                                                                      \
-  KERNOPS_RESULTS(kernops_mean) {                                                                        \
+#define KERNOPS_SEGMENT_RESULTS                                                                                 \
+  KERNOPS_RESULTS(kernops_fill) {                                                                               \
+    kernops::each_result(job, [&](double& out, const double*, const double*) { out = job.value; });             \
+  }                                                                                                             \
+  KERNOPS_RESULTS(kernops_find_nan) {                                                                           \
+    kernops::each_result(job, [&](double& out, const double*, const double*) {                                  \
+      if (out != out) *job.found = 1;                                                                           \
+    });                                                                                                         \
+  }                                                                                                             \
+  KERNOPS_RESULTS(kernops_fill_where_none) {                                                                    \
+    kernops::each_result(job, [&](double& out, const double* count, const double*) {                            \
+      if (*count == 0) out = job.value;                                                                         \
+    });                                                                                                         \
+  }                                                                                                             \
+  KERNOPS_RESULTS(kernops_mean) {                                                                               \
     kernops::each_result(job, [&](double& out, const double* sum, const double* mass) { out = *sum / *mass; }); \
-  }                                                                                                      \
-  /* of sums of squares; about an infinite mean there is no spread, which sums without NaN do not tell */ \
-  KERNOPS_RESULTS(kernops_variance) {                                                                    \
-    kernops::each_result(job, [&](double& out, const double* mean, const double* mass) {                 \
-      const double squares = out + (*mean - *mean);                                                      \
-      out = *mass > 1 ? squares / (*mass - 1) : *mass <= 1 ? kernops::missing() : *mass;                 \
-    });                                                                                                  \
-  }                                                                                                      \
-  KERNOPS_RESULTS(kernops_root) {                                                                        \
-    kernops::each_result(job, [&](double& out, const double*, const double*) {                           \
-      if (out == out) out = sqrt(out);                                                                   \
-    });                                                                                                  \
+  }                                                                                                             \
+  /* of sums of squares; about an infinite mean there is no spread, which sums without NaN do not tell */       \
+  KERNOPS_RESULTS(kernops_variance) {                                                                           \
+    kernops::each_result(job, [&](double& out, const double* mean, const double* mass) {                        \
+      const double squares = out + (*mean - *mean);                                                             \
+      out = *mass > 1 ? squares / (*mass - 1) : *mass <= 1 ? kernops::missing() : *mass;                        \
+    });                                                                                                         \
+  }                                                                                                             \
+  KERNOPS_RESULTS(kernops_root) {                                                                               \
+    kernops::each_result(job, [&](double& out, const double*, const double*) {                                  \
+      if (out == out) out = sqrt(out);                                                                          \
+    });                                                                                                         \
   }
 
 }  // namespace KERNOPS_ISA

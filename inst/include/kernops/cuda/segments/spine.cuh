@@ -12,11 +12,9 @@ template <int size> __device__ __forceinline__ bool continues(const SegmentRun& 
 }
 
 template <class Op, class Result>
-__device__ __forceinline__ void store(const SegmentRun& job, int column, int row,
-                                      const typename Op::Staged& staged) {
+__device__ __forceinline__ void store(const SegmentRun& job, int column, int row, const typename Op::Staged& staged) {
   const long long begin = Op::positions ? job.offsets[row] : 0;
-  static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] =
-      Result(Op::result(staged, begin));
+  static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] = Result(Op::result(staged, begin));
 }
 
 // What a run of tiles carries: they are joined one after another within each group of tiles, and so are the
@@ -124,9 +122,8 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     if (tile == last)
       static_cast<Carried<Op>*>(job.outgoing)[column] = open;
     else
-      store<Op, Result>(
-          job, column, job.plan.limits[tile],
-          Op::stage(Op::combine(open.all(), static_cast<const State*>(job.heads)[column * last + tile])));
+      store<Op, Result>(job, column, job.plan.limits[tile],
+                        Op::stage(Op::combine(open.all(), static_cast<const State*>(job.heads)[column * last + tile])));
   }
 };
 

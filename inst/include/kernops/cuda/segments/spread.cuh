@@ -37,9 +37,7 @@ struct VarGradient {
   }
 };
 struct PositionGradient {
-  template <class S> static __device__ double of(const S& s) {
-    return s.position() == s.given(1) ? s.given(0) : 0.;
-  }
+  template <class S> static __device__ double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
 };
 // The product of those that are not 0, and how many are: the other values' product is 0 where one of them is.
 struct ProductGradient {
@@ -57,8 +55,7 @@ struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
 };
 
 // f(InSegment) for each value of the tile.
-template <class V, class W, Where where, int VT, class F>
-__device__ void each_in_segment(const SegmentRun& job, F f) {
+template <class V, class W, Where where, int VT, class F> __device__ void each_in_segment(const SegmentRun& job, F f) {
   const int tile = blockIdx.x * segment_tile, first = tile + threadIdx.x / 32 * 32 * VT, column = blockIdx.y;
   if (first >= job.plan.count) return;
   each_place<VT, 1, where>(job, tile, first, true, [&](int, long long m, long long at, int row) {
@@ -82,15 +79,13 @@ template <class Term, Where where, int VT> __device__ void mark_gaps(const Segme
   });
 }
 
-#define KERNOPS_SPREAD(What, V, W, Result, where, in_place, VT)                \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)     \
-      kernops_spread(kernops::SegmentRun job) {                                \
-    kernops::spread<What, V, W, Result, where, in_place, VT>(job);             \
+#define KERNOPS_SPREAD(What, V, W, Result, where, in_place, VT)                                                      \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_spread(kernops::SegmentRun job) { \
+    kernops::spread<What, V, W, Result, where, in_place, VT>(job);                                                   \
   }
-#define KERNOPS_GAPS(Term, where, VT)                                          \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT)     \
-      kernops_gaps(kernops::SegmentRun job) {                                  \
-    kernops::mark_gaps<Term, where, VT>(job);                                  \
+#define KERNOPS_GAPS(Term, where, VT)                                                                              \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_gaps(kernops::SegmentRun job) { \
+    kernops::mark_gaps<Term, where, VT>(job);                                                                      \
   }
 
 }  // namespace KERNOPS_ISA

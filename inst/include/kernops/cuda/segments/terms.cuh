@@ -53,12 +53,10 @@ __device__ __forceinline__ bool is_gap(double x) { return is_missing(x); }
 __device__ __forceinline__ bool is_gap(float) { return false; }
 __device__ __forceinline__ bool is_gap(int x) { return x == int(0x80000000); }
 
-template <class V>
-__device__ __forceinline__ V value_at(const SegmentRun& job, int column, long long at) {
+template <class V> __device__ __forceinline__ V value_at(const SegmentRun& job, int column, long long at) {
   return static_cast<const V*>(job.x)[at * job.x_row + column * job.x_column];
 }
-template <class W>
-__device__ __forceinline__ W partner_at(const SegmentRun& job, int column, long long at) {
+template <class W> __device__ __forceinline__ W partner_at(const SegmentRun& job, int column, long long at) {
   const long long by = job.through ? (long long)job.through[at] : at;
   return static_cast<const W*>(job.partner)[by * job.partner_row + column * job.partner_column];
 }
@@ -98,15 +96,13 @@ __device__ __forceinline__ double softmax(const SegmentRun& job, int column, int
   return FromLargest::of(job, column, row, x) / given_at(job, 2, column, row);
 }
 struct SquareFromMean {
-  template <class T>
-  static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T w) {
+  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T w) {
     const T distance = x - T(given_at(job, 0, column, row));
     return w == 0 ? T(0) : w * (distance * distance);
   }
 };
 struct TimesSoftmax {
-  template <class T>
-  static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T g) {
+  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T g) {
     return T(softmax(job, column, row, x)) * g;
   }
 };
@@ -165,9 +161,7 @@ template <class Term, Where where> struct Anywhere {
 
   template <int VT> struct Fetch {
     Value v[VT];
-    static __device__ __forceinline__ int position(int k) {
-      return (k / quad * 32 + lane_id()) * quad + k % quad;
-    }
+    static __device__ __forceinline__ int position(int k) { return (k / quad * 32 + lane_id()) * quad + k % quad; }
     __device__ __forceinline__ void load(const SegmentRun& job, int column, int tile, int first) {
       KERNOPS_UNROLL
       for (int k = 0; k < VT; ++k) v[k] = 0;

@@ -25,9 +25,7 @@ template <class N> __device__ __forceinline__ N sum_below(N mine) {
   return sum - mine;
 }
 
-__device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) {
-  return plan.ends[n / 32] >> n % 32 & 1;
-}
+__device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) { return plan.ends[n / 32] >> n % 32 & 1; }
 
 // Where the result of a segment stands, counted from that of the plan's first one or, with rows, of all.
 __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
@@ -64,9 +62,7 @@ template <class T> struct Contiguous {
 
   template <int VT> struct Fetch {
     T v[VT];
-    static __device__ __forceinline__ int position(int k) {
-      return (k / quad * 32 + lane_id()) * quad + k % quad;
-    }
+    static __device__ __forceinline__ int position(int k) { return (k / quad * 32 + lane_id()) * quad + k % quad; }
 
     __device__ __forceinline__ void load(const SegmentRun& job, int column, int, int first) {
       const T* x = static_cast<const T*>(job.x) + column * job.x_column + job.first + first;

@@ -21,8 +21,8 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
   static constexpr bool by_parts = false, in_shared = false;
 
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o,
-                                      float* shared, float*& now, float*& next, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o, float* shared,
+                                      float*& now, float*& next, Send send_next) {
     Cores::run(sum, at, o, shared, now, next, [](float*) {});
     float check = 0;
     KERNOPS_UNROLL
@@ -46,14 +46,11 @@ template <Way way, class T, int C, class Terms> struct ContractorOf { using type
 template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms> {
   using type = ByTensorCores<Doubles, C, Terms>;
 };
-template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> {
-  using type = WhileFinite<C, Terms>;
-};
+template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> { using type = WhileFinite<C, Terms>; };
 template <int C, class Terms> struct ContractorOf<Way::halves, float, C, Terms> {
   using type = ByTensorCores<Halves, C, Terms>;
 };
-template <class T, int C, class Terms>
-using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
+template <class T, int C, class Terms> using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
 
 // The values of all contractions for a pair.
 template <class T, int C, int count> struct PairValues {
@@ -111,8 +108,7 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
   using Contract = Contractor<T, C, First>;
   static constexpr int count = 1 + Others::count, stage = Contract::stage,
                        shared = Contract::shared > Others::shared ? Contract::shared : Others::shared;
-  static constexpr bool by_parts = count == 1 && Contract::by_parts,
-                        in_shared = count == 1 && Contract::in_shared;
+  static constexpr bool by_parts = count == 1 && Contract::by_parts, in_shared = count == 1 && Contract::in_shared;
   Contract first;
   Others others;
 
@@ -120,13 +116,11 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
   __device__ __forceinline__ void begin(const TilePlace<T>& at) {
     if (count == 1) first.begin(at);
   }
-  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const {
-    first.send_first(at, to);
-  }
+  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
   // The first stage of the first one is in `now` already, seen by all threads.
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared,
-                                      T*& now, T*& next, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
+                                      T*& next, Send send_next) {
     if constexpr (count == 1) {
       first.run(sums[0], at, o, shared, now, next, send_next);
     } else {
@@ -154,8 +148,7 @@ template <class T, int C> struct InShared {
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
     for (int e = 0; e < 2 * some; ++e)
-      part.sums[0].v[r][e] =
-          values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+      part.sums[0].v[r][e] = values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
     return part;
   }
   __device__ __forceinline__ void put(T*) const {}

@@ -12,8 +12,8 @@ inline namespace KERNOPS_ISA {
 // The values of a thread's pairs, a few of its lanes at a time: take(r, n, f, w, how many) for groups of its
 // lanes, n and those after it, with row r.
 template <class Pairs, int C, int group, class T, class O, class X, class Values, class Kept, class Take>
-__device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x,
-                                          const Values& values, const Kept& kept, Take take) {
+__device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
+                                          const Kept& kept, Take take) {
   using Own = OwnPairs<C>;
   constexpr int groups = C < 2 ? C : 2, lanes = 2 * groups, some = group < lanes ? group : lanes;
   KERNOPS_UNROLL
@@ -64,8 +64,7 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
     } other;
     other.row = state;
     KERNOPS_UNROLL
-    for (int n = 0; n < int(sizeof(Row) / 4); ++n)
-      other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
+    for (int n = 0; n < int(sizeof(Row) / 4); ++n) other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
     state.merge(other.row);
   }
 }
@@ -80,8 +79,7 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_i
     start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
   for_tiles<Formula, Share, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept,
-          auto, int) {
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept, auto, int) {
         own_pairs<typename decltype(kind)::type, C, Row::group>(
             at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
               state[r].add(f, w, int(lane) + Own::lane(n), count);
@@ -124,8 +122,7 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
 }
 template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
   constexpr int count = Formula::Contractions::count;
-  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::lanes *
-         PairTile<typename Formula::T, C>::stride;
+  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::lanes * PairTile<typename Formula::T, C>::stride;
 }
 
 template <class Formula, class Row, class Share, int C> __device__ void reduce_by_row(const PairJob& job) {
@@ -135,8 +132,8 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
   for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
       block, is_near(x.v[0]), [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&,
-          auto* shared, int) {
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&, auto* shared,
+          int) {
         pass_row<typename decltype(kind)::type, C, Row::group>(
             at, o, x, values, shared,
             [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(lane) + n, count); });
@@ -146,8 +143,7 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
         __syncthreads();
       });
   block.complete(state);
-  if (int(threadIdx.x) < block.row_count)
-    hand_over<Formula>(job, block.first + threadIdx.x, state, block.any());
+  if (int(threadIdx.x) < block.row_count) hand_over<Formula>(job, block.first + threadIdx.x, state, block.any());
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 

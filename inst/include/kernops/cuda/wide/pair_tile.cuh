@@ -26,13 +26,10 @@ template <int n> struct Number { static constexpr int value = n; };
 template <class T, int C> struct PairTile {
   static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, lanes = 8 * C;
   static constexpr int lane_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
-  static constexpr int stride =
-      rows + quad;  // from the values of a lane to those of the next, in shared memory
+  static constexpr int stride = rows + quad;  // from the values of a lane to those of the next, in shared memory
   static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
   static __device__ __forceinline__ int lane_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
-  static __device__ __forceinline__ int row(int r) {
-    return (r / quad * 16 + row_thread()) * quad + r % quad;
-  }
+  static __device__ __forceinline__ int row(int r) { return (r / quad * 16 + row_thread()) * quad + r % quad; }
   static __device__ __forceinline__ int lane(int c) {
     return (c / lane_quad * 8 + lane_thread()) * lane_quad + c % lane_quad;
   }
@@ -65,16 +62,12 @@ template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from
 
 // A set of entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
 template <class T, int items, int depth> struct Stage {
-  static constexpr int threads = 128, quad = 16 / sizeof(T), quads = depth / quad,
-                       across = items < 16 ? items : 16;
-  static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4,
-                       entries = depth * stride;
+  static constexpr int threads = 128, quad = 16 / sizeof(T), quads = depth / quad, across = items < 16 ? items : 16;
+  static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4, entries = depth * stride;
   Few<quad, T> held[loads];
 
   static __device__ __forceinline__ int unit(int l) { return threadIdx.x + l * threads; }
-  static __device__ __forceinline__ int item(int l) {
-    return unit(l) % across + unit(l) / (across * quads) * across;
-  }
+  static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
   // From `first` on, of vectors that end at `size`; an item that does not exist is the first one again.
@@ -82,8 +75,7 @@ template <class T, int items, int depth> struct Stage {
     KERNOPS_UNROLL
     for (int l = 0; l < loads; ++l)
       if (item(l) < items && first + entry(l) < size)
-        held[l] =
-            few<quad>(from + (item(l) < count ? item(l) : 0) * (long long)item_stride + first + entry(l));
+        held[l] = few<quad>(from + (item(l) < count ? item(l) : 0) * (long long)item_stride + first + entry(l));
   }
   __device__ __forceinline__ void store(T* to) const {
     KERNOPS_UNROLL
@@ -103,8 +95,7 @@ template <class T> struct TilePlace {
 template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes)
-               : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
 #else
   KERNOPS_UNROLL
   for (int e = 0; e < int(16 / sizeof(T)); ++e) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);

@@ -5,9 +5,9 @@
 // Where the vector is that of the lane, or the difference of two, the sum over a tile is the product of two
 // matrices, the numbers and the vectors of the lanes, and goes to the tensor cores; sum w (x - y) is x sum w
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
-// term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/spread_scaled.cuh, cuda/wide/spread_long.cuh), and so
-// have vectors of lanes whose numbers take no contraction (cuda/wide/spread_lanes.cuh); here, the numbers of the pairs are made anew
-// for each slab.
+// term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/spread_scaled.cuh,
+// cuda/wide/spread_long.cuh), and so have vectors of lanes whose numbers take no contraction
+// (cuda/wide/spread_lanes.cuh); here, the numbers of the pairs are made anew for each slab.
 #pragma once
 #include <kernops/cuda/wide/spread_lanes.cuh>
 #include <kernops/cuda/wide/spread_long.cuh>
@@ -22,6 +22,7 @@ template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multi
   return adds_matrices<Formula, Row>() && Terms::of_lane != 0 && (Terms::of_row == 0 || near);
 }
 
+// long: one kernel; what its loops share lives in registers
 template <class Formula, class Row, class Share, int C>
 __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   using T = typename Formula::T;
@@ -57,8 +58,7 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
               totals.add_terms(at, o, [&](int lane, int r) { return shared[lane * Tile::stride + Own::row(r)]; });
             }
             __syncthreads();
-            if (++totals.tiles == totals.most_tiles || last)
-              totals.hand_over(begin, kept, job.partial_rows, last);
+            if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
           });
     };
     if constexpr (Formula::in_place) {
@@ -67,10 +67,9 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
                               const auto& kept_lanes, auto* shared, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<T, C> numbers;
-        own_pairs<Pairs, C, 1>(at, o, rows.x, values, kept_lanes,
-                               [&](int r, int n, const auto& f, const auto&, int count) {
-                                 numbers.v[r][n] = count ? f[0][0] : T(0);
-                               });
+        own_pairs<Pairs, C, 1>(
+            at, o, rows.x, values, kept_lanes,
+            [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : T(0); });
         product = totals.template multiplied<multiplies<Formula, Pairs, Row>()>(at, numbers, lanes);
         if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
       });
@@ -78,18 +77,16 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
       const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
       by_tiles(is_near(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
                                     const auto&, auto* shared, int) {
-        pass_row<typename decltype(kind)::type, C, 1>(at, o, x, values, shared,
-                                                      [&](const auto& f, const auto&, int n, int) {
-                                                        shared[n * Tile::stride + threadIdx.x] = f[0][0];
-                                                      });
+        pass_row<typename decltype(kind)::type, C, 1>(
+            at, o, x, values, shared,
+            [&](const auto& f, const auto&, int n, int) { shared[n * Tile::stride + threadIdx.x] = f[0][0]; });
       });
     }
     if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
   }
 }
 
-template <class Formula, class Row, class Share, int C>
-__device__ void map_reduce_spread(const PairJob& job) {
+template <class Formula, class Row, class Share, int C> __device__ void map_reduce_spread(const PairJob& job) {
   if constexpr (spreads_lanes<Formula, Row>())
     LanesSpread<Formula, Row, Share, C>::run(job);
   else if constexpr (!spreads_scaled<Formula, Row>())
@@ -108,8 +105,10 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
   if (row >= job.row_end || k >= size) return;
   Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
   Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
-  if (job.out) state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
-  else *states = state;
+  if (job.out)
+    state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
+  else
+    *states = state;
 }
 
 // How many blocks share a multiprocessor.
@@ -118,16 +117,14 @@ template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
 }
 
-#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                       \
-  KERNOPS_PLACES(Formula)                                                                    \
-  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())       \
-      kernops_pairs(kernops::PairJob job) {                                                  \
-    kernops::wait_for_kernel_before();                                                       \
-    kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                 \
-  }                                                                                          \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) {                           \
-    kernops::merge_spread<Formula, Row>(job);                                                \
-  }                                                                                          \
+#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                                         \
+  KERNOPS_PLACES(Formula)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())                    \
+      kernops_pairs(kernops::PairJob job) {                                                                    \
+    kernops::wait_for_kernel_before();                                                                         \
+    kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                                   \
+  }                                                                                                            \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_spread<Formula, Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::Spread::size;
 
 }  // namespace KERNOPS_ISA

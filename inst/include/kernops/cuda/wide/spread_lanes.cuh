@@ -58,8 +58,9 @@ template <class Formula, class Row, class Share, int C> struct LanesSpread {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < C; ++k) {
       Part w[Own::rows];
-      numbers<Pairs>(o, rows, kept, Own::lane(2 * k),
-                     [&](int r, T even, T odd) { w[r] = Numbers::part(Few<2, T>{{even, odd}}); });
+      numbers<Pairs>(o, rows, kept, Own::lane(2 * k), [&](int r, T even, T odd) {
+        w[r] = Numbers::part(Few<2, T>{{even, odd}});
+      });
       const auto even = lanes.part(0, Own::lane(2 * k), Own::i()), odd = lanes.part(0, Own::lane(2 * k + 1), Own::i());
       KERNOPS_UNROLL
       for (int n = 0; n < Lanes::eighth; ++n) {

@@ -1,4 +1,5 @@
-// The sums of cuda/wide/spread_scaled.cuh for vectors so long that a thread has no room for the totals of all their entries.
+// The sums of cuda/wide/spread_scaled.cuh for vectors so long that a thread has no room for the totals of all their
+// entries.
 #pragma once
 #include <kernops/cuda/wide/spread_scaled.cuh>
 
@@ -109,7 +110,7 @@ template <class Formula, class Row, class Share> struct LongSpread {
     if (tile.scaled) KERNOPS_UNROLL
     for (int part = 0; part < parts; ++part)
       add_products<lanes, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
-                                                                 part * ScaledNumbers::lanes, unit);
+                                                                  part * ScaledNumbers::lanes, unit);
     swap(now, next);
   }
 

@@ -30,8 +30,7 @@ struct ScaledNumbers {
       KERNOPS_UNROLL
       for (int n = 0; n < Own::lanes; ++n) most = larger_or_nan(abs(w.v[r][first + n]), most);
       KERNOPS_UNROLL
-      for (int step = 1; step < Own::sharing; step *= 2)
-        most = larger_or_nan(most, __shfl_xor_sync(~0u, most, step));
+      for (int step = 1; step < Own::sharing; step *= 2) most = larger_or_nan(most, __shfl_xor_sync(~0u, most, step));
       finite = finite && most < infinity<float>();
       const int exponent = __float_as_int(most) >> 23, within = exponent < 15 ? 15 : exponent;
       const float scale = __int_as_float((256 - within) << 23);
@@ -67,8 +66,7 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
     for (int u = 0; u < 2; ++u) {
       y[k][u] = Halves::along_lanes<stage_lanes>(stage, q - from, first + 16 * k, u);
       KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; r += 2)
-        Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
+      for (int r = 0; r < Own::rows; r += 2) Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
     }
     KERNOPS_UNROLL
     for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
@@ -104,8 +102,8 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
   using S = Slab<float, 1, Contract::chunks>;
   Block<Formula, Share, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
-  Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows +
-              block.first;
+  Row* kept =
+      static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows + block.first;
   const OwnRows<Formula, C> rows(begin);
   const float unit = unit_of_lanes<Formula>(begin.once);
   Totals<Formula, Row, C, S> totals(0);

@@ -1,4 +1,5 @@
-// The slabs of entries in which sums of long vectors are made (cuda/wide/spread.cuh), and those of the lanes in shared memory.
+// The slabs of entries in which sums of long vectors are made (cuda/wide/spread.cuh), and those of the lanes in shared
+// memory.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 

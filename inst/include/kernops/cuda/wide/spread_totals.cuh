@@ -54,8 +54,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // Numbers times vectors, as matrices: whether that was done, for which all must be finite. To be called by
   // all threads.
   template <bool able, class Lanes>
-  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w,
-                                             Lanes& lanes) {
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Lanes& lanes) {
     if constexpr (!able) {
       __syncthreads();
       return false;
@@ -74,8 +73,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
     for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
-  template <class Lanes>
-  __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
+  template <class Lanes> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
     using Numbers = MatrixNumbers<T>;
     using Part = typename Numbers::template Part<2>;
     Part split[Own::rows][C];
@@ -110,8 +108,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     KERNOPS_UNROLL
     for (int n = 0; n < eighth; ++n) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int odd = 0; odd < 2; ++odd)
-      add(sum[r][q][eighth * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
+    for (int odd = 0; odd < 2; ++odd) add(sum[r][q][eighth * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
   // Numbers times vectors, term by term; number_of(lane, r) for the thread's row r.
@@ -142,8 +139,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
         for (int r = 0; r < Own::rows; ++r) {
           const T number = number_of(lane, r);
           KERNOPS_UNROLL
-          for (int e = 0; e < S::own; ++e)
-            add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
+          for (int e = 0; e < S::own; ++e) add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
         }
       }
     }
@@ -155,8 +151,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   }
 
   // Into the totals of the block, which stand rows side by side, entry after entry.
-  __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride,
-                                            bool last) {
+  __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride, bool last) {
     if (Terms::of_row != 0) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r)
       for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);

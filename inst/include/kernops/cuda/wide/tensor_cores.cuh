@@ -31,8 +31,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) {
       const int row = Own::row(r);
-      const T* from =
-          at.rows + Terms::Rows::nth(0) + (row < at.row_count ? row : 0) * (long long)at.row_stride;
+      const T* from = at.rows + Terms::Rows::nth(0) + (row < at.row_count ? row : 0) * (long long)at.row_stride;
       if ((Terms::scaled ? start : entry) < Terms::size) some.v[r] = few<unit>(from + entry);
     }
     return some;
@@ -59,8 +58,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
     const int u = threadIdx.x % 4;
     KERNOPS_UNROLL
     for (int lane = threadIdx.x / 4; lane < Tile::lanes; lane += Tile::threads / 4) {
-      const T* from =
-          at.lanes + Terms::Lanes::nth(0) + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+      const T* from = at.lanes + Terms::Lanes::nth(0) + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
       KERNOPS_UNROLL
       for (int k = 0; k < count; ++k) {
         const int start = (first + k) * chunk, entry = start + u * unit, left = (Terms::size - entry) * int(sizeof(T));
@@ -103,8 +101,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       KERNOPS_UNROLL
       for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
       for (int g = 0; g < some; ++g) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; r += 2)
-        Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
+      for (int r = 0; r < Own::rows; r += 2) Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
       each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
@@ -127,9 +124,10 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
 
   // The first stage of the lanes is in `now`, seen by all threads; the same again is free at `next`. As soon
   // as there is room, send_next(to) may send what comes next to where `now` is then.
+  // long: one pipeline of loads and products
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now,
-                                      T*& next, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
+                                      Send send_next) {
     if constexpr (resident) {
       send_next(next);
       multiply_all<chunks>(now, 0, sum, true);

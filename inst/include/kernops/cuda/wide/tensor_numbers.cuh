@@ -6,8 +6,8 @@
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
 // Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
-// others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all (most_whole,
-// times groups of 8 lanes), or stay in a thread's registers, of its rows (most_resident).
+// others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all
+// (most_whole, times groups of 8 lanes), or stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -51,8 +51,7 @@ struct Doubles {
   template <int lanes> static __device__ __forceinline__ Part<2> of_lanes(const T* stage, int chunk, int first) {
     return units_of_lanes<Doubles, lanes>(stage, chunk, first);
   }
-  template <class P>
-  static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
+  template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
   // Half as many instructions change less often between these and others, for which the units for doubles wait.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
@@ -83,8 +82,7 @@ template <class Numbers> struct InTwoParts {
     Numbers::multiply(c, x.high, x8.high, y.low);
     Numbers::multiply(c, x.low, x8.low, y.high);
   }
-  template <class P>
-  static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
+  template <class P> static __device__ __forceinline__ void add(float (&c)[4], const P& x, const P& x8, const P& y) {
     Numbers::multiply(c, x.high, x8.high, y.high);
   }
 };
@@ -96,16 +94,13 @@ struct Floats : InTwoParts<Floats> {
   template <int N> struct Part { unsigned high[N], low[N]; };
   static constexpr int together = 2, most_chunks = 2, most_whole = 16, most_resident = 2;
 
-  static __device__ __forceinline__ unsigned rounded(float x) {
-    return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-  }
+  static __device__ __forceinline__ unsigned rounded(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, float>& some) {
     Part<N> split;
     KERNOPS_UNROLL
     for (int e = 0; e < N; ++e) {
       split.high[e] = rounded(some.v[e]);
-      split.low[e] =
-          __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which 11 bits are taken
+      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which 11 bits are taken
     }
     return split;
   }
@@ -113,8 +108,8 @@ struct Floats : InTwoParts<Floats> {
     return units_of_lanes<Floats, lanes>(stage, chunk, first);
   }
   template <int N>
-  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N],
-                                                  const unsigned (&x8)[N], const unsigned (&y)[N]) {
+  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N], const unsigned (&x8)[N],
+                                                  const unsigned (&y)[N]) {
     KERNOPS_UNROLL
     for (int e = 0; e < N; e += 2)
       asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -154,14 +149,14 @@ struct Halves : InTwoParts<Halves> {
   }
   // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
   // and 2 j + 1 of row i; or, turned, those of column i.
-#define KERNOPS_MATRICES(name, turned)                                                                                 \
-  static __device__ __forceinline__ Part<4> name(const T* row) {                                                       \
-    Part<4> y;                                                                                                         \
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4" turned ".shared.b16 {%0, %1, %2, %3}, [%4];"                          \
-                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])                                    \
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))                                           \
-                 : "memory");                                                                                          \
-    return y;                                                                                                          \
+#define KERNOPS_MATRICES(name, turned)                                                        \
+  static __device__ __forceinline__ Part<4> name(const T* row) {                              \
+    Part<4> y;                                                                                \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" turned ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(y.high[0]), "=r"(y.high[1]), "=r"(y.low[0]), "=r"(y.low[1])           \
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))                  \
+                 : "memory");                                                                 \
+    return y;                                                                                 \
   }
   KERNOPS_MATRICES(matrices, "")
   KERNOPS_MATRICES(turned_matrices, ".trans")
@@ -176,8 +171,8 @@ struct Halves : InTwoParts<Halves> {
     const int thread = threadIdx.x % 32;
     return turned_matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 16, u + thread / 16 * 2) * 4);
   }
-  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2],
-                                                  const unsigned (&x8)[2], const unsigned (&y)[2]) {
+  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2], const unsigned (&x8)[2],
+                                                  const unsigned (&y)[2]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

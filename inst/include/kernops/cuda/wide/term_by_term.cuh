@@ -32,16 +32,15 @@ template <class T, int C, class Terms> struct SumsOfTerms {
       KERNOPS_UNROLL
       for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
       for (int r = 0; r < Tile::R; r += Tile::quad) {
-        const auto some =
-            few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
+        const auto some = few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
         KERNOPS_UNROLL
         for (int e = 0; e < Tile::quad; ++e) x[r + e].v[n] = some.v[e];
       }
       KERNOPS_UNROLL
       for (int n = 0; n < Lanes::count; ++n) KERNOPS_UNROLL
       for (int c = 0; c < C; c += Tile::lane_quad) {
-        const auto some = few<Tile::lane_quad>(buffer.lanes + n * LaneStage::entries + k * LaneStage::stride +
-                                               Tile::lane(c));
+        const auto some =
+            few<Tile::lane_quad>(buffer.lanes + n * LaneStage::entries + k * LaneStage::stride + Tile::lane(c));
         KERNOPS_UNROLL
         for (int e = 0; e < Tile::lane_quad; ++e) y[c + e].v[n] = some.v[e];
       }
@@ -73,10 +72,9 @@ template <class T, int C, class Terms> struct TermByTerm {
   using Sums = SumsOfTerms<T, C, Terms>;
   using RowStage = typename Sums::RowStage;
   using LaneStage = typename Sums::LaneStage;
-  static constexpr int of_rows = Rows::count * RowStage::entries,
-                       buffer = of_rows + Lanes::count * LaneStage::entries,
-                       exchange = Tile::lanes * Tile::stride,
-                       shared = 2 * buffer > exchange ? 2 * buffer : exchange, stage = 0;
+  static constexpr int of_rows = Rows::count * RowStage::entries, buffer = of_rows + Lanes::count * LaneStage::entries,
+                       exchange = Tile::lanes * Tile::stride, shared = 2 * buffer > exchange ? 2 * buffer : exchange,
+                       stage = 0;
   static constexpr bool by_parts = false, in_shared = true;
 
   struct Stages {
@@ -102,8 +100,7 @@ template <class T, int C, class Terms> struct TermByTerm {
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
   // Not inlined: it would take registers from those who contract otherwise as long as they can.
-  template <class O>
-  static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
+  template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
     __builtin_assume(__isShared(shared));
     Stages stages;
     Sums sums;
@@ -126,8 +123,8 @@ template <class T, int C, class Terms> struct TermByTerm {
     __syncthreads();
   }
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared,
-                                      T*& now, T*&, Send send_next) {
+  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared, T*& now,
+                                      T*&, Send send_next) {
     compute(at, o, shared);
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL

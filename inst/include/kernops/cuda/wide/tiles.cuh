@@ -69,9 +69,10 @@ template <class T, int kept, int lanes> struct KeptLanes {
 // contracted values, first lane, kept lanes, shared memory, turn), then done(at, once, shared memory, whether it is
 // the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
 // visited is the last stage of the lanes; else it is free, and threads are to wait for each other before they leave it.
+// long: one pipeline of loads and tiles
 template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
-__device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more,
-                                          Visit visit, Done done) {
+__device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more, Visit visit,
+                                          Done done) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
@@ -96,12 +97,11 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
         send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
-      if (!ahead)
-        contract.begin(at);  // each time, so that its registers are free for what is done with the values
+      if (!ahead) contract.begin(at);  // each time, so that its registers are free for what is done with the values
       wait_for_sent();
       const bool own_lane = int(threadIdx.x) < at.lane_count;
-      const bool near = !Formula::expands ||
-                        (rows_near && (!own_lane || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
+      const bool near =
+          !Formula::expands || (rows_near && (!own_lane || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
       const bool all_near = __syncthreads_and(near), more = lane + Tile::lanes < block.end;
       sent = ahead && more;
       const auto send_next = [&](T* to) {
