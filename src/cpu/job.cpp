@@ -60,8 +60,8 @@ void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_beg
 // Few rows: the lanes are split.
 void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
-  for (tile = most; tile > 64 && tile * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
-  const int row_bytes = 64 * (plan.entries[int(Level::row)] + 4 * (f_size + w_size)) + 16 * k * f_size;
+  for (tile = most; tile > 64 && Count(tile) * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
+  const Count row_bytes = 64 * (Count(plan.entries[int(Level::row)]) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
   const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
   row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
   const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);
