@@ -81,11 +81,11 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])
   random <- ncol(known) + seq_len(ncol(probes$signs))
   state <- iterative_state(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
-  solved_probes <- function() as.matrix(fit$solution[, random, drop = FALSE])
-  state$rounding <- rounding_loss(here$system, mean(colSums(probes$signs * solved_probes())), how$precision)
+  solved_probes <- function() fit$solution[, random, drop = FALSE]
+  state$rounding <- rounding_loss(here$system, mean(space$dots(probes$block, solved_probes())), how$precision)
   state$gradient <- function() {
     left <- beside(space, cbind(-state$alpha / state$scale, if (how$reml) -state$z, solved[, -1, drop = FALSE]), {
-      chosen <- fit$solution[, random, drop = FALSE]
+      chosen <- solved_probes()
       space$axpby(0, chosen, 1 / ncol(probes$signs), space$copy(chosen))
     })
     right <- beside(space, cbind(state$alpha, if (how$reml) state$z, parts$basis), probes$block)
@@ -93,7 +93,7 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   }
   state$noise <- function() {
     count <- ncol(probes$signs)
-    solved <- solved_probes()
+    solved <- as.matrix(solved_probes())
     given <- list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block)
     slopes <- parts$all_slopes_of(count)(given)
     slopes <- array(slopes, c(nrow(solved), length(theta), count))

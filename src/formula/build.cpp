@@ -184,7 +184,8 @@ class Builder {
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);
-    const bool counted = is_counted(name);
+    const int plain = find_reduction(name, false);
+    const bool counted = plain >= 0 && reduction_table()[plain].counted;
     const Tree f = build(e.args[0]), w = e.args.size() > 1 && !counted ? build(e.args[1]) : -1;
     const int k = counted ? integer(e, 1) : 0, row = find_reduction(name, w >= 0);
     return graph_.reduced({row, k, f, w, over_, size_of(reduction_table()[row], graph_, f, w, k)});

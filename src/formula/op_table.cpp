@@ -146,11 +146,15 @@ int checked_size(const std::string& name, Count size) {
 
 }  // namespace
 
-int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
   int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
   for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
   std::copy(ints.begin(), ints.end(), p);
-  return checked_size(row.name, row.size_of(sizes[0], sizes[1], sizes[2], p[0], p[1]));
+  return f(sizes[0], sizes[1], sizes[2], p[0], p[1]);
+}
+
+int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints) {
+  return checked_size(row.name, evaluate(row.size_of, graph, args, ints));
 }
 
 int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k) {
@@ -169,13 +173,7 @@ int find_reduction(const std::string& name, bool weighted) {
   return -1;
 }
 
-bool is_counted(const std::string& name) {
-  const auto& table = reduction_table();
-  return std::any_of(table.begin(), table.end(),
-                     [&](const ReductionRow& row) { return row.name == name && row.counted; });
-}
-
-bool exponentiates(Accumulator accumulator) {
+bool ReductionRow::exponentiates() const {
   switch (accumulator) {
 #define ENTRYWISE(...)
 #define SHIFTED_EXP(name, ...) case Accumulator::name:

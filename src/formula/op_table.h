@@ -7,10 +7,13 @@
 
 namespace kernops {
 
+// What a row of ops.def says of sizes: a number made of those of the vectors and of the integers.
+using SizeFunction = Count (*)(Count A, Count B, Count C, Count p, Count q);
+
 // An argument that is read as a matrix, row by row.
 struct MatrixArgument {
   int number;
-  Count (*rows)(Count A, Count B, Count C, Count p, Count q), (*columns)(Count A, Count B, Count C, Count p, Count q);
+  SizeFunction rows, columns;
 };
 
 struct OpRow {
@@ -21,10 +24,9 @@ struct OpRow {
   int id = -1;   // an OpId, for the rows that are operations of their own
   int cost = 1;  // about how many instructions an entry takes
   bool by_entry = false;
-  Count (*size_of)(Count A, Count B, Count C, Count p, Count q) = nullptr;
+  SizeFunction size_of = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
-  Count (*work)(Count A, Count B, Count C, Count p,
-                Count q) = nullptr;  // entries computed with, if not the largest size
+  SizeFunction work = nullptr;  // entries computed with, if not the largest size
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
@@ -37,6 +39,7 @@ int find_op(const std::string& name);  // its first row, -1 where there is none
 int find_op(OpId op);
 const OpRow& op_row(int id);
 constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
+Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 
 // The rows of accumulators.def.
@@ -47,7 +50,6 @@ enum class Accumulator {
 #define STORE(name) name,
 #include <kernops/accumulators.def>
 };
-bool exponentiates(Accumulator accumulator);
 enum class Result { Values, Positions, Both };
 
 struct ReductionRow {
@@ -61,12 +63,11 @@ struct ReductionRow {
   std::vector<Expr> gradients;
   bool sums() const { return accumulator == Accumulator::Sum; }
   bool stores() const { return accumulator == Accumulator::Store; }
-  bool exponentiates() const { return kernops::exponentiates(accumulator); }
+  bool exponentiates() const;  // a SHIFTED_EXP
 };
 const std::vector<ReductionRow>& reduction_table();
 int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 where there is none
 int find_reduction(const std::string& name, bool weighted);                       // of those that formulas may name
-bool is_counted(const std::string& name);
 int store_row();
 int first_position(const ReductionRow& row, int size);  // the results from there on are positions of lanes
 

@@ -1,7 +1,5 @@
 #include "formula/shapes.h"
 
-#include <algorithm>
-
 namespace kernops {
 
 void read_as_matrix(Graph& graph, Tree t, Shape shape) {
@@ -21,13 +19,8 @@ void read_as_matrix(Graph& graph, Tree t, Shape shape) {
 }
 
 void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args, const std::vector<int>& ints) {
-  int sizes[3] = {1, 1, 1}, p[2] = {0, 0};
-  for (size_t n = 0; n < args.size(); ++n) sizes[n] = graph[args[n]].size;
-  std::copy(ints.begin(), ints.end(), p);
-  for (const MatrixArgument& m : row.matrices) {
-    const auto of = [&](auto count) { return int(count(sizes[0], sizes[1], sizes[2], p[0], p[1])); };
-    read_as_matrix(graph, args[m.number], {of(m.rows), of(m.columns)});
-  }
+  const auto of = [&](SizeFunction f) { return int(evaluate(f, graph, args, ints)); };
+  for (const MatrixArgument& m : row.matrices) read_as_matrix(graph, args[m.number], {of(m.rows), of(m.columns)});
 }
 
 void read_tensors(Graph& graph, const std::vector<Tree>& args, const std::vector<std::vector<int>>& lists) {
