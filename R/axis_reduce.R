@@ -58,16 +58,11 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   check_flag(keepdims, "keepdims", call)
   check_flag(na.rm, "na.rm", call)
   backend <- check_backend(backend, call = call)
-  on_gpu <- backend == "cuda" || backend == "auto" && is_gpu_matrix(x)
-  stay <- check_stay(output, on_gpu, x, call)
+  stay <- check_output(output, call)
+  matrix_rows <- function(op) if (length(dim(x)) == 2) stayed_rows(plan, op) else -1
   plan <- plan_for(x, dims, plan, call)
   run <- function(x, op) {
-    if (on_gpu) {
-      device <- check_device(NULL)[[1]]
-      return(axis_run_cuda(x, plan$runs, op, na.rm, alpha, stay, stayed_rows(plan, op), device))
-    }
-    if (is_gpu_matrix(x)) x <- as.matrix(x)
-    axis_run(x, plan$runs, op, na.rm, alpha, threads(), isa())
+    axis_run(x, plan$runs, op, na.rm, alpha, backend, first_device(), stay, matrix_rows(op), threads(), isa())
   }
   result <- run(x, op)
   if (stay) return(result)
@@ -94,12 +89,6 @@ check_array <- function(x, call) {
   stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
 }
 
-check_stay <- function(output, on_gpu, x, call) {
-  if (!check_output(output, on_gpu, call)) return(FALSE)
-  if (length(dim(x)) != 2) stop_kernops("dim", "{.code output = \"gpu\"} needs a matrix.", call = call)
-  TRUE
-}
-
 plan_for <- function(x, dims, plan, call) {
   size <- sizes_of(x)
   if (is.null(plan)) return(plan_axes(size, dims %||% seq_along(size), call))
@@ -123,17 +112,16 @@ stayed_rows <- function(plan, op) {
 
 # What has no result: NaN stands for too few values, position 0 (or NaN, on the GPU) for none.
 settled <- function(result, op, x, run) {
-  if (op %in% c("argmin", "argmax")) result[is.nan(result) | result == 0] <- NA
-  if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
-    few <- run(x, "count") < if (op %in% c("var", "sd")) 2 else 1
-    result[few & is.nan(result)] <- NA
-  }
+  row <- statistic(op)
+  if (row$least == 0) return(result)
+  if (row$kind == "position") return(replace(result, is.nan(result) | result == 0, NA))
+  if (anyNA(result)) result[is.nan(result) & run(x, "count") < row$least] <- NA
   result
 }
 
 # Results have come as doubles.
 typed <- function(result, op, x) {
-  kind <- with(seg_ops_table(), kind[name == op])
+  kind <- statistic(op)$kind
   if (kind == "truth" || is.logical(x) && op %in% c("first", "last")) return(as.logical(result))
   if (kind == "number" || kind == "same" && (is_gpu_matrix(x) || is.double(x))) return(result)
   as_integers(result, op)

@@ -65,6 +65,9 @@ check_gpu <- function(device = 0L, call = caller_env()) {
   }
 }
 
+# The GPU of what is computed on one alone.
+first_device <- function() check_device(NULL)[[1]]
+
 # GPUs as the driver numbers them, from 0; of the option, or the environment variable ("0:3", "0,2"), if not given.
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"

@@ -146,8 +146,8 @@ rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
 # The coordinates, for a whole fit: on the GPU, where that is where products with the covariance are taken.
 resident_points <- function(product, u) {
-  if (!solved_on_gpu(product, list(x = u, y = u))) return(u)
-  gpu_matrix(u, "float64", environment(product)$device[[1]])
+  device <- device_of(product, list(x = u, y = u))
+  if (device >= 0) gpu_matrix(u, "float64", device) else u
 }
 
 # A block of the columns of `numbers`, of the host, and those of `block`, if there is one.

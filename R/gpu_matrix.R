@@ -65,11 +65,9 @@ check_one_device <- function(device, call = caller_env()) {
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 
-# Whether a result is to stay on the GPU, where it is computed there.
-check_output <- function(output, on_gpu, call = caller_env()) {
-  if (check_choice(output, "output", c("host", "gpu"), call) == "host") return(FALSE)
-  if (on_gpu) return(TRUE)
-  stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend {.val cuda}.", call = call)
+# Whether a result is to stay on the GPU, which requires that it is computed there.
+check_output <- function(output, call = caller_env()) {
+  check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
 
 #' @export

@@ -138,7 +138,6 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
   wide <- accumulator == "float64"
-  where <- match(backend, c("auto", "cpu", "cuda")) - 1L
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
   variants <- new.env(parent = emptyenv()) # for kernel_system()
@@ -155,7 +154,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     stay <- output_stays(output, backend, device)
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
-    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, where, device,
+    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, backend, device,
                          if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
     if (!is.null(var)) {

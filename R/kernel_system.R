@@ -14,8 +14,8 @@
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = caller_env()) {
   input <- match_points(op, b_name, input)
   from <- environment(op)
-  on_gpu <- solved_on_gpu(op, input)
-  device <- from$device[[1]]
+  device <- device_of(op, input)
+  on_gpu <- device >= 0
   space <- if (on_gpu) gpu_space(device) else host_space()
   points <- setdiff(on_axis(op, b_name), b_name)
   n <- NROW(input[[c(points, b_name)[1]]])
@@ -146,15 +146,15 @@ match_points <- function(op, b_name, input) {
   stats::setNames(match_input(input, names, from$backend), names)
 }
 
-# Where data are on the GPU already, or the operator would take each product there.
-solved_on_gpu <- function(op, input) {
+# The GPU where the operator takes products: data are there, or it is worth it; -1 for the host.
+device_of <- function(op, input) {
   from <- environment(op)
-  if (from$backend != "auto") return(from$backend == "cuda")
   size <- function(category) {
     points <- input[intersect(from$about$variables$name[from$about$variables$category == category], names(input))]
     if (length(points)) NROW(points[[1]]) else 1
   }
-  any(vapply(input, is_gpu_matrix, NA)) || kernel_worth_gpu(from$live_kernel(), size("Vi"), size("Vj"))
+  kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), from$backend,
+                from$device[[1]])
 }
 
 # What is no matrix of numbers is left for the operator to explain.

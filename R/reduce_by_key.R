@@ -42,9 +42,9 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("au
     stop_kernops("dim", paste("{.arg keys} must have one key for each of the {value_count(x)} value{?s},",
                               "not {value_count(keys)}."))
   }
-  stay <- check_output(output, uses_gpu(x, backend))
+  stay <- check_output(output)
   reduce <- function(plan) seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
-  if (is_gpu_matrix(keys)) return(reduce_runs_on_gpu(keys, same, reduce, device_for(x, backend), stay))
+  if (is_gpu_matrix(keys)) return(reduce_runs_there(keys, same, reduce, stay))
   runs <- runs_of(keys, same)
   list(keys = runs$keys, values = reduce(runs$plan), lengths = runs$lengths)
 }
@@ -59,24 +59,17 @@ runs_of <- function(keys, same) {
 
 plan_of_runs <- function(offsets) seg_plan(offsets = offsets, n = offsets[[length(offsets)]])
 
-# Values may be reduced in the pass that finds the runs, so they come first. If another device reduces, it gets
-# the offsets.
-reduce_runs_on_gpu <- function(keys, same, reduce, device, stay, call = caller_env()) {
+# Keys of a GPU are compared there. Values may be reduced in the pass that finds the runs, so they come first.
+reduce_runs_there <- function(keys, same, reduce, stay, call = caller_env()) {
   if (!is.null(same) || ncol(keys) != 1) {
     stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
                             x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
   }
   plan <- new_plan("keys", list(at = keys))
-  runs <- segments(plan)$pointer
-  values <- reduce(if (identical(device, device_for(keys))) plan else plan_of_runs(seg_offsets(runs)))
-  found <- seg_describe_runs(runs)
+  values <- reduce(plan)
+  found <- seg_describe_runs(segments(plan)$pointer)
   if (!stay) found <- lapply(found, \(column) c(as.matrix(column)))
   list(keys = found$keys, values = values, lengths = found$lengths)
-}
-
-# The GPU that reduces, if one does.
-device_for <- function(x, backend = "auto") {
-  if (is_gpu_matrix(x)) as.integer(gpu_describe(x)$device) else if (backend == "cuda") check_device(NULL)[[1]]
 }
 
 run_starts <- function(keys, same, call = caller_env()) {

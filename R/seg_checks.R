@@ -39,7 +39,7 @@ check_one <- function(x, name, call = caller_env()) {
 }
 
 check_weights <- function(w, x, op, call) {
-  takes <- c("sum", "mean", "var", "sd", "logsumexp")
+  takes <- with(segment_ops(), name[weights])
   if (inherits(op, "seg_op")) op <- op$formula
   if (!op %in% takes) {
     stop_kernops("input", "{.arg w} is available for the operations {.val {takes}}, not for {.val {op}}.", call = call)

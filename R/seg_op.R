@@ -88,6 +88,9 @@ print.seg_op <- function(x, ...) {
 # The rows of segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
+# What segments.def says of one of them.
+statistic <- function(op) segment_ops()[match(op, segment_ops()$name), ]
+
 # A row of segments.def, or one of `more`, or a seg_op.
 check_op <- function(op, call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)

@@ -71,12 +71,10 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   backend <- check_backend(backend)
   x <- check_values(x, backend)
   check_bits(op, x)
-  stay <- check_output(output, uses_gpu(x, backend))
+  stay <- check_output(output)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend, stay)
 }
-
-uses_gpu <- function(x, backend) backend == "cuda" || is_gpu_matrix(x)
 
 # The same, all arguments but w and empty being checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
@@ -85,46 +83,21 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   if (identical(op, "softmax")) refuse_sources(plan, call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   if (!is.null(w)) w <- check_weights(w, x, op, call)
-  if (stay) return(run_plan(x, plan, op, na.rm, empty, backend, w, stay = TRUE))
-  result <- if (is.null(w) || uses_gpu(x, backend)) run_plan(x, plan, op, na.rm, empty, backend, w) else {
-    weighted(x, plan, op, na.rm, w)
-  }
+  result <- run_plan(x, plan, op, na.rm, empty, backend, w, stay)
+  if (stay) return(result)
   if (identical(op, "softmax")) return(shape_like(result, x))
-  delayedAssign("left", values_left(x, plan, na.rm, w)) # counted once, where one asks
-  if (!is.null(empty) && (na.rm || !is.null(w))) result[rep_len(left == 0, length(result))] <- empty
+  # values that are neither left out nor of weight 0: counted once, where one asks
+  delayedAssign("left", run_plan(x, plan, "count", na.rm, NULL, backend, w))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, op, left, empty, w)
   shape_by_segment(result, x, plan, op)
 }
 
 run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, stay = FALSE) {
   custom <- inherits(op, "seg_op")
-  if (custom) empty <- empty %||% op$identity
-  softmax <- identical(op, "softmax")
-  row <- if (custom || softmax) 0L else match(op, segment_ops()$name) - 1L
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-  at <- segments(plan)$pointer
-  formula <- if (custom) compiled_op(op)
-  tile <- kernops_option("tile", 0)
-  if (uses_gpu(x, backend)) {
-    device <- check_device(NULL)[[1]]
-    result <- seg_run_gpu(at, x, columns, row, formula, softmax, empty, na.rm, w, device, tile, stay)
-    if (stay) return(result)
-  } else {
-    result <- seg_run(at, x, columns, row, formula, softmax, empty, na.rm, w, threads(), isa(), progress_bar(),
-                      tile)
-  }
-  if (custom && na.rm) {
-    none <- rep_len(run_plan(x, plan, "count", TRUE, backend = backend) == 0, length(result))
-    result[is.nan(result) & none] <- empty
-  }
-  result
-}
-
-# How many values of each segment are neither left out nor of weight 0.
-values_left <- function(x, plan, na.rm, w) {
-  if (is.null(w)) return(run_plan(x, plan, "count", na.rm))
-  if (is_gpu_matrix(x)) x <- as.matrix(x)
-  run_plan(!(w %in% 0 | na.rm & is.na(x + w)), plan, "sum")
+  seg_run(segments(plan)$pointer, x, columns, if (custom) "" else op, if (custom) compiled_op(op),
+          empty %||% if (custom) op$identity, na.rm, w, backend, first_device(), stay, threads(), isa(),
+          progress_bar(), kernops_option("tile", 0))
 }
 
 segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)
@@ -132,15 +105,15 @@ value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
 settle_kind <- function(result, x, op, left, empty, w) {
-  kind <- with(segment_ops(), kind[name == op])
-  if (op %in% c("var", "sd", "first", "last") && anyNA(result)) {
-    few <- left < if (op %in% c("var", "sd")) 2 else 1
-    result[few & is.nan(result) & (is.null(empty) | left > 0)] <- NA
+  row <- statistic(op)
+  kind <- row$kind
+  if (row$least > 0 && kind != "position" && anyNA(result)) {
+    result[left < row$least & is.nan(result) & (is.null(empty) | left > 0)] <- NA
   }
   truth <- kind == "truth" || is.logical(x) && op %in% c("first", "last")
   if (truth) return(if (is.null(empty) || empty %in% c(0, 1, NA)) result != 0 else replace(result, is.na(result), NA))
   if (kind == "position") {
-    if (op != "count" && is.null(empty)) result[result == 0] <- NA
+    if (row$least > 0 && is.null(empty)) result[is.nan(result) | result == 0] <- NA
   } else if (kind == "number" || !is.null(w) || !(is.integer(x) || is.logical(x))) {
     return(result)
   }
@@ -175,39 +148,4 @@ shape_by_segment <- function(result, x, plan, op) {
 shape_like <- function(result, x) {
   if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
   if (is.null(dim(x))) stats::setNames(c(result), names(x)) else array(result, dim(x), dimnames(x))
-}
-
-# A weight counts how often a value is there.
-weighted <- function(x, plan, op, na.rm, w) {
-  if (op %in% c("var", "sd") && !is.null(plan$sources)) return(weighted_anywhere(x, plan, op, na.rm, w))
-  sum_of <- \(v, w = NULL) run_plan(v, plan, "sum", na.rm, NULL, w = w)
-  if (na.rm) w[is.na(w)] <- 0
-  if (0 %in% w && !all(is.finite(x))) x[which(!is.finite(x) & w == 0)] <- 0 # counts 0 times, whatever it is
-  if (op == "sum") return(sum_of(x, w))
-  if (op == "logsumexp") return(run_plan(x + log(w), plan, op, na.rm))
-  sums <- sum_of(x, w)
-  mass <- rep_len(sum_of(if (na.rm) w * !is.na(x) else w), length(sums))
-  mean <- sums / mass
-  if (op == "mean") return(mean)
-  deviation <- x - spread_out(mean, segment_of(plan), segment_count(plan), NCOL(x))
-  if (na.rm) deviation[is.na(x)] <- 0 # whereas that of an infinite value stays NaN
-  variance <- run_plan(deviation^2, plan, "sum", w = w) / (mass - 1)
-  variance[which(mass <= 1)] <- NA
-  if (op == "var") variance else sqrt(variance)
-}
-
-# The same where a value may be in several segments: they are laid out one after another.
-weighted_anywhere <- function(x, plan, op, na.rm, w) {
-  value <- seg_values(segments(plan)$pointer)
-  x <- as.matrix(x)[value$row, , drop = FALSE]
-  weighted(x, seg_plan(lengths = value$lengths), op, na.rm, w[value$row])
-}
-
-# For each value the result of its segment, of `count`; NA where it is in none. `at` is the segment of each row.
-spread_out <- function(result, at, count, columns) as.vector(matrix(result, count, columns)[at, ])
-
-segment_of <- function(plan) {
-  if (plan$how == "g") return(plan$at)
-  refuse_sources(plan, call = NULL)
-  seg_owners(segments(plan)$pointer)
 }

@@ -24,7 +24,7 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
                         backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   backend <- check_backend(backend)
   x <- check_values(x, backend)
-  stay <- check_output(output, uses_gpu(x, backend))
+  stay <- check_output(output)
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
   result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,

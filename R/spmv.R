@@ -36,26 +36,22 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   A <- as_compressed(A)
   plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan, A)
   v <- check_values(v, backend, name = "v")
-  stay <- check_output(output, uses_gpu(v, backend))
+  stay <- check_output(output)
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
     stop_kernops("dim", c("{.arg v} must have one entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
   add <- check_addition(add)
   values <- entries_of(A, length(plan$column))
-  by_cpu <- is.function(mul) || joins_bits(add)
-  if (uses_gpu(v, backend) && !by_cpu) return(spmv_on_gpu(values, v, mul, add, plan, stay))
-  if (stay) {
+  if (!is.function(mul) && !joins_bits(add)) {
+    result <- multiply_entries(values, v, mul, add, plan, backend, stay)
+    if (!is.null(result)) return(result)
+  } else if (stay) {
     stop_kernops("input", paste("{.code output = \"gpu\"} supports neither a function {.arg mul} nor a bit",
                                 "operation {.arg add}: the CPU computes these."))
   }
   if (is_gpu_matrix(v)) v <- as.matrix(v)
   product <- multiplication(mul)
-  if (identical(mul, "*") && identical(add, "sum") && !is.null(values)) {
-    sums <- spmv_run(segments(plan$rows)$pointer, as.numeric(values), plan$column, as.numeric(v), NCOL(v),
-                     threads(), isa()) # multiplied where they are added
-    if (!anyNA(sums)) return(shape_product(sums, v, plan)) # else R distinguishes NA and NaN
-  }
   reduce <- function(v) {
     terms <- if (is.null(values)) v[plan$column] else product(values, v[plan$column])
     drop(reduce_plan(check_terms(terms, plan, add), plan$rows, add))
@@ -63,6 +59,43 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   if (is.null(dim(v))) return(stats::setNames(reduce(v), plan$names))
   if (ncol(v) == 0) return(shape_product(reduce(numeric(nrow(v)))[0], v, plan))
   shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))), v, plan)
+}
+
+# NULL where products are made in R, which the CPU then reduces: of other operations than sums of products, and where
+# results are missing, since R distinguishes NA and NaN.
+multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
+  check_multiplication(mul, call)
+  if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")
+  custom <- inherits(add, "seg_op")
+  plain <- identical(mul, "*") && identical(add, "sum")
+  formula <- if (mul %in% names(multiplications)) multiplications[[mul]] else mul
+  result <- spmv_run(entries_of_plan(plan), if (plain) as_doubles(values) else values, v, value_count(v), NCOL(v),
+                     if (custom) "" else add, if (custom) compiled_op(add), if (custom) add$identity,
+                     formula, plain, backend, first_device(), stay, threads(), isa(),
+                     kernops_option("tile", 0))
+  if (is.null(result) || stay) return(result)
+  shape_product(if (custom || plain) result else settle_product(result, plan, add), v, plan)
+}
+
+as_doubles <- function(x) if (is.null(x)) NULL else as.numeric(x)
+
+# The entries as a device reads them stay with the plan.
+entries_of_plan <- function(plan) {
+  cell <- plan$cell
+  if (is.null(cell$entries) || is_null_pointer(cell$entries)) {
+    cell$entries <- spmv_entries(segments(plan$rows)$pointer, plan$column)
+  }
+  cell$entries
+}
+
+# What stands for a result where there are too few entries, and its type.
+settle_product <- function(result, plan, add) {
+  row <- statistic(add)
+  if (row$least > 0) {
+    few <- run_plan(numeric(length(plan$column)), plan$rows, "count") < row$least
+    result[is.nan(result) & few] <- NA
+  }
+  switch(row$kind, truth = result != 0, position = as.integer(result), result)
 }
 
 shape_product <- function(result, v, plan) {

@@ -13,8 +13,8 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // axis_run
-Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads, std::string isa);
-RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend, int device, bool stay, double rows, int threads, std::string isa);
+RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -23,27 +23,13 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
     Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
     Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip, alpha, threads, isa));
-    return rcpp_result_gen;
-END_RCPP
-}
-// axis_run_cuda
-SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows, int device);
-RcppExport SEXP _kernops_axis_run_cuda(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
-    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
-    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
     Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(axis_run_cuda(x, runs, op, skip, alpha, stay, rows, device));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip, alpha, backend, device, stay, rows, threads, isa));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -394,8 +380,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, int where, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP whereSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, std::string backend, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
@@ -406,12 +392,12 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
     Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
-    Rcpp::traits::input_parameter< int >::type where(whereSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, where, devices, threads, isa, progress));
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, backend, devices, threads, isa, progress));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -431,16 +417,29 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// kernel_worth_gpu
-bool kernel_worth_gpu(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n);
-RcppExport SEXP _kernops_kernel_worth_gpu(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP) {
+// backend_names
+std::vector<std::string> backend_names();
+RcppExport SEXP _kernops_backend_names() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(backend_names());
+    return rcpp_result_gen;
+END_RCPP
+}
+// kernel_device
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, std::string backend, int device);
+RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< double >::type m(mSEXP);
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_worth_gpu(kernel, m, n));
+    Rcpp::traits::input_parameter< bool >::type there(thereSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_device(kernel, m, n, there, backend, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -586,35 +585,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_other_products
-Rcpp::NumericVector seg_other_products(Rcpp::NumericVector x, Rcpp::NumericVector lengths);
-RcppExport SEXP _kernops_seg_other_products(SEXP xSEXP, SEXP lengthsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type lengths(lengthsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_other_products(x, lengths));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_gradient_gpu
-SEXP seg_gradient_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, double tile);
-RcppExport SEXP _kernops_seg_gradient_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP tileSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
-    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_gradient_gpu(segments, x, eta, columns, op, in_place, tile));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_from_groups
 Rcpp::List seg_from_groups(SEXP g, double count);
 RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP) {
@@ -708,25 +678,49 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_run
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
-RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
+RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type op(opSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
     Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
-    Rcpp::traits::input_parameter< bool >::type softmax(softmaxSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
     Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
     Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, softmax, empty, skip_missing, weights, threads, isa, progress, tile));
+    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, empty, skip_missing, weights, backend, device, stay, threads, isa, progress, tile));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_gradient
+SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, std::string backend, int device, bool stay, int threads, std::string isa, double tile);
+RcppExport SEXP _kernops_seg_gradient(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
+    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_gradient(segments, x, eta, columns, op, in_place, backend, device, stay, threads, isa, tile));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -738,28 +732,6 @@ BEGIN_RCPP
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type results(resultsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_as_integers(results));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_run_gpu
-SEXP seg_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmaxes, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int device, double tile, bool stay);
-RcppExport SEXP _kernops_seg_run_gpu(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP softmaxesSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP deviceSEXP, SEXP tileSEXP, SEXP staySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type op(opSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
-    Rcpp::traits::input_parameter< bool >::type softmaxes(softmaxesSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
-    Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_run_gpu(segments, x, columns, op, formula, softmaxes, empty, skip_missing, weights, device, tile, stay));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -913,55 +885,41 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// spmv_run
-Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, SEXP entries, Rcpp::IntegerVector column, SEXP v, double columns, int threads, std::string isa);
-RcppExport SEXP _kernops_spmv_run(SEXP rowsSEXP, SEXP entriesSEXP, SEXP columnSEXP, SEXP vSEXP, SEXP columnsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+// spmv_entries
+SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns);
+RcppExport SEXP _kernops_spmv_entries(SEXP rowsSEXP, SEXP columnsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type column(columnSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    rcpp_result_gen = Rcpp::wrap(spmv_run(rows, entries, column, v, columns, threads, isa));
-    return rcpp_result_gen;
-END_RCPP
-}
-// spmv_upload
-SEXP spmv_upload(Rcpp::IntegerVector columns, int device);
-RcppExport SEXP _kernops_spmv_upload(SEXP columnsSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(spmv_upload(columns, device));
+    rcpp_result_gen = Rcpp::wrap(spmv_entries(rows, columns));
     return rcpp_result_gen;
 END_RCPP
 }
-// spmv_run_gpu
-SEXP spmv_run_gpu(Rcpp::XPtr<kernops::Segments> segments, SEXP entries, SEXP values, Rcpp::IntegerVector order, SEXP v, double height, double columns, int op, SEXP formula, Rcpp::Nullable<double> empty, SEXP product, double tile, bool stay);
-RcppExport SEXP _kernops_spmv_run_gpu(SEXP segmentsSEXP, SEXP entriesSEXP, SEXP valuesSEXP, SEXP orderSEXP, SEXP vSEXP, SEXP heightSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP productSEXP, SEXP tileSEXP, SEXP staySEXP) {
+// spmv_run
+SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula, Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay, int threads, std::string isa, double tile);
+RcppExport SEXP _kernops_spmv_run(SEXP entriesSEXP, SEXP valuesSEXP, SEXP vSEXP, SEXP heightSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP productSEXP, SEXP plainSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type values(valuesSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
     Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);
     Rcpp::traits::input_parameter< double >::type height(heightSEXP);
     Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type op(opSEXP);
+    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
     Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
-    Rcpp::traits::input_parameter< SEXP >::type product(productSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    Rcpp::traits::input_parameter< std::string >::type product(productSEXP);
+    Rcpp::traits::input_parameter< bool >::type plain(plainSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
     Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    rcpp_result_gen = Rcpp::wrap(spmv_run_gpu(segments, entries, values, order, v, height, columns, op, formula, empty, product, tile, stay));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_run(entries, values, v, height, columns, op, formula, empty, product, plain, backend, device, stay, threads, isa, tile));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1072,8 +1030,7 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
-    {"_kernops_axis_run_cuda", (DL_FUNC) &_kernops_axis_run_cuda, 8},
+    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 11},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
     {"_kernops_covariance_triangle", (DL_FUNC) &_kernops_covariance_triangle, 6},
     {"_kernops_covariance_weighted_sums", (DL_FUNC) &_kernops_covariance_weighted_sums, 8},
@@ -1104,7 +1061,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_check_matrix", (DL_FUNC) &_kernops_kernel_check_matrix, 4},
     {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
-    {"_kernops_kernel_worth_gpu", (DL_FUNC) &_kernops_kernel_worth_gpu, 3},
+    {"_kernops_backend_names", (DL_FUNC) &_kernops_backend_names, 0},
+    {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 6},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
@@ -1118,8 +1076,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
     {"_kernops_seg_offsets", (DL_FUNC) &_kernops_seg_offsets, 1},
-    {"_kernops_seg_other_products", (DL_FUNC) &_kernops_seg_other_products, 2},
-    {"_kernops_seg_gradient_gpu", (DL_FUNC) &_kernops_seg_gradient_gpu, 7},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
@@ -1128,9 +1084,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
-    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 13},
+    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
+    {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 12},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
-    {"_kernops_seg_run_gpu", (DL_FUNC) &_kernops_seg_run_gpu, 12},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
@@ -1144,9 +1100,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
-    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
-    {"_kernops_spmv_upload", (DL_FUNC) &_kernops_spmv_upload, 2},
-    {"_kernops_spmv_run_gpu", (DL_FUNC) &_kernops_spmv_run_gpu, 13},
+    {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
+    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
     {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
     {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},

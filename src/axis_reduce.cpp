@@ -1,6 +1,6 @@
 // axis_reduce() and softmax() seen from R.
 #include "axes/axes.h"
-#include "gpu_matrix.h"
+#include "result.h"
 #include "watch.h"
 
 using namespace kernops;
@@ -26,87 +26,53 @@ int row_of(const std::string& op) {
   return -1;
 }
 
-}  // namespace
-
-// x holds doubles, integers or logicals. Results are doubles, those of one slice side by side.
-// [[Rcpp::export]]
-Rcpp::NumericVector axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, int threads,
-                             std::string isa) {
-  return guard([&] {
-    SliceJob job = slice_job(runs);
-    in_memory(x);
-    if (TYPEOF(x) == REALSXP)
-      job.doubles = REAL(x);
+// The values of R, or of a gpu_matrix.
+void read_values(SEXP x, AxisRequest& request) {
+  if (is_gpu_matrix(x)) {
+    const cuda::Matrix& matrix = gpu_matrix(x);
+    request.from = matrix.single ? MemorySpace::device_float : MemorySpace::device_double;
+    request.settings.devices = {matrix.device};
+    if (matrix.single)
+      request.job.floats = static_cast<const float*>(matrix.memory.address());
     else
-      job.integers = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
-    job.skip = skip, job.alpha = alpha, job.op = row_of(op);
-    Settings settings;
-    settings.threads = threads, settings.isa = isa, settings.keep_going = watch(R_NilValue);
-    const bool softmax = op == "softmax";
-    const Count outputs = softmax ? job.slice : statistics().at(job.op).outputs;
-    Rcpp::NumericVector out = new_numbers(double(job.results) * double(outputs));
-    job.out = out.begin();
-    softmax ? cpu::axis_softmax(job, settings) : cpu::axis_reduce(job, settings);
-    return out;
-  });
+      request.job.doubles = matrix.doubles();
+    return;
+  }
+  in_memory(x);
+  request.values = Count(Rf_xlength(x));
+  if (TYPEOF(x) == REALSXP)
+    request.job.doubles = REAL(x);
+  else
+    request.job.integers = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
 }
 
-namespace {
-
-// Values of R on the GPU, for as long as this lives.
-class OnGpu {
- public:
-  OnGpu(SEXP x, SliceJob& job) {
-    const size_t length = size_t(Rf_xlength(x));
-    const bool real = TYPEOF(x) == REALSXP;
-    const size_t bytes = length * (real ? sizeof(double) : sizeof(int));
-    memory_ = std::make_unique<cuda::Buffer>(bytes);
-    if (real)
-      job.doubles = static_cast<const double*>(memory_->address());
-    else
-      job.integers = static_cast<const int*>(memory_->address());
-    cuda::copy_in(memory_->pointer(),
-                  real                  ? static_cast<const void*>(REAL(x))
-                  : TYPEOF(x) == INTSXP ? INTEGER(x)
-                                        : LOGICAL(x),
-                  bytes);
-  }
-
- private:
-  std::unique_ptr<cuda::Buffer> memory_;
-};
-
 }  // namespace
 
-// The same on the GPU. x may be a gpu_matrix; what stays is one, of so many rows.
+// x holds doubles, integers or logicals, or is a gpu_matrix. Results are doubles, those of one slice side by side; what
+// stays on the GPU is a matrix of so many rows, -1 where x is none.
 // [[Rcpp::export]]
-SEXP axis_run_cuda(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, bool stay, double rows,
-                   int device) {
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend,
+              int device, bool stay, double rows, int threads, std::string isa) {
   return guard([&]() -> SEXP {
-    cuda::use_device(device);
-    SliceJob job = slice_job(runs);
-    std::unique_ptr<OnGpu> values;
-    const cuda::Matrix* matrix = is_gpu_matrix(x) ? &gpu_matrix(x) : nullptr;
-    if (!matrix)
-      in_memory(x), values = std::make_unique<OnGpu>(x, job);
-    else if (matrix->single)
-      job.floats = static_cast<const float*>(matrix->memory.address());
-    else
-      job.doubles = matrix->doubles();
-    job.skip = skip, job.alpha = alpha, job.op = row_of(op);
-    const bool softmax = op == "softmax", single = softmax && job.floats;
-    const Count length = job.results * (softmax ? job.slice : statistics().at(job.op).outputs);
-    const Count height = stay ? Count(rows) : length;
-    auto out =
-        std::make_unique<cuda::Matrix>(height, height > 0 ? length / height : 0, single, cuda::current_device().number);
-    job.out = out->doubles();
-    if (single) job.out_floats = static_cast<float*>(out->memory.address());
-    softmax ? cuda::axis_softmax(job) : cuda::axis_reduce(job);
-    if (stay) return wrap_gpu_matrix(std::move(out));
-    if (single) return gpu_download(Rcpp::Shield<SEXP>(wrap_gpu_matrix(std::move(out))));
-    Rcpp::NumericVector result = new_numbers(double(length));
-    cuda::copy_out(result.begin(), out->memory.pointer(), out->bytes());
-    return result;
+    read_memory_limit();
+    AxisRequest request;
+    request.job = slice_job(runs);
+    request.job.skip = skip, request.job.alpha = alpha, request.job.op = row_of(op);
+    request.softmax = op == "softmax";
+    request.settings.threads = threads, request.settings.isa = isa, request.settings.devices = {device};
+    request.settings.keep_going = watch(R_NilValue);
+    read_values(x, request);
+    const Backend& chosen = choose_backend(backend_named(backend), {request.from}, 0);
+    check_stays(stay, chosen);
+    if (stay && rows < 0) throw InputError("dim", "`output = \"gpu\"` needs a matrix.");
+    const Count length = request.results(), height = stay ? Count(rows) : length;
+    Result result(stay, request.settings.devices[0], height, height > 0 ? length / height : 0,
+                  request.softmax && request.job.floats);
+    const Output out = result.output();
+    request.to = out.home, request.job.out = out.data;
+    if (out.home == MemorySpace::device_float) request.job.out_floats = reinterpret_cast<float*>(out.data);
+    chosen.axes(request);
+    return result.give(stay);
   });
 }
 

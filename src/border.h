@@ -2,6 +2,7 @@
 #pragma once
 #include "allocate.h"
 #include "run/backend.h"
+#include "run/pairs.h"
 #include "cuda/driver.h"
 #include "formula/parse.h"
 

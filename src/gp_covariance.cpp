@@ -15,7 +15,7 @@ class Covariance {
   Covariance(const Kernel& kernel, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& points,
              const std::string& isa, int threads)
       : kernel_(kernel), theta_{theta.begin(), 1, 0}, points_(points.begin()), n_(points.nrow()) {
-    settings_.backend = BackendChoice::cpu, settings_.isa = isa, settings_.threads = threads;
+    settings_.backend = &cpu_backend(), settings_.isa = isa, settings_.threads = threads;
   }
 
   // At points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. Of `pairs`, where

@@ -55,7 +55,7 @@ struct UnitMatrix {
 struct PointSums {
   PointSums(const Kernel& kernel, const Rcpp::NumericVector& theta, int device)
       : kernel(kernel), theta{theta.begin(), 1, 0} {
-    settings.backend = BackendChoice::cuda, settings.devices = {device}, settings.keep_going = watch(R_NilValue);
+    settings.backend = backend_named("cuda"), settings.devices = {device}, settings.keep_going = watch(R_NilValue);
   }
   void operator()(const std::vector<ArrayRef>& points, Count m, Count n, double* out, Count entry) const {
     run(points, {{}, {}, m, n}, {out, entry, 1, MemorySpace::device_double, settings.devices[0]});

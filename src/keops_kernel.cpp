@@ -63,9 +63,10 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
     names.push_back(Rcpp::String(v.name, CE_UTF8)), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
   const auto text = [&](Tree t) { return text_of(program.graph, t, program.variables); };
   Rcpp::CharacterVector stages;
-  for (const Plan& plan : kernel->plans) {
+  const std::vector<Plan>& plans = kernel->plans[number_of(cpu_backend())];
+  for (const Plan& plan : plans) {
     const Reduction& r = plan.reduction;
-    const int id = kernel->order[&plan - kernel->plans.data()];
+    const int id = kernel->order[&plan - plans.data()];
     stages.push_back(reduction_table()[r.row].name + (id == program.result ? "" : "#" + std::to_string(id)) + " over " +
                      (r.over == both     ? "i and j"
                       : r.over == axis_i ? "i"
@@ -87,13 +88,13 @@ void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int r
 // [[Rcpp::export(rng = false)]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
                 Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,
-                int where, std::vector<int> devices, int threads, std::string isa,
+                std::string backend, std::vector<int> devices, int threads, std::string isa,
                 Rcpp::Nullable<Rcpp::Function> progress) {
   return guard([&]() -> SEXP {
     read_memory_limit();
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
-    const Settings settings{BackendChoice(where), single, SumScheme(scheme), accumulate_double, threads, isa,
+    const Settings settings{backend_named(backend), single, SumScheme(scheme), accumulate_double, threads, isa,
                             watch(progress),      devices};
     if (stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
@@ -124,7 +125,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
     if (kernel->result().axes() == none)
       throw InputError("input", "a sum over both axes is returned to the host: `output = \"gpu\"` is not supported");
     cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
-    Settings settings{BackendChoice::cuda, single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
+    Settings settings{backend_named("cuda"), single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
     const auto once = [&] {
       execute(*kernel, call.data, settings, call.target(out));
       cuda::use_device(out.device);
@@ -141,10 +142,22 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
   });
 }
 
-// Whether backend "auto" takes m x n pairs to the GPU.
+// The names of the backends, the one that is always there last.
 // [[Rcpp::export]]
-bool kernel_worth_gpu(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n) {
-  return worth_gpu(*kernel, Count(m), Count(n));
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend* backend : backends()) names.push_back(backend->name());
+  return names;
+}
+
+// The device that takes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
+// [[Rcpp::export]]
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, std::string backend, int device) {
+  return guard([&] {
+    const MemorySpace space = there ? MemorySpace::device_double : MemorySpace::host;
+    const Backend& chosen = choose_backend(backend_named(backend), {space}, kernel->work(m * n));
+    return chosen.holds(MemorySpace::device_double) ? device : -1;
+  });
 }
 
 // [[Rcpp::export]]

@@ -18,12 +18,19 @@ SEXP seg_compile(std::string formula) {
   });
 }
 
+// The rows of segments.def.
 // [[Rcpp::export]]
 Rcpp::DataFrame seg_ops_table() {
   Rcpp::CharacterVector name, meaning, kind;
+  Rcpp::IntegerVector least;
+  Rcpp::LogicalVector weights, gradient;
   const char* kinds[] = {"number", "same", "position", "truth"};
-  for (const SegmentOp& op : segment_ops())
-    name.push_back(op.name), meaning.push_back(op.meaning), kind.push_back(kinds[op.kind]);
+  for (const Statistic& row : statistics()) {
+    name.push_back(row.name), meaning.push_back(row.meaning), kind.push_back(kinds[row.kind]);
+    least.push_back(row.least), weights.push_back(row.weights != SegmentTerm::none);
+    gradient.push_back(row.gradient != SegmentSpread::none);
+  }
   return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["meaning"] = meaning, Rcpp::_["kind"] = kind,
-                                 Rcpp::_["stringsAsFactors"] = false);
+                                 Rcpp::_["least"] = least, Rcpp::_["weights"] = weights,
+                                 Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
 }

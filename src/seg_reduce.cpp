@@ -1,42 +1,88 @@
-// seg_reduce() seen from R.
+// seg_reduce(), seg_softmax() and seg_grad() seen from R.
 #include <climits>
 #include <cmath>
 
-#include "segments/missing.h"
+#include "result.h"
 #include "segment_values.h"
 #include "watch.h"
 
 using namespace kernops;
 
-// Results as doubles: segment by segment, column by column, output by output. Of a softmax, one for each
-// value.
+namespace {
+
+// Of values of R, or of a gpu_matrix, whose device is used then.
+SegmentRequest request_for(Segments& all, SEXP x, double columns, const std::string& op, int device, double tile,
+                           int threads, const std::string& isa) {
+  read_memory_limit();
+  const int number = is_gpu_matrix(x) ? gpu_matrix(x).device : device;
+  SegmentRequest request{all.on(number)};
+  request.columns = Count(columns);
+  request.x = read_values(x, all.values, request.columns);
+  request.softmax = op == "softmax";
+  request.op = std::max(0, statistic_row(op));
+  request.tile = Count(tile);
+  request.settings.threads = threads, request.settings.isa = isa;
+  request.settings.devices = {number};
+  return request;
+}
+
+MemorySpace space_of(const SegmentValues& values) {
+  if (!values.on_device) return MemorySpace::host;
+  return values.type == SegmentValues::floats ? MemorySpace::device_float : MemorySpace::device_double;
+}
+
+}  // namespace
+
+// Results as doubles: segment by segment, column by column, output by output; of a softmax, one for each value. `op` is
+// the name of a statistic, or there is a formula. What stays on the GPU is a gpu_matrix.
 // [[Rcpp::export]]
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, int op, SEXP formula, bool softmax,
-             Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, int threads, std::string isa,
-             Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula,
+             Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay,
+             int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
   return guard([&]() -> SEXP {
-    segments->come_to_host();
-    SegmentRequest request{*segments};
-    request.op = op;
+    SegmentRequest request = request_for(*segments, x, columns, op, device, tile, threads, isa);
     if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
-    request.softmax = softmax, request.skip_missing = skip_missing;
+    request.skip_missing = skip_missing, request.settings.keep_going = watch(progress);
     const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
     if (empty.isNotNull()) request.empty = &value;
-    request.columns = Count(columns);
-    request.x = read_values(x, segments->values, request.columns);
-    if (!Rf_isNull(weights)) request.weights = read_values(weights, segments->values, 1);
+    if (!Rf_isNull(weights)) request.weights = read_values(weights, request.segments.values, 1);
     request.weights.column = 0;  // the same for all columns
-    request.settings.threads = threads, request.settings.isa = isa, request.settings.keep_going = watch(progress);
-    request.tile = Count(tile);
-    const int outputs = softmax || request.formula ? 1 : segment_ops()[op].outputs;
-    const Count rows = softmax ? segments->values : segments->count;
-    Rcpp::NumericVector out = new_numbers(double(rows) * columns * outputs);
-    const bool covered = segments->covered == segments->values;
-    if (softmax && !covered) std::fill(out.begin(), out.end(), NA_REAL);
-    request.out = {out.begin(), rows, 1};
-    cpu::seg_reduce(request);
-    mark_missing(request);
-    return out;
+    const Backend& chosen = choose_backend(backend_named(backend), {space_of(request.x)}, 0);
+    check_stays(stay, chosen);
+    // one pass may count the segments and reduce one column of values
+    const bool together = !request.segments.known() && columns == 1 && request.outputs() == 1 && request.x.on_device;
+    if (!together) request.segments.find();
+    const Count rows = request.softmax || together ? request.segments.values : request.segments.count;
+    Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
+                  stay && request.softmax && request.x.type == SegmentValues::floats);
+    request.out = result.output();
+    if (request.softmax && !stay && request.segments.covered < rows) result.fill(NA_REAL);
+    chosen.segments(request);
+    if (together && !request.softmax) result.keep_rows(request.segments.count);
+    return result.give(stay);
+  });
+}
+
+// The gradient of each value, in the order of the segments where these are not `in_place`. `eta` has a number for each
+// segment and column; for a softmax, for each value.
+// [[Rcpp::export]]
+SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op,
+                  bool in_place, std::string backend, int device, bool stay, int threads, std::string isa,
+                  double tile) {
+  return guard([&]() -> SEXP {
+    SegmentGradient request(request_for(*segments, x, columns, op, device, tile, threads, isa));
+    request.segments.find();
+    request.settings.keep_going = watch(R_NilValue), request.in_place = in_place;
+    const Backend& chosen = choose_backend(backend_named(backend), {space_of(request.x)}, 0);
+    check_stays(stay, chosen);
+    const Count rows = request.softmax ? request.segments.values : request.segments.count;
+    const Operand incoming(eta, chosen, request.settings.devices[0]);
+    (request.softmax ? request.weights : request.incoming) = read_values(incoming.values(), rows, request.columns);
+    Result result(stay, request.settings.devices[0], in_place ? request.segments.values : request.segments.covered, request.columns,
+                  request.x.type == SegmentValues::floats);
+    request.out = result.output();
+    chosen.segment_gradient(request);
+    return result.give(stay);
   });
 }
 

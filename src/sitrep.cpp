@@ -6,6 +6,14 @@
 
 using namespace kernops;
 
+namespace {
+
+const std::vector<Plan>& cuda_plans(const Kernel& kernel) {
+  return kernel.plans[number_of(*backend_named("cuda"))];
+}
+
+}  // namespace
+
 // [[Rcpp::export]]
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
   cuda::paths() = {include, catalogue, cache, version};
@@ -75,7 +83,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   settings.single = single;
   settings.scheme = SumScheme(scheme);
   settings.accumulate_double = accumulate_double;
-  const TiledPlan plan = cuda::tiled(kernel->gpu_plans.back(), settings);
+  const TiledPlan plan = cuda::tiled(cuda_plans(*kernel).back(), settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
   return cuda::source(plan, settings, shape);
@@ -93,7 +101,7 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   Settings settings;
   settings.single = single;
   std::vector<std::string> texts;
-  for (const Plan& untiled : kernel->gpu_plans) {
+  for (const Plan& untiled : cuda_plans(*kernel)) {
     const TiledPlan plan = cuda::tiled(untiled, settings);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
       texts.push_back(cuda::source(plan, settings, shape));

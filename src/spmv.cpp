@@ -1,24 +1,135 @@
-// spmv() seen from R: a row of the product is a sum of entries, each with an entry of v as its weight.
-#include "border.h"
-#include "segments/segments.h"
+// spmv() seen from R: a row of the product reduces entries, each with an entry of v as its weight.
+#include "result.h"
+#include "segment_values.h"
 #include "watch.h"
 
 using namespace kernops;
 
-// Sums of products alone. `column` is that of each entry, from 1; v has so many columns.
+namespace {
+
+// The entries of a sparse matrix row by row, on a device if need be. The values of R that they were copied from are
+// kept: as long as they are, R copies them before it changes them, so that the same values are the same memory.
+class SparseEntries {
+ public:
+  SparseEntries(SEXP rows, SEXP columns) : rows_(rows), columns_(columns) {}
+
+  Segments& rows() { return *Rcpp::XPtr<Segments>(SEXP(rows_)); }
+  const int* columns() const { return INTEGER(columns_); }
+
+  // The rows, whose entries stand one after another, and where these are on the device.
+  Segments& rows_on(int device) {
+    if (!there_ || device_ != device) upload(device);
+    return side_by_side_ ? *side_by_side_ : rows();
+  }
+  const int* columns_there() const { return static_cast<const int*>(there_->address()); }
+  const void* values_there(SEXP values, bool single) {
+    if (values_ && single_ == single && SEXP(from_) == values) return values_->address();
+    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same, if they are doubles
+    values_ = single ? uploaded<float>(numbers.begin()) : uploaded<double>(numbers.begin());
+    from_ = values, single_ = single;
+    return values_->address();
+  }
+
+ private:
+  void upload(int device) {
+    cuda::use_device(device);
+    const Segments& all = rows();
+    count_ = size_t(Rf_xlength(columns_)), device_ = device;
+    order_.clear(), side_by_side_.reset(), values_.reset();
+    if (all.groups || !all.sources.empty()) put_in_order(all);
+    there_ = uploaded<int>(columns());
+  }
+
+  void put_in_order(const Segments& all) {
+    std::vector<Count> lengths(size_t(all.count), 0);
+    for (Count s = 0; s < all.segments(); ++s) {
+      const Count first = all.offsets()[size_t(s)], end = all.offsets()[size_t(s) + 1];
+      lengths[size_t(all.row(s))] = end - first;
+      for (Count m = first; m < end; ++m) order_.push_back(all.source(s, m));
+    }
+    side_by_side_ = std::make_unique<Segments>();
+    side_by_side_->set_lengths(lengths, 0, {});
+    count_ = order_.size();
+    side_by_side_->values = Count(count_);
+  }
+
+  template <class T, class From> std::unique_ptr<cuda::Buffer> uploaded(const From* from) const {
+    std::vector<T> numbers(count_);
+    for (size_t n = 0; n < count_; ++n) numbers[n] = T(from[order_.empty() ? Count(n) : order_[n]]);
+    auto there = std::make_unique<cuda::Buffer>(count_ * sizeof(T));
+    cuda::copy_in(there->pointer(), numbers.data(), count_ * sizeof(T));
+    return there;
+  }
+
+  Rcpp::RObject rows_, columns_, from_;
+  int device_ = -1;
+  size_t count_ = 0;
+  bool single_ = false;
+  std::vector<Count> order_;  // where they are not in order: the number of each entry
+  std::unique_ptr<Segments> side_by_side_;
+  std::unique_ptr<cuda::Buffer> there_, values_;
+};
+
+SegmentFormula compiled(const std::string& formula) {
+  const Granted granted = granted_by_r();
+  try {
+    return segment_formula(formula);
+  } catch (FormulaError& error) {
+    if (error.text.empty()) error.text = formula;
+    throw;
+  }
+}
+
+}  // namespace
+
+// `columns` has that of each entry, from 1.
 // [[Rcpp::export]]
-Rcpp::NumericVector spmv_run(Rcpp::XPtr<kernops::Segments> rows, SEXP entries, Rcpp::IntegerVector column, SEXP v,
-                             double columns, int threads, std::string isa) {
-  return guard([&] {
-    SegmentRequest request{*rows};
-    request.x.data = REAL(in_memory(entries));
-    request.weights.data = REAL(in_memory(v)), request.columns = Count(columns);
-    request.weight_of = column.begin();
-    request.weights.column = columns > 0 ? Count(double(Rf_xlength(v)) / columns) : 0;
-    request.settings.threads = threads, request.settings.isa = isa, request.settings.keep_going = watch(R_NilValue);
-    Rcpp::NumericVector out = new_numbers(double(rows->count) * columns);
-    request.out = {out.begin(), rows->count, 1};
-    cpu::seg_reduce(request);
-    return out;
+SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
+  return guard([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
+}
+
+// `values` may be NULL: all are 1. `v` is a vector or matrix of so many rows, also one of the GPU, whose precision is
+// that of the product. `op` is the name of a statistic, or there is a formula. NULL where the CPU is to compute
+// something else than sums of products, and where one of these is NaN, as it does not tell NA and NaN.
+// [[Rcpp::export]]
+SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula,
+              Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay,
+              int threads, std::string isa, double tile) {
+  return guard([&]() -> SEXP {
+    read_memory_limit();
+    SparseEntries& sparse = *Rcpp::XPtr<SparseEntries>(entries);
+    const bool there = is_gpu_matrix(v);
+    const Backend& chosen =
+        choose_backend(backend_named(backend), {there ? MemorySpace::device_double : MemorySpace::host}, 0);
+    check_stays(stay, chosen);
+    const bool on_device = chosen.holds(MemorySpace::device_double);
+    if (!on_device && !(plain && !Rf_isNull(values))) return R_NilValue;
+    const int number = there ? gpu_matrix(v).device : device;
+    SegmentRequest request{on_device ? sparse.rows_on(number) : sparse.rows()};
+    request.columns = Count(columns), request.tile = Count(tile);
+    request.settings.threads = threads, request.settings.isa = isa, request.settings.devices = {number};
+    request.settings.keep_going = watch(R_NilValue);
+    request.weights = read_values(v, Count(height), request.columns);
+    request.weight_of = on_device ? sparse.columns_there() : sparse.columns();
+    SegmentFormula formula_of_products;
+    const bool single = request.weights.type == SegmentValues::floats;
+    if (!Rf_isNull(values) && on_device) {
+      request.x = {single ? SegmentValues::floats : SegmentValues::doubles, true, sparse.values_there(values, single)};
+      formula_of_products = compiled(product);
+      request.product = &formula_of_products;
+    } else if (!Rf_isNull(values)) {
+      request.x = {SegmentValues::doubles, false, REAL(in_memory(values))};
+    }
+    request.op = std::max(0, statistic_row(op));
+    if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
+    const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
+    if (empty.isNotNull()) request.empty = &value;
+    Result result(stay, number, request.segments.count, request.columns * request.outputs());
+    request.out = result.output();
+    chosen.segments(request);
+    const auto is_nan = [](double x) { return x != x; };
+    const double* const out = request.out.data;
+    if (!on_device && std::any_of(out, out + request.segments.count * request.columns, is_nan)) return R_NilValue;
+    return result.give(stay);
   });
 }

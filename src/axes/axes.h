@@ -1,41 +1,30 @@
-// Reductions over dimensions of an array: what R asks for, and the two backends that answer. Free of R.
+// Reductions over dimensions of an array: what R asks for and a backend answers. Free of R.
 #pragma once
 #include <kernops/jobs/axes.h>
 
 #include <string>
 #include <vector>
 
-#include "run/backend.h"
+#include "run/data.h"
+#include "segments/statistics.h"
 
 namespace kernops {
 
-// The rows of segments.def.
-enum class StatisticId : int {
-#define SEGMENT_OP(name, ...) name,
-#include <kernops/segments.def>
+// The values of `job`, so many, are in memory `from`; of the host, they are one of its kinds but floats. Its results go
+// to `job.out` in memory `to`, or to `job.out_floats` of a device. All else of the job is the backend's.
+struct AxisRequest {
+  SliceJob job{};
+  Count values = 0;
+  MemorySpace from = MemorySpace::host, to = MemorySpace::host;
+  bool softmax = false;  // exp(x) divided by its sum, instead of statistic number job.op
+  Settings settings{};
+  Count outputs() const { return softmax ? job.slice : statistics().at(size_t(job.op)).outputs; }
+  Count results() const { return job.results * outputs(); }
 };
-
-struct Statistic {
-  std::string name, structure;
-  int outputs;
-  size_t state_bytes;  // for a value at a time
-};
-const std::vector<Statistic>& statistics();  // the rows of segments.def
-
-namespace cpu {
-void axis_reduce(SliceJob job, const Settings& settings);
-void axis_softmax(SliceJob job, const Settings& settings);
-}  // namespace cpu
 
 namespace cuda {
-
-// The values, outputs and chunks of the job are on the GPU.
-void axis_reduce(SliceJob job);
-void axis_softmax(SliceJob job);
-
 // What is compiled for a GPU: `op` is a row of segments.def or "softmax", `type` that of the values in C.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
-
 }  // namespace cuda
 
 }  // namespace kernops

@@ -86,9 +86,7 @@ Count most_windows(const SliceJob& job, const AxisEngine& engine) {
 
 using Memory = std::vector<double>;
 
-}  // namespace
-
-void axis_reduce(SliceJob job, const Settings& settings) {
+void reduce(SliceJob job, const Settings& settings) {
   if (job.results == 0) return;
   const AxisEngine& engine = axis_engine(settings.isa);
   const AxisEngine::Entry& entry = engine.entries[job.skip][job.op];
@@ -104,7 +102,7 @@ void axis_reduce(SliceJob job, const Settings& settings) {
     for (Count result = 0; result < job.results; ++result) entry.merge(job, result);
 }
 
-void axis_softmax(SliceJob job, const Settings& settings) {
+void softmax(SliceJob job, const Settings& settings) {
   if (job.results == 0 || job.slice == 0) return;
   const AxisEngine& engine = axis_engine(settings.isa);
   const Units units(job, engine, true);
@@ -133,6 +131,12 @@ void axis_softmax(SliceJob job, const Settings& settings) {
     engine.second_pass(job, units.first(group), int(units.count(group)), chunk, memory(group, chunk),
                        total[group].data());
   });
+}
+
+}  // namespace
+
+void axes(const AxisRequest& request) {
+  request.softmax ? softmax(request.job, request.settings) : reduce(request.job, request.settings);
 }
 
 }  // namespace cpu

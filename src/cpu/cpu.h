@@ -1,9 +1,17 @@
-// The engines of this machine's instruction sets.
+// The verbs of the CPU (src/cpu/backend.cpp), and the engines of this machine's instruction sets.
 #pragma once
 #include "run/backend.h"
+#include "run/pairs.h"
 
 namespace kernops {
 namespace cpu {
+
+std::unique_ptr<Pairs> pairs();
+void segments(const SegmentRequest& request);
+void segment_gradient(const SegmentGradient& request);
+void axes(const AxisRequest& request);
+
 const Engine& engine_for(const std::string& isa);  // by name, or the best one; throws where the machine lacks it
+
 }  // namespace cpu
 }  // namespace kernops

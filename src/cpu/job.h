@@ -1,6 +1,6 @@
 // A Job with the memory it points to.
 #pragma once
-#include "run/backend.h"
+#include "run/pairs.h"
 
 namespace kernops {
 namespace cpu {

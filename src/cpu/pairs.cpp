@@ -76,13 +76,12 @@ class Schedule {
   std::atomic<bool> stopped_{false};
 };
 
-class CpuBackend final : public Backend {
+class CpuPairs final : public Pairs {
  public:
-  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.plans; }
-  Count slab() const override { return 4096; }
+  Count batch_of_rows() const override { return 4096; }
 
-  void map_reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-                  const Output& out) override {
+  void reduce(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+              const Output& out) override {
     const Engine& engine = engine_for(settings.isa);
     PreparedJob job(plan, data, settings, row_begin, row_end, out);
     if (job.rows == 0) return;
@@ -94,7 +93,7 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> backend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Pairs> pairs() { return std::make_unique<CpuPairs>(); }
 
 }  // namespace cpu
 }  // namespace kernops

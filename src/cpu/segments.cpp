@@ -1,15 +1,16 @@
 // Reductions of segments on the CPU: equal numbers of values for every thread, whatever the lengths.
 #include <algorithm>
 
-#include "cpu/cpu.h"
+#include "cpu/segments.h"
 #include "run/huge_pages.h"
-#include "segments/units.h"
+#include "cpu/segment_units.h"
 #include "run/share_out.h"
 
 namespace kernops {
 namespace cpu {
 namespace {
 
+// One reduction by the engine of an instruction set: of values, or of a sum of values times weights.
 class SegmentRun {
  public:
   explicit SegmentRun(const SegmentRequest& request)
@@ -31,11 +32,9 @@ class SegmentRun {
     return found;
   }
 
-  int outputs() const { return request_.formula || request_.softmax ? 1 : segment_ops()[request_.op].outputs; }
-
   void fill_empties() const {
     if (request_.softmax) return;
-    for (int o = 0; o < outputs(); ++o) {
+    for (int o = 0; o < request_.outputs(); ++o) {
       const double value = request_.empty ? *request_.empty : engine_.nothing(o);
       for (Count column = 0; column < request_.columns; ++column)
         for (const Count row : segments_.empties) job_.result(o, column, row) = value;
@@ -115,7 +114,7 @@ class SegmentRun {
 
 }  // namespace
 
-void seg_reduce(const SegmentRequest& request) { SegmentRun(request).run(); }
+void run_engine(const SegmentRequest& request) { SegmentRun(request).run(); }
 
 }  // namespace cpu
 }  // namespace kernops

@@ -10,11 +10,19 @@
 #include <tuple>
 
 #include "run/backend.h"
+#include "run/pairs.h"
 #include "cuda/driver.h"
 #include "cuda/pairs/tiled_plan.h"
 
 namespace kernops {
 namespace cuda {
+
+// ---- the verbs (cuda/backend.cpp)
+
+std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
+void segments(const SegmentRequest& request);
+void segment_gradient(const SegmentGradient& request);
+void axes(const AxisRequest& request);
 
 // ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
 

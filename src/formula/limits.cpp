@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "run/backend.h"
+#include "run/data.h"
 #include "formula/parse.h"
 
 namespace kernops {

@@ -2,6 +2,8 @@
 #pragma once
 #include <kernops/tape.h>
 
+#include <memory>
+
 #include "formula/graph.h"
 
 namespace kernops {
@@ -19,6 +21,7 @@ struct Plan {
   int pair_footprint = 0;  // entries that the pair steps touch
   bool counts_indices = false;
   bool stores = false;                // the values of pairs, which are not reduced
+  mutable std::shared_ptr<void> cached;  // what the backend keeps with it, which is not for other threads
   const Step* maker(int slot) const;  // the step that writes a pair's value; null where a place has it
 };
 Plan plan(const Graph& graph, const Reduction& reduction);

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "run/backend.h"
+#include "run/pairs.h"
 #include "run/threads.h"
 
 namespace kernops {
@@ -26,7 +27,9 @@ Output nth(Output out, Count batch) {
 
 void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
                      const Output& out) {
-  const bool side_by_side = double(data.pair_count()) < few_pairs && !on_gpu(kernel, data, settings, out);
+  const Backend& backend = backend_for(kernel, data, settings, out);
+  const std::vector<Plan>& plans = kernel.plans[number_of(backend)];
+  const bool side_by_side = double(data.pair_count()) < few_pairs && &backend == &cpu_backend();
   std::atomic<Count> next{0};
   std::atomic<bool> stopped{false};
   on_threads(side_by_side ? std::min<Count>(settings.threads, batches) : 1, [&](bool first) {
@@ -37,10 +40,10 @@ void execute_batches(const Kernel& kernel, const Data& data, Count batches, cons
       return !stopped && settings.keep_going((double(next - 1) + fraction) / double(batches));
     };
     try {
-      const std::unique_ptr<Backend> backend = backend_for(kernel, data, settings, out);
+      const std::unique_ptr<Pairs> pairs = backend.pairs(settings);
       for (Count batch; !stopped && (batch = next++) < batches;) {
-        execute(*backend, kernel, nth(data, batch), here, nth(out, batch));
-        backend->next_batch(data);
+        execute(*pairs, plans, kernel, nth(data, batch), here, nth(out, batch));
+        pairs->next_batch(data);
       }
     } catch (...) {
       stopped = true;

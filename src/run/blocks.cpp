@@ -1,7 +1,7 @@
 // Which pairs there are, as blocks of rows with their intervals of lanes.
 #include <algorithm>
 
-#include "run/backend.h"
+#include "run/data.h"
 
 namespace kernops {
 

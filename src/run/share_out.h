@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "run/backend.h"
+#include "run/data.h"
 #include "run/threads.h"
 
 namespace kernops {

@@ -1,6 +1,7 @@
-#include "segments/missing.h"
-
+// NA among the values of segments.
 #include <kernops/missing.h>
+
+#include "segments/passes.h"
 
 namespace kernops {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 bool is_nan(double x) { return x != x; }
 
 bool missing_at(const SegmentValues& x, Count column, Count row) {
+  if (!x.data) return false;
   const Count at = column * x.column + row * x.row;
   return x.type == SegmentValues::integers ? static_cast<const int*>(x.data)[at] == INT32_MIN
                                            : is_missing(static_cast<const double*>(x.data)[at]);
@@ -45,13 +47,14 @@ void mark_softmax(const SegmentRequest& request, Count column) {
 
 }  // namespace
 
-void mark_missing(const SegmentRequest& request) {
-  const std::string& name = segment_ops()[request.op].name;
+void mark_missing_on_host(const SegmentRequest& request) {
   const bool named = !request.formula && !request.softmax;
-  if (request.x.on_device || (request.skip_missing && !request.softmax)) return;
-  if (named && (name == "first" || name == "last")) return;  // they are one of the values
-  const int outputs = named ? segment_ops()[request.op].outputs : 1;
-  const Count rows = request.softmax ? request.segments.values : request.segments.count;
+  if (request.skip_missing && !request.softmax) return;
+  const StatisticId op = StatisticId(request.op);
+  if (named && (op == StatisticId::first || op == StatisticId::last)) return;  // they are one of the values
+  const int outputs = request.outputs();
+  const bool paired = !request.weight_of;
+  const Count rows = request.rows();
   for (Count column = 0; column < request.columns; ++column) {
     const auto result = [&](int o, Count row) -> double& {
       return request.out.data[(o * request.columns + column) * request.out.entry + row * request.out.row];
@@ -65,7 +68,7 @@ void mark_missing(const SegmentRequest& request) {
     }
     const auto wanted = [&](Count row) { return is_nan(result(0, row)); };
     each_value(request.segments, wanted, [&](Count row, Count n) {
-      if (!missing_at(request.x, column, n)) return;
+      if (!missing_at(request.x, column, n) && !(paired && missing_at(request.weights, column, n))) return;
       for (int o = 0; o < outputs; ++o)
         if (is_nan(result(o, row))) result(o, row) = missing();
     });

@@ -2,7 +2,6 @@
 #include "segments/segments.h"
 
 #include <kernops/jobs/segments.h>
-#include <kernops/segment_reductions.h>
 
 #include <algorithm>
 
@@ -39,14 +38,6 @@ const std::vector<std::uint32_t>& Segments::order() const {
       if (groups[n] >= 0) order_[next[groups[n]]++] = std::uint32_t(n);
   });
   return order_;
-}
-
-const std::vector<SegmentOp>& segment_ops() {
-  static const std::vector<SegmentOp> ops = {
-#define SEGMENT_OP(name, reduction, kind, meaning) {#name, meaning, SegmentOp::kind, reduction::outputs},
-#include <kernops/segments.def>
-  };
-  return ops;
 }
 
 SegmentFormula segment_formula(const std::string& text) {

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "run/backend.h"
+#include "run/data.h"
+#include "segments/statistics.h"
 
 namespace kernops {
 
@@ -30,6 +31,11 @@ class Segments {
   Count burst = 0;           // of groups: the most values of one in a scatter_window() of jobs/segments.h
   std::vector<Count> large;  // segments of more values than segment_block of jobs/segments.h
 
+  // Runs of keys are counted when they are first asked for, or reduced: until then there are `covered` at most.
+  virtual bool known() const { return true; }
+  virtual void find() {}
+  virtual Segments& on(int) { return *this; }  // as that device can read them
+
   // From lengths in order, of which some may be 0; `begin` is the position of the first value.
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
   // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
@@ -37,6 +43,10 @@ class Segments {
   virtual void come_to_host() {}                                    // where they are not: the CPU is to reduce them
   Count segments() const { return count - Count(empties.size()); }  // that are not empty
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
+  // The row of x at position m, which is in segment s.
+  Count source(Count s, Count m) const {
+    return groups ? Count(order()[size_t(m)]) : sources.empty() ? m : sources[size_t(s)] + m - offsets()[size_t(s)];
+  }
 
   // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first asked for.
   const std::vector<std::uint32_t>& order() const;
@@ -49,13 +59,6 @@ class Segments {
   mutable std::once_flag sorted_;
   mutable std::vector<std::uint32_t> order_;
 };
-
-struct SegmentOp {
-  std::string name, meaning;
-  enum Kind { Number, Same, Position, Truth } kind;
-  int outputs;
-};
-const std::vector<SegmentOp>& segment_ops();  // in the order of segments.def
 
 // An associative formula of a and b: straight-line code over lanes (Level::uniform and Level::column), whose
 // variables are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from
@@ -75,23 +78,37 @@ struct SegmentValues {
 };
 
 struct SegmentRequest {
-  const Segments& segments;
+  Segments& segments;
   int op = 0;                               // row of segments.def, or
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
   const double* empty = nullptr;            // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
-  SegmentValues x;
-  SegmentValues weights{};  // of a sum: x times weights is summed, where there are data
+  SegmentValues x;            // of a sum of weights alone, without data
+  SegmentValues weights{};    // where there are data
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
-  Count tile = 0;                  // values that a thread takes at a time, for tests; 0: the backend chooses
+  Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
+
+  // One pass reduces, instead of each value, this term of it and its weight, and of `given`: numbers of each segment
+  // and column, in memory of the backend; or a formula of the two.
+  SegmentTerm term = SegmentTerm::Itself;
+  std::vector<const double*> given{};
+  const SegmentFormula* product = nullptr;
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
+  bool precise = false;            // floats are reduced as doubles
+
+  int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
+  Count rows() const { return softmax ? segments.values : segments.count; }  // of the result
 };
 
-// A result that is NaN may stand for nothing to reduce (var of one value) or for NaN among the values.
-namespace cpu {
-void seg_reduce(const SegmentRequest& request);
-}
+// The gradient of sum(incoming * result) wrt the values: to where they stand, or, `in_place` being false, in the order
+// of the segments. For a softmax the incoming gradient has a number for each value: it is in `weights`.
+struct SegmentGradient : SegmentRequest {
+  explicit SegmentGradient(const SegmentRequest& request) : SegmentRequest(request) {}
+  SegmentValues incoming{};
+  bool in_place = true;
+};
+
 }  // namespace kernops

@@ -2,7 +2,7 @@
 
 test_that("every statistic of the table has a line in an oracle", {
   definition <- readLines(system.file("include", "kernops", "segments.def", package = "kernops"))
-  row <- "^SEGMENT_OP\\( *([a-z_]+),.*"
+  row <- "^STATISTIC\\( *([a-z_]+),.*"
   statistics <- sub(row, "\\1", grep(row, definition, value = TRUE))
   expect_identical(kernops:::segment_ops()$name, statistics)
   with_oracle <- c(names(oracle_segment), names(oracle_segment_bits), names(oracle_segment_several))

@@ -14,7 +14,7 @@ inline namespace KERNOPS_ISA {
 template <bool skip> struct AxisTable { static const AxisEngine::Entry entries[]; };
 template <bool skip>
 const AxisEngine::Entry AxisTable<skip>::entries[] = {
-#define SEGMENT_OP(name, R, kind, meaning) \
+#define STATISTIC(name, R, ...) \
   {sizeof(typename SliceReducer<R, skip>::One), &SliceReducer<R, skip>::reduce, &SliceReducer<R, skip>::merge},
 #include <kernops/segments.def>
 };

@@ -76,7 +76,9 @@ std::string axis_source(const std::string& op, const std::string& type, bool ski
   throw std::invalid_argument("there is no operation '" + op + "'");
 }
 
-void axis_reduce(SliceJob job) {
+namespace {
+
+void reduce(SliceJob job) {
   if (job.results == 0) return;
   const Statistic& row = statistics()[job.op];
   lay_out(job);
@@ -89,7 +91,7 @@ void axis_reduce(SliceJob job) {
   run.wait();
 }
 
-void axis_softmax(SliceJob job) {
+void softmax(SliceJob job) {
   if (job.results == 0 || job.slice == 0) return;
   lay_out(job);
   const Buffer memory(partial_bytes(job, logsumexp().state_bytes));
@@ -101,6 +103,37 @@ void axis_softmax(SliceJob job) {
   }
   run("kernops_axis_softmax");
   run.wait();
+}
+
+// Values of the host on the current device, for as long as this lives.
+std::unique_ptr<Buffer> upload(SliceJob& job, Count values) {
+  const void* from = job.doubles ? static_cast<const void*>(job.doubles) : job.integers;
+  const size_t bytes = size_t(values) * (job.doubles ? sizeof(double) : sizeof(int));
+  auto there = std::make_unique<Buffer>(bytes);
+  copy_in(there->pointer(), from, bytes);
+  if (job.doubles)
+    job.doubles = static_cast<const double*>(there->address());
+  else
+    job.integers = static_cast<const int*>(there->address());
+  return there;
+}
+
+void run(const AxisRequest& request, const SliceJob& job) { request.softmax ? softmax(job) : reduce(job); }
+
+}  // namespace
+
+void axes(const AxisRequest& request) {
+  use_device(request.settings.devices.front());
+  SliceJob job = request.job;
+  std::unique_ptr<Buffer> values;
+  if (request.from == MemorySpace::host) values = upload(job, request.values);
+  if (request.to != MemorySpace::host) return run(request, job);
+  const size_t count = size_t(request.results());
+  const Buffer results(count * sizeof(double));
+  job.out = static_cast<double*>(results.address());
+  job.out_floats = nullptr;
+  run(request, job);
+  copy_out(request.job.out, results.pointer(), count * sizeof(double));
 }
 
 }  // namespace cuda

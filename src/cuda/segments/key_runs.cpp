@@ -38,15 +38,15 @@ void KeyRuns::find() {
   found_ = true;
 }
 
-bool KeyRuns::can_reduce(const SegmentWork& work) const {
+bool KeyRuns::can_reduce(const SegmentRequest& work) const {
   const bool floats = single && cuda::single(work), plain = plain_values(work) && work.x.on_device;
   const bool known = found_ || covered == 0 || covered > usual_chunk || work.tile > 0;
-  if (known || !floats || !plain || work.columns != 1 || outputs_of(work) != 1) return false;
-  if (!work.formula && segment_ops()[size_t(work.op)].kind == SegmentOp::Position) return false;
+  if (known || !floats || !plain || work.columns != 1 || work.outputs() != 1) return false;
+  if (!work.formula && statistics()[size_t(work.op)].kind == Statistic::Position) return false;
   return size_t(covered) * (sizeof(float) + sizeof(double)) < memory_left() / 2;
 }
 
-void KeyRuns::find_and_reduce(const SegmentWork& work) {
+void KeyRuns::find_and_reduce(const SegmentRequest& work) {
   const SegmentChunk chunk = chunk_of(0, covered);
   auto plan = std::make_unique<ChunkPlan>(chunk);
   const size_t states = size_t(chunk.tiles) * most_state_bytes;
@@ -74,6 +74,19 @@ template <class F> void KeyRuns::each_chunk(F body) const {
   const auto held = std::static_pointer_cast<DeviceSegments>(kept);  // it may be at work
   DeviceSegments& there = held ? *held : on_device(*this, usual_chunk);
   for (size_t n = 0; n < there.chunks.size(); ++n) body(there.chunks[n], there.plan(n));
+}
+
+// Of another device, as offsets.
+Segments& KeyRuns::on(int number) {
+  if (number == device) return *this;
+  if (elsewhere_) return *elsewhere_;
+  find();
+  std::vector<Count> lengths;
+  for (size_t s = 0; s + 1 < offsets().size(); ++s) lengths.push_back(offsets()[s + 1] - offsets()[s]);
+  elsewhere_ = std::make_unique<Segments>();
+  elsewhere_->values = values;
+  elsewhere_->set_lengths(lengths, 0, {});
+  return *elsewhere_;
 }
 
 const std::vector<Count>& KeyRuns::offsets() const {

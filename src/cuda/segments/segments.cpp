@@ -10,7 +10,7 @@ namespace {
 // Where the results of some columns go: to the device as they come, to the host chunk by chunk.
 class Results {
  public:
-  Results(const SegmentWork& work, const DeviceSegments& device, Count first, Count columns, int output)
+  Results(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, int output)
       : work_(work),
         columns_(columns),
         to_(work.out.data + (output * work.columns + first) * work.out.entry),
@@ -52,7 +52,7 @@ class Results {
     on_results("kernops_fill", work_, job);
   }
 
-  const SegmentWork& work_;
+  const SegmentRequest& work_;
   const Count columns_;
   double* const to_;
   const double empty_;
@@ -60,12 +60,12 @@ class Results {
   std::unique_ptr<Buffer> window_;
 };
 
-void reduce_columns(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged) {
+void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged) {
   const size_t states = size_t(device.chunks[0].tiles) * size_t(columns) * most_state_bytes,
                edge = size_t(columns) * most_carried_bytes;
   const Buffer carries(states), heads(states), edges[2] = {Buffer(edge), Buffer(edge)};
   SegmentJobs jobs(work, device, first, columns, staged);
-  for (int output = 0; output < outputs_of(work); ++output) {
+  for (int output = 0; output < work.outputs(); ++output) {
     const std::string text = segment_text(work, output, staged);
     void *tile = function(text, "kernops_segments"), *spine = function(text, "kernops_spine");
     const Results results(work, device, first, columns, output);
@@ -85,9 +85,9 @@ void reduce_columns(const SegmentWork& work, DeviceSegments& device, Count first
 }
 
 // There is nothing but segments without values.
-void give_nothing(const SegmentWork& work) {
+void give_nothing(const SegmentRequest& work) {
   const Count count = work.segments.count * work.columns;
-  for (int output = 0; output < outputs_of(work) && count > 0; ++output) {
+  for (int output = 0; output < work.outputs() && count > 0; ++output) {
     double* out = work.out.data + output * work.columns * work.out.entry;
     ResultsJob job{};
     job.out = out, job.value = nothing(work, output);
@@ -100,7 +100,7 @@ void give_nothing(const SegmentWork& work) {
 
 }  // namespace
 
-void seg_reduce(const SegmentWork& work) {
+void seg_reduce(const SegmentRequest& work) {
   if (work.segments.segments() == 0 || work.columns == 0) return give_nothing(work);
   each_portion(work, false, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     reduce_columns(work, device, first, columns, staged);

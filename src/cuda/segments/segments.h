@@ -10,44 +10,27 @@
 namespace kernops {
 namespace cuda {
 
-// What the GPU reduces: the values of a request, or what is made of each of them and its weight, or the weights
-// alone where there are no values. Weights may have several columns, as values do, and be double or float.
-struct SegmentWork : SegmentRequest {
-  explicit SegmentWork(const SegmentRequest& request) : SegmentRequest(request) {}
-  std::string map = "Itself", join = "Times";  // structs of cuda/segments/terms.cuh: of a value, and of the two,
-  const SegmentFormula* product = nullptr;     // or a formula of them
-  const int* through = nullptr;      // weight number through[n] goes with value n: numbers from 0, on the device
-  std::vector<const double*> given;  // numbers of each segment and column, on the device
-  bool precise = false;              // floats are reduced as doubles
-};
-
-// Reduces to the target, whose results of one column stand side by side. Weights of a mean, variance or deviation
-// are counts, those of a sum of exponentials multiply them.
-void seg_reduce(const SegmentWork& work);
-void seg_weighted(const SegmentWork& work);
-// A number for each value by a struct of cuda/segments/spread.cuh, to where the value stands, or, `in_place` being
-// false, in the order of the segments. The target may be of floats; what is in no segment becomes `elsewhere`.
-void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere);
-void seg_softmax(const SegmentWork& work);
-// False, and nothing is written, where a product is not in the range of numbers that division needs.
-bool seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place);
+// One pass. Results of one column stand side by side.
+void seg_reduce(const SegmentRequest& work);
+// To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
+void seg_spread(const SegmentRequest& work, SegmentSpread what, bool in_place, double elsewhere);
 
 // ---- texts (cuda/segments/source.cpp)
 
-inline bool in_order(const SegmentWork& work) { return !work.segments.groups && work.segments.sources.empty(); }
-const SegmentValues& foremost(const SegmentWork& work);  // the values, or the weights alone
-inline bool plain_values(const SegmentWork& work) {      // side by side, reduced as they are
-  return !work.weights.data && work.map == "Itself" && work.x.row == 1;
+inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
+const SegmentValues& foremost(const SegmentRequest& work);  // the values, or the weights alone
+inline bool plain_values(const SegmentRequest& work) {      // side by side, reduced as they are
+  return !work.weights.data && work.term == SegmentTerm::Itself && work.x.row == 1;
 }
-inline bool single(const SegmentWork& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
+inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
 
 // The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
 // `staged` values have been put in order.
-std::string segment_text(const SegmentWork& work, int output, bool staged);
-std::string by_key_text(const SegmentWork& work);
-std::string gaps_text(const SegmentWork& work, bool staged);
-std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged);
+std::string segment_text(const SegmentRequest& work, int output, bool staged);
+std::string by_key_text(const SegmentRequest& work);
+std::string gaps_text(const SegmentRequest& work, bool staged);
+std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged);
 std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
@@ -75,12 +58,14 @@ SegmentChunk chunk_of(Count first, Count count);  // of nothing but values yet
 class KeyRuns : public Segments {
  public:
   KeyRuns(const void* keys, bool single, Count keys_count);
-  void find();  // unless that has been done: only now are they counted
+  bool known() const override { return found_ || covered == 0; }
+  void find() override;  // unless that has been done: only now are they counted
   // The same, reducing values in the same pass; the target has room for a result of each key.
-  bool can_reduce(const SegmentWork& work) const;
-  void find_and_reduce(const SegmentWork& work);
+  bool can_reduce(const SegmentRequest& work) const;
+  void find_and_reduce(const SegmentRequest& work);
   const std::vector<Count>& offsets() const override;  // which then are on the host, too
   void come_to_host() override;
+  Segments& on(int device) override;
   // To the device: of each run, its first key, as keys are, and how many there are of it.
   void describe(void* firsts, double* lengths) const;
   const void* const keys;
@@ -92,6 +77,7 @@ class KeyRuns : public Segments {
   bool found_ = false;
   std::unique_ptr<Buffer> firsts_;  // what the one pass found
   mutable std::vector<Count> offsets_;
+  std::unique_ptr<Segments> elsewhere_;
 };
 
 // The plan of a chunk, and what belongs to its segments.
@@ -138,10 +124,10 @@ struct Portions {
   Count chunk, columns;
   bool staged;
 };
-Portions choose_portions(const SegmentWork& work, bool spreads);
+Portions choose_portions(const SegmentRequest& work, bool spreads);
 
 // body(device, first, columns, staged) for some columns after others.
-template <class F> void each_portion(const SegmentWork& work, bool spreads, F body) {
+template <class F> void each_portion(const SegmentRequest& work, bool spreads, F body) {
   const Portions portions = choose_portions(work, spreads);
   DeviceSegments& device = on_device(work.segments, portions.chunk);
   for (Count first = 0; first < work.columns; first += portions.columns)
@@ -154,9 +140,7 @@ template <class F> void each_position(const Segments& segments, const SegmentChu
   Count s = chunk.row;
   for (Count m = chunk.first; m < chunk.first + chunk.count; ++m) {
     while (m >= offsets[size_t(s) + 1]) ++s;
-    f(m, segments.groups            ? Count(segments.order()[size_t(m)])
-         : segments.sources.empty() ? m
-                                    : segments.sources[size_t(s)] + m - offsets[size_t(s)]);
+    f(m, segments.source(s, m));
   }
 }
 
@@ -185,12 +169,12 @@ class Operand {
 // What the kernels are told of each chunk, but where results go.
 class SegmentJobs {
  public:
-  SegmentJobs(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged);
+  SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);
   SegmentRun operator()(size_t chunk);
   void done(size_t chunk) const;  // interrupts, if that is wanted
 
  private:
-  const SegmentWork& work_;
+  const SegmentRequest& work_;
   DeviceSegments& device_;
   const Count first_;
   const bool staged_;
@@ -205,13 +189,11 @@ inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items
 
 // ---- results (cuda/segments/results.cpp)
 
-int operation(const std::string& name);  // its row in segments.def
-int outputs_of(const SegmentWork& work);
-double nothing(const SegmentWork& work, int output);  // the result of a segment without values
+double nothing(const SegmentRequest& work, int output);  // the result of a segment without values
 // A kernel of cuda/segments/results.cuh, on as many results as there are columns for all segments.
-void on_results(const char* kernel, const SegmentWork& work, ResultsJob job);
-// What results on the device still want: NA, and what is given for segments whose values were all left out.
-void settle(const SegmentWork& work);
+void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job);
+// Results on the device that are NaN become NA where one of their values was NA.
+void mark_missing(const SegmentRequest& work);
 
 }  // namespace cuda
 }  // namespace kernops

@@ -14,21 +14,17 @@ const char* type_of(const SegmentValues& values) {
   const char* names[] = {"double", "float", "int"};
   return names[values.type];
 }
-const char* number_type(const SegmentWork& work) { return single(work) ? "float" : "double"; }
+const char* number_type(const SegmentRequest& work) { return single(work) ? "float" : "double"; }
 
-std::string where(const SegmentWork& work, bool staged) {
+std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
 // The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation.
-std::string reduction(const SegmentWork& work) {
-  static const std::vector<std::string> structs = {
-#define SEGMENT_OP(name, reduction, kind, meaning) #reduction,
-#include <kernops/segments.def>
-  };
-  const std::string& name = structs[size_t(work.op)];
-  if (name == "Mean") return "MeanOf<DirectSum>";
-  if (name != "BlockSum") return name;
+std::string reduction(const SegmentRequest& work) {
+  const std::string& name = statistics()[size_t(work.op)].structure;
+  if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
+  if (work.op != int(StatisticId::sum)) return name;
   return work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
 }
 
@@ -60,20 +56,21 @@ std::string join_function(const std::string& name, const Plan& plan) {
              (row.vectors.empty() ? ", T>(" : ">(") + arguments + ");\n";
       names[step.out] = name;
     }
-  return out + "    return " + names[plan.f] + ".v[0];\n  }\n};\n";
+  return out + "    return " + names[plan.f] + ".v[0];\n  }\n" +
+         "  template <class G> KERNOPS_FN static T of(const G&, T x, T y) { return join(x, y); }\n};\n";
 }
 
 // What is reduced of a value and its weight.
-std::string term(const SegmentWork& work) {
+std::string term(const SegmentRequest& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
-  const std::string close = work.given.empty() ? ">" : ", true>";
-  if (!work.weights.data) return "Mapped<" + V + T + ", " + work.map + close;
+  const TermRow& row = term_row(work.term);
+  if (!work.weights.data) return "Mapped<" + V + T + ", " + row.name + (row.given ? ", true>" : ">");
   if (!work.x.data) return "PartnerAlone<" + W + T + ">";
-  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : work.join) + close;
+  return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : row.name) + (row.given ? ", true>" : ">");
 }
 
 // What terms are made of.
-std::string preamble(const SegmentWork& work) {
+std::string preamble(const SegmentRequest& work) {
   std::string text;
   if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";
   text += "using namespace kernops;\nusing T = " + std::string(number_type(work)) + ";\n";
@@ -83,7 +80,7 @@ std::string preamble(const SegmentWork& work) {
 
 std::string values_of_lane() { return std::to_string(lane_values(false)); }
 
-std::string operator_of(const SegmentWork& work, int output) {
+std::string operator_of(const SegmentRequest& work, int output) {
   const std::string skip = work.skip_missing ? "true" : "false";
   if (work.formula)
     return join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
@@ -92,9 +89,9 @@ std::string operator_of(const SegmentWork& work, int output) {
 
 }  // namespace
 
-const SegmentValues& foremost(const SegmentWork& work) { return work.x.data ? work.x : work.weights; }
+const SegmentValues& foremost(const SegmentRequest& work) { return work.x.data ? work.x : work.weights; }
 
-std::string segment_text(const SegmentWork& work, int output, bool staged) {
+std::string segment_text(const SegmentRequest& work, int output, bool staged) {
   const bool plain = plain_values(work) && (staged || in_order(work));
   std::string text = "#include <kernops/cuda/segments/reduce.cuh>\n";
   if (!plain) text += "#include <kernops/cuda/segments/terms.cuh>\n";
@@ -104,19 +101,19 @@ std::string segment_text(const SegmentWork& work, int output, bool staged) {
   return text + "KERNOPS_SEGMENTS(Op, Values, double, " + std::to_string(lane_values(single(work))) + ")\n";
 }
 
-std::string by_key_text(const SegmentWork& work) {
+std::string by_key_text(const SegmentRequest& work) {
   return "#include <kernops/cuda/segments/by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
          "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + std::to_string(lane_values(true)) +
          ")\nKERNOPS_SPINE(Op, double)\n";
 }
 
-std::string gaps_text(const SegmentWork& work, bool staged) {
+std::string gaps_text(const SegmentRequest& work, bool staged) {
   return "#include <kernops/cuda/segments/spread.cuh>\n" + preamble(work) + "using Term = " + term(work) +
          ";\nKERNOPS_GAPS(Term, " + where(work, staged) + ", " + values_of_lane() + ")\n";
 }
 
-std::string spread_text(const SegmentWork& work, const std::string& what, bool in_place, bool staged) {
-  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + what + ", " +
+std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged) {
+  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) + ", " +
          type_of(work.x) + ", " + type_of(work.weights) + ", " +
          (work.out.home == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
@@ -132,18 +129,19 @@ std::string keys_text(bool single) {
 }
 
 std::vector<std::string> usual_segment_texts() {
-  const Segments segments;
-  SegmentWork work{SegmentRequest{segments}};
+  Segments segments;
+  SegmentRequest work{segments};
   const double somewhere = 0;
   std::vector<std::string> texts = {plan_text(), keys_text(false), keys_text(true), results_text()};
   work.x.data = &somewhere;
   for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
     work.x.type = type;
-    for (const char* op : {"sum", "prod", "min", "max", "mean", "logsumexp"}) {
-      work.op = operation(op);
+    for (const auto op : {StatisticId::sum, StatisticId::prod, StatisticId::min, StatisticId::max, StatisticId::mean,
+                          StatisticId::logsumexp}) {
+      work.op = int(op);
       texts.push_back(segment_text(work, 0, false));
     }
-    texts.push_back(spread_text(work, "Softmax", true, false));
+    texts.push_back(spread_text(work, SegmentSpread::SoftmaxValue, true, false));
   }
   return texts;
 }
@@ -152,28 +150,28 @@ std::vector<std::string> usual_segment_texts() {
 // long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();
-  const Segments plain;
-  Segments ordered, shifted;
+  Segments plain, ordered, shifted;
   int group = 0;
   ordered.groups = &group, shifted.sources = {0};
-  SegmentWork work{SegmentRequest{plain}};
+  SegmentRequest work{plain};
   work.x.data = &group;
-  for (size_t op = 0; op < segment_ops().size(); ++op) {
+  for (size_t op = 0; op < statistics().size(); ++op) {
     work.op = int(op), work.skip_missing = op % 2;
-    for (int output = 0; output < segment_ops()[op].outputs; ++output)
+    for (int output = 0; output < statistics()[op].outputs; ++output)
       texts.push_back(segment_text(work, output, false));
   }
   work.x.type = SegmentValues::floats;
-  for (const char* op : {"sum", "mean", "var", "logsumexp", "any", "last"}) {
-    work.op = operation(op);
+  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp,
+                        StatisticId::any, StatisticId::last}) {
+    work.op = int(op);
     texts.push_back(by_key_text(work));
   }
   work.x.type = SegmentValues::doubles;
   const SegmentFormula formula = segment_formula("IfElse(a, b, Max2(a, 2 * b))");
   work.formula = &formula;
   texts.push_back(segment_text(work, 0, false));
-  for (const Segments* segments : {&ordered, &shifted}) {
-    SegmentWork placed{SegmentRequest{*segments}};
+  for (Segments* segments : {&ordered, &shifted}) {
+    SegmentRequest placed{*segments};
     placed.x.data = &group;
     for (const auto type : {SegmentValues::doubles, SegmentValues::floats, SegmentValues::integers}) {
       placed.x.type = type;
@@ -181,18 +179,18 @@ std::vector<std::string> all_segment_texts() {
       texts.push_back(gaps_text(placed, false));
     }
     placed.weights.data = &group;
-    for (const char* join : {"Times", "Mass", "PlusLog"}) {
-      placed.join = join;
-      texts.push_back(segment_text(placed, 0, false));
+    for (int term = 0; term < int(SegmentTerm::Moments); ++term) {
+      placed.term = SegmentTerm(term);
+      if (term_row(placed.term).weight) texts.push_back(segment_text(placed, 0, false));
     }
+    placed.term = SegmentTerm::Times;
     placed.product = &formula;
     texts.push_back(segment_text(placed, 0, false));
     texts.push_back(gaps_text(placed, false));
     placed.x.data = nullptr;
     texts.push_back(segment_text(placed, 0, false));
-    for (const char* what : {"Softmax", "SumGradient", "MeanGradient", "VarGradient", "PositionGradient",
-                             "ProductGradient", "LogSumExpGradient", "SoftmaxGradient"})
-      texts.push_back(spread_text(placed, what, segments == &ordered, false));
+    for (int what = 0; what < int(SegmentSpread::none); ++what)
+      texts.push_back(spread_text(placed, SegmentSpread(what), segments == &ordered, false));
   }
   return texts;
 }

@@ -1,8 +1,5 @@
 // A number for each value, from what is known of its segment: softmax and gradients.
-#include <kernops/missing.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "cuda/segments/segments.h"
 
@@ -21,7 +18,7 @@ char* column_of(const Output& out, Count column) {
 // that is the order of the values, or where these come so too.
 class Places {
  public:
-  Places(const SegmentWork& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk, Count rows)
+  Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk, Count rows)
       : work_(work), first_(first), columns_(columns), rows_(rows), by_chunk_(by_chunk) {
     if (work.out.home != MemorySpace::host) return;
     column_ = by_chunk ? device.chunks[0].count : rows;
@@ -57,7 +54,7 @@ class Places {
   }
 
  private:
-  const SegmentWork& work_;
+  const SegmentRequest& work_;
   const Count first_, columns_, rows_;
   const bool by_chunk_;
   Count column_ = 0;
@@ -65,7 +62,7 @@ class Places {
 };
 
 // Everything, before what is in a segment is written.
-void fill_all(const SegmentWork& work, Count rows, double value) {
+void fill_all(const SegmentRequest& work, Count rows, double value) {
   const Count count = rows * work.columns;
   if (work.out.home == MemorySpace::host) {
     std::fill(work.out.data, work.out.data + count, value);
@@ -83,60 +80,9 @@ void fill_all(const SegmentWork& work, Count rows, double value) {
   }
 }
 
-// What a gradient needs of its segments.
-struct Part {
-  const char *op, *map;
-};
-struct Gradient {
-  const char *name, *what;
-  std::vector<Part> parts;
-};
-const std::vector<Gradient>& gradients() {
-  static const std::vector<Gradient> all = {{"sum", "SumGradient", {}},
-                                            {"mean", "MeanGradient", {}},
-                                            {"var", "VarGradient", {{"mean", "Itself"}}},
-                                            {"min", "PositionGradient", {{"argmin", "Itself"}}},
-                                            {"max", "PositionGradient", {{"argmax", "Itself"}}},
-                                            {"prod", "ProductGradient", {{"prod", "OneForZero"}, {"sum", "IsZero"}}}};
-  return all;
-}
-
-// Results that stay on the device, as precise as they can be.
-std::unique_ptr<Buffer> reduced(SegmentWork work, const char* op) {
-  auto there = std::make_unique<Buffer>(size_t(work.segments.count * work.columns) * sizeof(double));
-  work.op = operation(op), work.precise = true;
-  work.out = {at<double>(*there), work.segments.count, 1, MemorySpace::device_double, current_device().number};
-  seg_reduce(work);
-  return there;
-}
-
-// Whether products have all their digits, so that one divided by a value is the product of the others.
-bool can_be_divided(const Buffer& products, Count count) {
-  std::vector<double> numbers(static_cast<size_t>(count));
-  copy_out(numbers.data(), products.pointer(), numbers.size() * sizeof(double));
-  return std::all_of(numbers.begin(), numbers.end(), [](double product) { return std::isnormal(product); });
-}
-
-// The largest value of each segment, and the sum of what the exponentials are of it: exact where their logarithm
-// would be rounded.
-class Exponentials {
- public:
-  explicit Exponentials(const SegmentWork& work) : largest_(reduced(work, "max")), mass_(mass_of(work)) {}
-  std::vector<const double*> after(const double* first) const {
-    return {first, at<double>(*largest_), at<double>(*mass_)};
-  }
-
- private:
-  std::unique_ptr<Buffer> mass_of(SegmentWork work) const {
-    work.map = "FromLargest", work.given = {nullptr, at<double>(*largest_)};
-    return reduced(work, "sum");
-  }
-  std::unique_ptr<Buffer> largest_, mass_;
-};
-
 }  // namespace
 
-void seg_spread(const SegmentWork& work, const std::string& what, bool in_place, double elsewhere) {
+void seg_spread(const SegmentRequest& work, SegmentSpread what, bool in_place, double elsewhere) {
   const Segments& segments = work.segments;
   const Count covered = segments.covered, rows = in_place ? segments.values : covered;
   if (covered < rows) fill_all(work, rows, elsewhere);
@@ -154,47 +100,6 @@ void seg_spread(const SegmentWork& work, const std::string& what, bool in_place,
     }
     places.deliver_all();
   });
-}
-
-void seg_softmax(const SegmentWork& work) {
-  const Exponentials all(work);
-  SegmentWork spread = work;
-  spread.given = all.after(nullptr);
-  seg_spread(spread, "Softmax", true, missing());
-}
-
-bool seg_gradient(const SegmentWork& work, const std::string& op, const double* incoming, bool in_place) {
-  SegmentWork alone = work, spread = work;
-  alone.weights = {};
-  if (op == "softmax") {  // the incoming gradient is the weight of each value
-    const Exponentials all(alone);
-    SegmentWork both = work;
-    both.join = "TimesSoftmax", both.given = all.after(nullptr);
-    const auto along = reduced(both, "sum");
-    spread.given = all.after(at<double>(*along));
-    seg_spread(spread, "SoftmaxGradient", true, 0);
-    return true;
-  }
-  if (op == "logsumexp") {
-    const Exponentials all(alone);
-    spread.given = all.after(incoming);
-    seg_spread(spread, "LogSumExpGradient", in_place, 0);
-    return true;
-  }
-  for (const Gradient& gradient : gradients()) {
-    if (gradient.name != op) continue;
-    std::vector<std::unique_ptr<Buffer>> parts;
-    spread.given = {incoming};
-    for (const Part& part : gradient.parts) {
-      alone.map = part.map;
-      parts.push_back(reduced(alone, part.op));
-      if (std::string(part.op) == "prod" && !can_be_divided(*parts.back(), work.segments.count * work.columns))
-        return false;
-      spread.given.push_back(at<double>(*parts.back()));
-    }
-    seg_spread(spread, gradient.what, in_place, 0);
-  }
-  return true;
 }
 
 }  // namespace cuda

@@ -13,10 +13,10 @@ size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValu
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
 // Memory for so many values of so many columns.
-size_t bytes_for(const SegmentWork& work, Count chunk, Count columns, bool spreads) {
+size_t bytes_for(const SegmentRequest& work, Count chunk, Count columns, bool spreads) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);
-  if (travels(work.weights) && !work.through) each += bytes_of(work.weights);
+  if (travels(work.weights) && !work.weight_of) each += bytes_of(work.weights);
   const size_t results = spreads ? size_t(chunk) : size_t(std::min(chunk, work.segments.count));
   return size_t(columns) * (size_t(chunk) * each + (work.out.home == MemorySpace::host ? 8 * results : 0));
 }
@@ -27,21 +27,21 @@ size_t extent(const SegmentValues& values, Count rows, Count columns) {
 
 }  // namespace
 
-Portions choose_portions(const SegmentWork& work, bool spreads) {
+Portions choose_portions(const SegmentRequest& work, bool spreads) {
   const Segments& segments = work.segments;
   const Count values = std::max<Count>(1, segments.covered), tile = segment_tile;
   Portions portions{usual_chunk, std::max<Count>(1, usual_chunk / std::min(values, usual_chunk)), false};
   portions.columns = std::min<Count>({portions.columns, work.columns, 65535});
   const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, spreads); };
   const size_t whole = extent(work.x, segments.values, portions.columns) +
-                       (work.through ? 0 : extent(work.weights, segments.values, portions.columns)) +
+                       (work.weight_of ? 0 : extent(work.weights, segments.values, portions.columns)) +
                        (segments.groups ? size_t(values) * sizeof(std::uint32_t) : 0);
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
     const bool elsewhere = spreads && work.out.home != MemorySpace::host;  // numbers go to where values stand
     portions.staged =
-        !in_order(work) && host && !work.through && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
+        !in_order(work) && host && !work.weight_of && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
     while (needed() > most / 2 && (portions.columns > 1 || portions.chunk > tile))
       portions.columns > 1 ? portions.columns = (portions.columns + 1) / 2 : portions.chunk /= 2;
   }
@@ -93,14 +93,14 @@ void Operand::bring(const SegmentChunk& chunk) {
   }
 }
 
-SegmentJobs::SegmentJobs(const SegmentWork& work, DeviceSegments& device, Count first, Count columns, bool staged)
+SegmentJobs::SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged)
     : work_(work),
       device_(device),
       first_(first),
       staged_(staged),
       x_(work.x, work.segments, work.segments.values, first, columns, staged || in_order(work)),
-      weights_(work.weights, work.segments, work.through ? work.weights.column : work.segments.values, first,
-               work.weights.column ? columns : 1, (staged || in_order(work)) && !work.through) {}
+      weights_(work.weights, work.segments, work.weight_of ? work.weights.column : work.segments.values, first,
+               work.weights.column ? columns : 1, (staged || in_order(work)) && !work.weight_of) {}
 
 SegmentRun SegmentJobs::operator()(size_t n) {
   const SegmentChunk& chunk = device_.chunks[n];
@@ -115,7 +115,7 @@ SegmentRun SegmentJobs::operator()(size_t n) {
   job.x = x_.address(chunk), job.x_row = x_.row(), job.x_column = x_.column(chunk);
   job.partner = weights_.address(chunk), job.partner_row = weights_.row();
   job.partner_column = work_.weights.column ? weights_.column(chunk) : 0;
-  job.through = work_.through;
+  job.through = work_.weight_of;
   for (size_t k = 0; k < work_.given.size(); ++k)
     if (work_.given[k]) job.given[k] = work_.given[k] + first_ * work_.segments.count + (plan.rows ? 0 : chunk.row);
   job.given_column = work_.segments.count;

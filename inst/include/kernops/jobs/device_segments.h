@@ -53,7 +53,7 @@ struct SegmentRun {
   const long long* shifts;  // or m + shifts[its segment].
   long long x_row, x_column;
   const void* partner;  // It may be joined with partner[by * partner_row + c * partner_column],
-  const int* through;   // where `by` is `at`, or through[at],
+  const int* through;   // where `by` is `at`, or through[at] - 1,
   long long partner_row, partner_column;
   const double* given[3];  // and with numbers of its segment, given[k][row + c * given_column].
   long long given_column;

@@ -24,7 +24,7 @@ inline SegmentEngine find_segment_engine(const SegmentJob& job) {
             Softmax::nothing};
   using Make = SegmentEngine (*)(const SegmentJob&);
   static const Make table[] = {
-#define SEGMENT_OP(name, reduction, ...) segment_reduction<reduction>,
+#define STATISTIC(name, reduction, ...) segment_reduction<reduction>,
 #include <kernops/segments.def>
   };
   return table[job.op](job);

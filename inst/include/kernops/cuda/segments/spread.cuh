@@ -18,40 +18,7 @@ template <class V, class W> struct InSegment {
   __device__ double given(int k) const { return given_at(job, k, column, row); }
   __device__ double length() const { return double(job.offsets[row + 1] - job.offsets[row]); }
   __device__ double position() const { return double(m - job.offsets[row] + 1); }
-  __device__ double softmax() const { return kernops::softmax(job, column, row, x()); }
-};
-
-// Of a value: its softmax, and gradients; given(0) is the incoming gradient of its segment.
-struct Softmax {
-  template <class S> static __device__ double of(const S& s) { return s.softmax(); }
-};
-struct SumGradient {
-  template <class S> static __device__ double of(const S& s) { return s.given(0); }
-};
-struct MeanGradient {
-  template <class S> static __device__ double of(const S& s) { return s.given(0) / s.length(); }
-};
-struct VarGradient {
-  template <class S> static __device__ double of(const S& s) {
-    return 2 * (s.x() - s.given(1)) / (s.length() - 1) * s.given(0);
-  }
-};
-struct PositionGradient {
-  template <class S> static __device__ double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
-};
-// The product of those that are not 0, and how many are: the other values' product is 0 where one of them is.
-struct ProductGradient {
-  template <class S> static __device__ double of(const S& s) {
-    const double x = s.x(), zeros = s.given(2);
-    const double others = s.given(1) / (x == 0 ? 1. : x);
-    return (zeros == 0 || (x == 0 && zeros == 1) ? others : others * 0) * s.given(0);
-  }
-};
-struct LogSumExpGradient {
-  template <class S> static __device__ double of(const S& s) { return s.softmax() * s.given(0); }
-};
-struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
-  template <class S> static __device__ double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
+  __device__ double softmax() const { return softmax_of(Given{job, column, row}, x()); }
 };
 
 // f(InSegment) for each value of the tile.

@@ -2,6 +2,7 @@
 // of a vector that a sparse matrix picks.
 #pragma once
 #include <kernops/missing.h>
+#include <kernops/segment_terms.h>
 #include <kernops/cuda/segments/values.cuh>
 
 namespace kernops {
@@ -57,84 +58,41 @@ template <class V> __device__ __forceinline__ V value_at(const SegmentRun& job, 
   return static_cast<const V*>(job.x)[at * job.x_row + column * job.x_column];
 }
 template <class W> __device__ __forceinline__ W partner_at(const SegmentRun& job, int column, long long at) {
-  const long long by = job.through ? (long long)job.through[at] : at;
+  const long long by = job.through ? (long long)job.through[at] - 1 : at;
   return static_cast<const W*>(job.partner)[by * job.partner_row + column * job.partner_column];
 }
 __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int column, int row) {
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-struct Itself {
-  template <class T> static KERNOPS_FN T of(T x) { return x; }
-};
-struct IsZero {
-  template <class T> static KERNOPS_FN T of(T x) { return T(x == 0); }
-};
-struct OneForZero {
-  template <class T> static KERNOPS_FN T of(T x) { return x == 0 ? T(1) : x; }
+// What is given of the segment that ends in `row`.
+struct Given {
+  const SegmentRun& job;
+  int column, row;
+  __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// Of a value and its weight: one of weight 0 does not count, whatever it is. A value of NaN has that for a mass.
-struct Times {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return w == 0 ? T(0) : x * w; }
-};
-struct Mass {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return x == x || w == 0 ? w : x; }
-};
-struct PlusLog {
-  template <class T> static KERNOPS_FN T join(T x, T w) { return w == 0 ? log(w) : x + log(w); }
-};
-// With what is given of the segment: number 1 is its largest value m, number 2 the sum of exp(x - m), its mass.
-// NaN where the largest one is infinite.
-struct FromLargest {
-  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x) {
-    const T largest = T(given_at(job, 1, column, row));
-    return exp((x - largest) + (largest - largest));
-  }
-};
-__device__ __forceinline__ double softmax(const SegmentRun& job, int column, int row, double x) {
-  return FromLargest::of(job, column, row, x) / given_at(job, 2, column, row);
-}
-struct SquareFromMean {
-  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T w) {
-    const T distance = x - T(given_at(job, 0, column, row));
-    return w == 0 ? T(0) : w * (distance * distance);
-  }
-};
-struct TimesSoftmax {
-  template <class T> static __device__ __forceinline__ T of(const SegmentRun& job, int column, int row, T x, T g) {
-    return T(softmax(job, column, row, x)) * g;
-  }
-};
-
-// What is reduced: of each value what Map makes of it, with what is given of its segment or not,
-template <class V, class T, class Map, bool given = false> struct Mapped {
+// What is reduced: of each value its term, with what is given of its segment or not,
+template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
   static constexpr bool by_segment = given;
   static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int row) {
-    const T x = number<T>(value_at<V>(job, column, at));
-    if constexpr (given)
-      return Map::of(job, column, row, x);
-    else
-      return Map::of(x);
+    return Term::of(Given{job, column, row}, number<T>(value_at<V>(job, column, at)), T(0));
   }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(value_at<V>(job, column, at));
   }
 };
 
-// or what Join makes of it and its partner,
-template <class V, class W, class T, class Join, bool given = false> struct Paired {
+// or that of it and its partner,
+template <class V, class W, class T, class Term, bool given = false> struct Paired {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
   static constexpr bool by_segment = given;
   static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int row) {
-    const T x = number<T>(value_at<V>(job, column, at)), partner = number<T>(partner_at<W>(job, column, at));
-    if constexpr (given)
-      return Join::of(job, column, row, x, partner);
-    else
-      return Join::join(x, partner);
+    return Term::of(Given{job, column, row}, number<T>(value_at<V>(job, column, at)),
+                    number<T>(partner_at<W>(job, column, at)));
   }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(value_at<V>(job, column, at)) || is_gap(partner_at<W>(job, column, at));

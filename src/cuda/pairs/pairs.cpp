@@ -10,8 +10,10 @@ namespace {
 
 // A plan is tiled, and its text written, at the first call only.
 const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
-  static std::map<std::pair<long, bool>, TiledPlan> known;
-  const std::pair<long, bool> key{plan.id, adds_by_tiles(settings)};
+  using Tiled = std::map<bool, TiledPlan>;
+  if (!plan.cached) plan.cached = std::make_shared<Tiled>();
+  Tiled& known = *static_cast<Tiled*>(plan.cached.get());
+  const bool key = adds_by_tiles(settings);
   const auto found = known.find(key);
   return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
 }
@@ -28,14 +30,13 @@ struct Finally {
   ~Finally() { driver().cuCtxSynchronize(); }
 };
 
-class CudaBackend : public Backend {
+class CudaPairs : public Pairs {
  public:
-  explicit CudaBackend(const std::vector<int>& devices) {
+  explicit CudaPairs(const std::vector<int>& devices) {
     for (const int number : devices) workers_.emplace_back(number);
   }
 
-  const std::vector<Plan>& plans(const Kernel& kernel) const override { return kernel.gpu_plans; }
-  Count slab() const override { return Count(workers_.size()) << 20; }
+  Count batch_of_rows() const override { return Count(workers_.size()) << 20; }
 
   void next_batch(const Data& data) override {
     for (DeviceWorker& worker : workers_) worker.keep_shared(data);
@@ -48,12 +49,12 @@ class CudaBackend : public Backend {
       return {static_cast<double*>(memory->address()), MemorySpace::device_double, first().number(), memory};
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      return Backend::keep(count);
+      return Pairs::keep(count);
     }
   }
 
-  void map_reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end,
-                  const Output& out) override {
+  void reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+              const Output& out) override {
     const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
@@ -197,16 +198,7 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> backend(const std::vector<int>& devices) { return std::make_unique<CudaBackend>(devices); }
-
-bool available() {
-  try {
-    driver();
-    return true;
-  } catch (const CudaError&) {
-    return false;
-  }
-}
+std::unique_ptr<Pairs> pairs(const std::vector<int>& devices) { return std::make_unique<CudaPairs>(devices); }
 
 }  // namespace cuda
 }  // namespace kernops

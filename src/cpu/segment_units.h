@@ -10,8 +10,6 @@
 namespace kernops {
 namespace cpu {
 
-SegmentJob segment_job(const SegmentRequest& request);  // all but the order of groups
-
 class SegmentUnits {
  public:
   SegmentUnits(const Segments& segments, Count tile) : segments_(segments), tile_(tile) {

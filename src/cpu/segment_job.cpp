@@ -1,5 +1,5 @@
 // What the engine of an instruction set must know of a request.
-#include "segments/units.h"
+#include "cpu/segments.h"
 
 namespace kernops {
 namespace cpu {

@@ -1,0 +1,95 @@
+// What becomes of a value of a segment before it is reduced, and what is spread over the values of a segment: once, for
+// the CPU and for the GPU. segment_terms.def lists the structs.
+#pragma once
+#include <kernops/scalar.h>
+#include <kernops/state.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// ---- terms: of a value x and its weight w; given(k) is number k of what is known of the segment
+
+struct Itself {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x; }
+};
+struct IsZero {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return T(x == 0); }
+};
+struct OneForZero {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x == 0 ? T(1) : x; }
+};
+// A value of weight 0 does not count, whatever it is. A value of NaN has that for a mass.
+struct Times {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return w == 0 ? T(0) : x * w; }
+};
+struct Mass {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return x == x || w == 0 ? w : x; }
+};
+struct PlusLog {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return w == 0 ? log(w) : x + log(w); }
+};
+struct Present {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T, T w) { return T(w != 0); }
+};
+struct PresentOrNaN {
+  template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) {
+    return w == 0 ? T(0) : x == x && w == w ? T(1) : not_a_number<T>();
+  }
+};
+// given(1) is the largest value m of the segment, given(2) the sum of exp(x - m), its mass. NaN where the largest one
+// is infinite.
+struct FromLargest {
+  template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T) {
+    const T largest = T(given(1));
+    return exp((x - largest) + (largest - largest));
+  }
+};
+template <class G> KERNOPS_FN double softmax_of(const G& given, double x) {
+  return FromLargest::of(given, x, x) / given(2);
+}
+struct SquareFromMean {
+  template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T w) {
+    const T distance = x - T(given(0));
+    return w == 0 ? T(0) : w * (distance * distance);
+  }
+};
+struct TimesSoftmax {
+  template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T w) { return T(softmax_of(given, x)) * w; }
+};
+
+// ---- spreads: of a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
+
+struct SoftmaxValue {
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax(); }
+};
+struct SumGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.given(0); }
+};
+struct MeanGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.given(0) / s.length(); }
+};
+struct VarGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) {
+    return 2 * (s.x() - s.given(1)) / (s.length() - 1) * s.given(0);
+  }
+};
+struct PositionGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
+};
+// The product of those that are not 0, and how many are: the other values' product is 0 where one of them is.
+struct ProductGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) {
+    const double x = s.x(), zeros = s.given(2);
+    const double others = s.given(1) / (x == 0 ? 1. : x);
+    return (zeros == 0 || (x == 0 && zeros == 1) ? others : others * 0) * s.given(0);
+  }
+};
+struct LogSumExpGradient {
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * s.given(0); }
+};
+struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
+  template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,32 @@
+// The CPU as a backend: it reads memory of the host alone, and does everything.
+#include "cpu/cpu.h"
+#include "formula/regroup.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+class CpuBackend : public Backend {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool holds(MemorySpace space) const override { return space == MemorySpace::host; }
+  bool pays_off(double) const override { return true; }
+
+  Plan plan(Graph& graph, const Reduction& reduction) const override {
+    return kernops::plan(graph, regroup(graph, reduction, false));
+  }
+  std::unique_ptr<Pairs> pairs(const Settings&) const override { return cpu::pairs(); }
+  void segments(const SegmentRequest& request) const override { cpu::segments(request); }
+  void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
+  void axes(const AxisRequest& request) const override { cpu::axes(request); }
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const CpuBackend cpu;
+  return cpu;
+}
+
+}  // namespace cpu
+}  // namespace kernops

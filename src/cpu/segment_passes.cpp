@@ -1,0 +1,223 @@
+// Terms, spreads and steps of segments on the host: what segments/recipes.cpp is made of.
+#include <kernops/missing.h>
+#include <kernops/segment_terms.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpu/segments.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// What is given of the segment in one row of the result.
+struct Given {
+  const SegmentRequest& request;
+  Count column, row;
+  double operator()(int k) const {
+    return request.given[size_t(k)] ? request.given[size_t(k)][column * request.segments.count + row] : 0;
+  }
+};
+
+// f(row of the result, row of x, position in the segment from 0) for all values; those of groups as they stand.
+template <class F> void each_value(const Segments& segments, F f) {
+  if (!segments.groups)
+    return each_position(segments, [&](Count s, Count m, Count n) {
+      f(segments.row(s), n, m - segments.offsets()[size_t(s)], m - segments.first);
+    });
+  std::vector<Count> met(size_t(segments.count), 0);
+  for (Count n = 0; n < segments.values; ++n)
+    if (const Count row = segments.groups[n]; row >= 0) f(row, n, met[size_t(row)]++, n);
+}
+
+bool in_several(const Segments& segments) { return !segments.sources.empty(); }
+
+// The terms of one column: where the values stand, or in the order of the segments where a value may be in several.
+template <class Term> void fill_terms(const SegmentRequest& request, Count column, double* to) {
+  const bool laid_out = in_several(request.segments);
+  each_value(request.segments, [&](Count row, Count n, Count, Count m) {
+    const double x = value_at(request.x, column, n);
+    const double w = request.weights.data ? value_at(request.weights, column, n) : 0;
+    to[laid_out ? m : n] = Term::of(Given{request, column, row}, x, w);
+  });
+}
+
+using FillTerms = void (*)(const SegmentRequest&, Count, double*);
+FillTerms filler_of(SegmentTerm term) {
+  static const FillTerms all[] = {
+#define TERM(name, ...) fill_terms<name>,
+#include <kernops/segment_terms.def>
+  };
+  return all[int(term)];
+}
+
+// A value in its segment, as a spread reads it.
+struct InSegment {
+  const SegmentRequest& request;
+  Count column, row, n, place, count;
+  double x() const { return value_at(request.x, column, n); }
+  double incoming() const { return value_at(request.weights, column, n); }
+  double given(int k) const { return Given{request, column, row}(k); }
+  double length() const { return double(count); }
+  double position() const { return double(place + 1); }
+  double softmax() const { return softmax_of(Given{request, column, row}, x()); }
+};
+
+std::vector<Count> lengths_of(const Segments& segments) {
+  std::vector<Count> lengths(size_t(segments.count), 0);
+  const std::vector<Count>& offsets = segments.offsets();
+  for (Count s = 0; s < segments.segments(); ++s)
+    lengths[size_t(segments.row(s))] = offsets[size_t(s) + 1] - offsets[size_t(s)];
+  return lengths;
+}
+
+template <class Spread> void spread_values(const SegmentRequest& request, bool in_place) {
+  const std::vector<Count> lengths = lengths_of(request.segments);
+  for (Count column = 0; column < request.columns; ++column) {
+    double* const out = request.out.data + column * request.out.entry;
+    each_value(request.segments, [&](Count row, Count n, Count place, Count m) {
+      out[in_place ? n : m] = Spread::of(InSegment{request, column, row, n, place, lengths[size_t(row)]});
+    });
+  }
+}
+
+using SpreadValues = void (*)(const SegmentRequest&, bool);
+SpreadValues spreader_of(SegmentSpread spread) {
+  static const SpreadValues all[] = {
+#define SPREAD(name) spread_values<name>,
+#include <kernops/segment_terms.def>
+  };
+  return all[int(spread)];
+}
+
+class HostPasses : public SegmentPasses {
+ public:
+  Temporary numbers(Count count) const override {
+    const auto memory = std::make_shared<Numbers>(size_t(count));
+    return {memory->data(), MemorySpace::host, 0, memory};
+  }
+
+  void reduce(const SegmentRequest& request) const override {
+    const bool of_engine = request.weight_of || request.term == SegmentTerm::Itself ||
+                           (request.term == SegmentTerm::Times && request.op == int(StatisticId::sum) && plain(request));
+    of_engine ? run_engine(request) : reduce_terms(request);
+  }
+
+  void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const override {
+    const Count rows = in_place ? request.segments.values : request.segments.covered;
+    for (Count c = 0; c < request.columns; ++c)
+      std::fill_n(request.out.data + c * request.out.entry, rows, elsewhere);
+    spreader_of(what)(request, in_place);
+  }
+
+  void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
+            double value) const override {
+    for (Count n = 0; n < request.segments.count * request.columns; ++n) apply(step, out[n], a ? a[n] : 0, b ? b[n] : 0, value);
+  }
+
+  bool all_normal(const Temporary& numbers, Count count) const override {
+    return std::all_of(numbers.data, numbers.data + count, [](double x) { return std::isnormal(x); });
+  }
+
+  void copy(const Temporary& from, Count count, const Output& to) const override {
+    std::copy(from.data, from.data + count, to.data);
+  }
+
+  // Those before a value times those after it, so that nothing is divided.
+  void other_products(const SegmentGradient& request) const override {
+    const Segments& segments = request.segments;
+    for (Count column = 0; column < request.columns; ++column) {
+      double* const out = request.out.data + column * request.out.entry;
+      std::fill_n(out, request.in_place ? segments.values : segments.covered, 0.0);
+      const auto place = [&](Count s, Count m) { return request.in_place ? segments.source(s, m) : m - segments.first; };
+      const auto x = [&](Count s, Count m) { return value_at(request.x, column, segments.source(s, m)); };
+      for (Count s = 0; s < segments.segments(); ++s) {
+        const Count first = segments.offsets()[size_t(s)], end = segments.offsets()[size_t(s) + 1];
+        const double incoming = value_at(request.incoming, column, segments.row(s));
+        double before = 1, after = incoming;
+        for (Count m = first; m < end; before *= x(s, m++)) out[place(s, m)] = before;
+        for (Count m = end; m-- > first; after *= x(s, m)) out[place(s, m)] *= after;
+      }
+    }
+  }
+
+ private:
+  // About an infinite mean there is no spread, which sums without NaN do not tell.
+  static void apply(ResultStep step, double& out, double a, double b, double value) {
+    switch (step) {
+      case ResultStep::mean: out = a / b; break;
+      case ResultStep::variance: {
+        const double squares = out + (a - a);
+        out = b > 1 ? squares / (b - 1) : b <= 1 ? missing() : b;
+        break;
+      }
+      case ResultStep::root: out = out == out ? std::sqrt(out) : out; break;
+      case ResultStep::fill_where_none: out = a == 0 ? value : out;
+    }
+  }
+
+  // Whether products are the terms: none of the weights is 0, or missing.
+  static bool plain(const SegmentRequest& request) {
+    for (Count n = 0; n < request.segments.values; ++n) {
+      const double w = value_at(request.weights, 0, n);
+      if (w == 0 || w != w) return false;
+    }
+    return request.weights.column == 0;
+  }
+
+  void reduce_terms(SegmentRequest request) const {
+    const FillTerms fill = filler_of(request.term);
+    const bool laid_out = in_several(request.segments);
+    Segments side_by_side;
+    const Count rows = laid_out ? request.segments.covered : request.segments.values;
+    if (laid_out) side_by_side.set_lengths(lengths_of(request.segments), 0, {}), side_by_side.values = rows;
+    Numbers terms(size_t(rows * request.columns));
+    for (Count column = 0; column < request.columns; ++column) fill(request, column, terms.data() + column * rows);
+    SegmentRequest plain = laid_out ? with_segments(request, side_by_side) : request;
+    plain.x = {SegmentValues::doubles, false, terms.data(), 1, rows};
+    plain.weights = {}, plain.term = SegmentTerm::Itself, plain.given.clear();
+    run_engine(plain);
+  }
+
+  static SegmentRequest with_segments(const SegmentRequest& request, Segments& segments) {
+    SegmentRequest other{segments};
+    other.op = request.op, other.empty = request.empty, other.skip_missing = request.skip_missing;
+    other.columns = request.columns, other.out = request.out, other.settings = request.settings;
+    other.tile = request.tile;
+    return other;
+  }
+};
+
+}  // namespace
+
+double value_at(const SegmentValues& values, Count column, Count row) {
+  const Count at = column * values.column + row * values.row;
+  if (values.type == SegmentValues::doubles) return static_cast<const double*>(values.data)[at];
+  const int whole = static_cast<const int*>(values.data)[at];
+  return whole == INT32_MIN ? missing() : double(whole);
+}
+
+const SegmentPasses& segment_passes() {
+  static const HostPasses passes;
+  return passes;
+}
+
+void segments(const SegmentRequest& request) {
+  request.segments.come_to_host();
+  if (request.softmax)
+    run_engine(request);
+  else
+    reduce_segments(segment_passes(), request);
+  mark_missing_on_host(request);
+}
+
+void segment_gradient(const SegmentGradient& request) {
+  request.segments.come_to_host();
+  gradient_of_segments(segment_passes(), request);
+}
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,27 @@
+// Reductions of segments on the CPU.
+#pragma once
+#include <kernops/jobs/segments.h>
+
+#include "cpu/cpu.h"
+#include "segments/passes.h"
+
+namespace kernops {
+namespace cpu {
+
+SegmentJob segment_job(const SegmentRequest& request);  // all but the order of groups
+void run_engine(const SegmentRequest& request);         // of values, of values times weights, or a softmax
+
+// f(s, m, n) for all values: position m is in segment s and stands in row n of x.
+template <class F> void each_position(const Segments& segments, F f) {
+  const std::vector<Count>& offsets = segments.offsets();
+  for (Count s = 0; s < segments.segments(); ++s)
+    for (Count m = offsets[size_t(s)]; m < offsets[size_t(s) + 1]; ++m) f(s, m, segments.source(s, m));
+}
+
+double value_at(const SegmentValues& values, Count column, Count row);  // NaN for R's missing integer
+
+// What takes several passes is on the host, all of it.
+const SegmentPasses& segment_passes();
+
+}  // namespace cpu
+}  // namespace kernops

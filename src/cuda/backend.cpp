@@ -1,0 +1,45 @@
+// CUDA devices as a backend.
+#include "cuda/cuda.h"
+#include "formula/op_table.h"
+#include "formula/regroup.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+class CudaBackend : public Backend {
+ public:
+  std::string name() const override { return "cuda"; }
+  bool holds(MemorySpace space) const override { return space != MemorySpace::host; }
+  bool pays_off(double work) const override { return work > 1e9 && available(); }
+
+  // What is stored runs down a column, as the rows of a GPU do, one a thread.
+  Plan plan(Graph& graph, const Reduction& reduction) const override {
+    Reduction here = reduction;
+    if (reduction_table()[here.row].stores()) here.over = here.axes();
+    return kernops::plan(graph, regroup(graph, here, true));
+  }
+  std::unique_ptr<Pairs> pairs(const Settings& settings) const override { return cuda::pairs(settings.devices); }
+  void segments(const SegmentRequest& request) const override { cuda::segments(request); }
+  void segment_gradient(const SegmentGradient& request) const override { cuda::segment_gradient(request); }
+  void axes(const AxisRequest& request) const override { cuda::axes(request); }
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const CudaBackend cuda;
+  return cuda;
+}
+
+bool available() {
+  try {
+    driver();
+    return true;
+  } catch (const CudaError&) {
+    return false;
+  }
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,150 @@
+// Reductions of segments on the GPU that take several passes: what segments/recipes.cpp is made of, and the verbs.
+#include "segments/passes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/segments/segments.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+int here() { return current_device().number; }
+bool on_device(const Output& out) { return out.home != MemorySpace::host; }
+DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
+
+class DevicePasses : public SegmentPasses {
+ public:
+  Temporary numbers(Count count) const override {
+    const auto memory = std::make_shared<Buffer>(size_t(count) * sizeof(double));
+    return {static_cast<double*>(memory->address()), MemorySpace::device_double, here(), memory};
+  }
+
+  void reduce(const SegmentRequest& request) const override { seg_reduce(request); }
+  void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const override {
+    seg_spread(request, what, in_place, elsewhere);
+  }
+
+  void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
+            double value) const override {
+    static const char* kernels[] = {"kernops_mean", "kernops_variance", "kernops_root", "kernops_fill_where_none"};
+    ResultsJob job{};
+    job.out = out, job.a = a, job.b = b, job.value = value;
+    on_results(kernels[int(step)], request, job);
+  }
+
+  // Whether products have all their digits.
+  bool all_normal(const Temporary& numbers, Count count) const override {
+    const std::vector<double> all = fetched(numbers.data, count);
+    return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });
+  }
+
+  void copy(const Temporary& from, Count count, const Output& to) const override {
+    const size_t bytes = size_t(count) * sizeof(double);
+    if (!on_device(to))
+      copy_out(to.data, address(from.data), bytes);
+    else if (from.home == MemorySpace::host)
+      copy_in(address(to.data), from.data, bytes);
+    else
+      copy_across(address(to.data), here(), address(from.data), here(), bytes);
+  }
+
+  // By the CPU.
+  void other_products(const SegmentGradient& request) const override {
+    SegmentGradient there = request;
+    const Count rows = request.in_place ? request.segments.values : request.segments.covered;
+    const Values x(request.x, request.segments.values, request.columns),
+        incoming(request.incoming, request.segments.count, request.columns);
+    std::vector<double> out(size_t(rows * request.columns));
+    there.x = x.values, there.incoming = incoming.values, there.out = {out.data(), rows, 1};
+    there.weights = {};
+    request.segments.come_to_host();
+    cpu_backend().segment_gradient(there);
+    put(out, request.out);
+  }
+
+ private:
+  static std::vector<double> fetched(const void* from, Count count) {
+    std::vector<double> numbers(static_cast<size_t>(count));
+    copy_out(numbers.data(), reinterpret_cast<DevicePointer>(from), numbers.size() * sizeof(double));
+    return numbers;
+  }
+
+  // Values as doubles of the host, for as long as this lives.
+  struct Values {
+    Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
+      if (!from.on_device) return;
+      const Count count = rows * columns;
+      if (from.type == SegmentValues::floats) {
+        std::vector<float> floats(static_cast<size_t>(count));
+        copy_out(floats.data(), reinterpret_cast<DevicePointer>(from.data), floats.size() * sizeof(float));
+        numbers.assign(floats.begin(), floats.end());
+      } else {
+        numbers = fetched(from.data, count);
+      }
+      values = {SegmentValues::doubles, false, numbers.data(), 1, rows};
+    }
+    std::vector<double> numbers;
+    SegmentValues values;
+  };
+
+  static void put(const std::vector<double>& from, const Output& to) {
+    if (to.home == MemorySpace::host) {
+      std::copy(from.begin(), from.end(), to.data);
+    } else if (to.home == MemorySpace::device_float) {
+      const std::vector<float> floats(from.begin(), from.end());
+      copy_in(address(to.data), floats.data(), floats.size() * sizeof(float));
+    } else {
+      copy_in(address(to.data), from.data(), from.size() * sizeof(double));
+    }
+  }
+};
+
+const DevicePasses passes;
+
+// Results of values of the device are made there whole, also for the host, and so are those that need further steps.
+template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
+  const bool steps = request.empty || (request.formula && request.skip_missing);
+  if (on_device(request.out) || !(request.x.on_device || request.weights.on_device || steps)) return run(request);
+  const Count count = rows * request.columns * request.outputs();
+  const Temporary there = passes.numbers(count);
+  Request aside = request;
+  aside.out = {there.data, rows, 1, there.home, there.device};
+  run(aside);
+  passes.copy(there, count, request.out);
+}
+
+// Keys that are on the device tell where segments are, in the same pass if it can be.
+bool reduced_by_key(const SegmentRequest& request) {
+  auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
+  if (!runs || runs->known()) return false;
+  if (!request.softmax && runs->can_reduce(request)) {
+    runs->find_and_reduce(request);
+    mark_missing(request);
+    return true;
+  }
+  runs->find();
+  return false;
+}
+
+}  // namespace
+
+void segments(const SegmentRequest& request) {
+  use_device(request.settings.devices.front());
+  if (reduced_by_key(request)) return;
+  made_there(request, request.rows(), [](const SegmentRequest& work) {
+    if (work.softmax) return softmax_segments(passes, work);
+    reduce_segments(passes, work);
+    on_device(work.out) ? mark_missing(work) : mark_missing_on_host(work);
+  });
+}
+
+void segment_gradient(const SegmentGradient& request) {
+  use_device(request.settings.devices.front());
+  const Count rows = request.in_place ? request.segments.values : request.segments.covered;
+  made_there(request, rows, [](const SegmentGradient& work) { gradient_of_segments(passes, work); });
+}
+
+}  // namespace cuda
+}  // namespace kernops

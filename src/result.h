@@ -1,0 +1,36 @@
+// Where a result goes: to numbers of R, or to a gpu_matrix that stays on its device; and where an argument is read.
+#pragma once
+#include "gpu_matrix.h"
+
+namespace kernops {
+
+// Throws InputError where a result is to stay on a device, but the backend has none.
+void check_stays(bool stays, const Backend& backend);
+
+class Result {
+ public:
+  // What is made on a device may be of floats; numbers of R are doubles.
+  Result(bool on_device, int device, Count rows, Count columns, bool single = false);
+  Output output() const;  // column by column
+  void fill(double value);
+  void keep_rows(Count rows);  // of one column, the first ones
+  SEXP give(bool stays);       // to R, as a gpu_matrix or as numbers
+
+ private:
+  Count rows_;
+  std::unique_ptr<cuda::Matrix> matrix_;
+  Rcpp::NumericVector numbers_;
+};
+
+// An argument beside the data that decide where to compute, as doubles where the backend reads it: it is copied if need
+// be.
+class Operand {
+ public:
+  Operand(SEXP x, const Backend& backend, int device);
+  SEXP values() const { return values_; }
+
+ private:
+  Rcpp::RObject values_;
+};
+
+}  // namespace kernops

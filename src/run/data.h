@@ -1,0 +1,89 @@
+// What computations are given and where results go: arrays of the host or of a device, pairs, settings. Free of R.
+#pragma once
+#include <kernops/jobs/job.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formula/plan.h"
+
+namespace kernops {
+
+class Backend;
+
+inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
+
+// Where an array lives; those of the host are doubles.
+enum class MemorySpace { host, device_double, device_float };
+
+// Entry k of item n at data[k * entry + n * item]. Batches, of the host only, are `batch` numbers apart.
+struct ArrayRef {
+  const void* data = nullptr;
+  Count entry = 0, item = 0;
+  MemorySpace home = MemorySpace::host;
+  int device = 0;  // which one
+  Count batch = 0;
+};
+
+// Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device. Pairs that
+// are stored, with their other item m, stand at data[k * entry + n * row + m].
+struct Output {
+  double* data;
+  Count entry, row;
+  MemorySpace home = MemorySpace::host;
+  int device = 0;
+  Count batch = 0;  // numbers from one batch to the next
+};
+
+// What one reduction leaves for the next.
+struct Temporary {
+  double* data;
+  MemorySpace home;
+  int device;
+  std::shared_ptr<void> memory;
+};
+
+struct Settings {
+  const Backend* backend = nullptr;  // null: chosen by where the data are, and by how much there is to compute
+  bool single = false;  // float32 arithmetic
+  SumScheme scheme = SumScheme::automatic;
+  bool accumulate_double = false;  // float32 terms are summed as doubles
+  int threads = 1;
+  std::string isa;                         // an instruction set by name, or the best one
+  std::function<bool(double)> keep_going;  // told the fraction done; false interrupts
+  std::vector<int> devices = {0};          // of the GPUs, those to use
+};
+
+struct Interrupted {};
+
+// Which pairs there are, seen from one axis: blocks that hold all its items, in order.
+struct Blocks {
+  std::vector<RowBlock> rows;
+  std::vector<Interval> lanes;
+  Count pair_count() const;
+};
+Blocks all_pairs(Count rows, Count lanes);
+// Some of the rows, counted from the first of them, and of the lanes.
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end);
+// Blocks of at most so many rows.
+Blocks cut(const Blocks& blocks, Count most_rows);
+
+// Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
+// pairs as i and as j see them, where not all are there.
+struct Data {
+  std::vector<ArrayRef> variables, reduced;
+  Count m, n;
+  const Blocks* ranges[2] = {};
+  // What a load reads, or null for what comes from nowhere.
+  const ArrayRef* column(const Load& load) const {
+    if (load.kind == Load::variable) return &variables[load.id];
+    return load.kind == Load::reduced ? &reduced[load.id] : nullptr;
+  }
+  Count length(unsigned axis) const { return axis == axis_i ? m : n; }
+  const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
+  Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
+};
+
+}  // namespace kernops

@@ -1,0 +1,35 @@
+// Reductions of segments that take several passes over the values, written once (segments/recipes.cpp) over what a
+// backend does in one pass.
+#pragma once
+#include "segments/segments.h"
+
+namespace kernops {
+
+// What is done to results, number by number.
+enum class ResultStep { mean, variance, root, fill_where_none };
+
+class SegmentPasses {
+ public:
+  virtual ~SegmentPasses() = default;
+  virtual Temporary numbers(Count count) const = 0;  // in memory of this backend
+  virtual void reduce(const SegmentRequest& request) const = 0;
+  // A number for each value; what is in no segment becomes `elsewhere`.
+  virtual void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const = 0;
+  // `out` from itself and a and b, which have its shape; `value` is what is filled in.
+  virtual void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
+                    double value) const = 0;
+  virtual bool all_normal(const Temporary& numbers, Count count) const = 0;
+  virtual void copy(const Temporary& from, Count count, const Output& to) const = 0;
+  // The product of the other values of its segment, times the incoming gradient, for each value: by products alone.
+  virtual void other_products(const SegmentGradient& request) const = 0;
+};
+
+// Any request but a softmax, up to NA.
+void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request);
+void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request);
+void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
+
+// Results that are NaN become NA where one of their values was NA; engines know NaN alone. All is on the host.
+void mark_missing_on_host(const SegmentRequest& request);
+
+}  // namespace kernops

@@ -1,0 +1,152 @@
+#include <kernops/missing.h>
+#include <kernops/state.h>
+
+#include "segments/passes.h"
+
+namespace kernops {
+namespace {
+
+Count result_count(const SegmentRequest& request) { return request.segments.count * request.columns; }
+
+// The same segments, reduced to numbers that stay where the backend computes, as precise as they can be.
+Temporary reduced(const SegmentPasses& passes, SegmentRequest part, StatisticId op) {
+  Temporary there = passes.numbers(result_count(part));
+  part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr;
+  part.out = {there.data, part.segments.count, 1, there.home, there.device};
+  passes.reduce(part);
+  return there;
+}
+
+Temporary sum_of(const SegmentPasses& passes, SegmentRequest part, SegmentTerm term) {
+  part.term = term;
+  if (!term_row(term).weight) part.weights = {};
+  return reduced(passes, part, StatisticId::sum);
+}
+
+// Weights count how often a value is there.
+void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request) {
+  const Temporary mass = sum_of(passes, request, SegmentTerm::Mass), mean = sum_of(passes, request, SegmentTerm::Times);
+  passes.step(ResultStep::mean, request, mean.data, mean.data, mass.data, 0);
+  if (request.op == int(StatisticId::mean)) return passes.copy(mean, result_count(request), request.out);
+  SegmentRequest spread = request;
+  spread.given = {mean.data};
+  const Temporary squares = sum_of(passes, spread, SegmentTerm::SquareFromMean);
+  passes.step(ResultStep::variance, request, squares.data, mean.data, mass.data, 0);
+  if (request.op == int(StatisticId::sd)) passes.step(ResultStep::root, request, squares.data, nullptr, nullptr, 0);
+  passes.copy(squares, result_count(request), request.out);
+}
+
+// Weights of a count tell which values are there.
+void reduce_weighted(const SegmentPasses& passes, SegmentRequest request) {
+  const SegmentTerm term = statistics()[size_t(request.op)].weights;
+  if (term == SegmentTerm::Moments) return weighted_moments(passes, request);
+  request.term = term;
+  if (request.op == int(StatisticId::count)) {
+    request.op = int(StatisticId::sum);
+    request.term = request.skip_missing ? SegmentTerm::PresentOrNaN : SegmentTerm::Present;
+  }
+  passes.reduce(request);
+}
+
+// What the user gives for segments without values stands also where all were left out.
+void fill_empty(const SegmentPasses& passes, const SegmentRequest& request, bool weighted) {
+  const bool left_out = request.skip_missing && (request.empty || request.formula);
+  if (!left_out && !(request.empty && weighted)) return;
+  Temporary count = passes.numbers(result_count(request));
+  SegmentRequest counted = request;
+  counted.op = int(StatisticId::count), counted.formula = nullptr, counted.empty = nullptr;
+  counted.out = {count.data, request.segments.count, 1, count.home, count.device};
+  weighted ? reduce_weighted(passes, counted) : passes.reduce(counted);
+  for (int output = 0; output < request.outputs(); ++output)
+    passes.step(ResultStep::fill_where_none, request, request.out.data + output * request.columns * request.out.entry,
+                count.data, nullptr, request.empty ? *request.empty : not_a_number<double>());
+}
+
+// The largest value of each segment, and the sum of what the exponentials are of it: exact where their logarithm would
+// be rounded.
+class Exponentials {
+ public:
+  Exponentials(const SegmentPasses& passes, SegmentRequest request) {
+    request.weights = {}, request.precise = true;
+    largest_ = reduced(passes, request, StatisticId::max);
+    request.given = {nullptr, largest_.data};
+    mass_ = sum_of(passes, request, SegmentTerm::FromLargest);
+  }
+  std::vector<const double*> after(const double* first) const { return {first, largest_.data, mass_.data}; }
+
+ private:
+  Temporary largest_, mass_;
+};
+
+// What a gradient needs of its segments, after the incoming one.
+std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentSpread gradient) {
+  std::vector<Temporary> parts;
+  request.weights = {}, request.precise = true;
+  if (gradient == SegmentSpread::VarGradient) parts.push_back(reduced(passes, request, StatisticId::mean));
+  if (gradient == SegmentSpread::PositionGradient)
+    parts.push_back(reduced(passes, request, request.op == int(StatisticId::min) ? StatisticId::argmin
+                                                                                 : StatisticId::argmax));
+  if (gradient == SegmentSpread::ProductGradient) {
+    SegmentRequest others = request;
+    others.term = SegmentTerm::OneForZero;
+    parts.push_back(reduced(passes, others, StatisticId::prod));
+    parts.push_back(sum_of(passes, request, SegmentTerm::IsZero));
+  }
+  return parts;
+}
+
+// The incoming gradients of the segments where the backend computes.
+Temporary incoming_numbers(const SegmentPasses& passes, const SegmentGradient& request) {
+  const Count count = result_count(request);
+  Temporary there = passes.numbers(count);
+  Temporary from = there;
+  from.data = const_cast<double*>(static_cast<const double*>(request.incoming.data));
+  from.home = request.incoming.on_device ? MemorySpace::device_double : MemorySpace::host;
+  passes.copy(from, count, {there.data, count, 1, there.home, there.device});
+  return there;
+}
+
+void softmax_gradient(const SegmentPasses& passes, const SegmentGradient& request) {
+  const Exponentials all(passes, request);
+  SegmentRequest both = request;
+  both.given = all.after(nullptr), both.precise = true;
+  const Temporary along = sum_of(passes, both, SegmentTerm::TimesSoftmax);
+  both.given = all.after(along.data);
+  passes.spread(both, SegmentSpread::SoftmaxGradient, true, 0);
+}
+
+}  // namespace
+
+void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request) {
+  const bool weighted = request.weights.data && !request.weight_of && !request.product;
+  weighted ? reduce_weighted(passes, request) : passes.reduce(request);
+  fill_empty(passes, request, weighted);
+}
+
+void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request) {
+  const Exponentials all(passes, request);
+  SegmentRequest spread = request;
+  spread.given = all.after(nullptr);
+  passes.spread(spread, SegmentSpread::SoftmaxValue, true, missing());
+}
+
+void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request) {
+  if (request.softmax) return softmax_gradient(passes, request);
+  const SegmentSpread gradient = statistics()[size_t(request.op)].gradient;
+  const Temporary incoming = incoming_numbers(passes, request);
+  SegmentRequest spread = request;
+  if (gradient == SegmentSpread::LogSumExpGradient) {
+    const Exponentials all(passes, request);
+    spread.given = all.after(incoming.data);
+    return passes.spread(spread, gradient, request.in_place, 0);
+  }
+  const std::vector<Temporary> parts = parts_of(passes, request, gradient);
+  // one divided by a value has all its digits only where the product has
+  if (gradient == SegmentSpread::ProductGradient && !passes.all_normal(parts[0], result_count(request)))
+    return passes.other_products(request);
+  spread.given = {incoming.data};
+  for (const Temporary& part : parts) spread.given.push_back(part.data);
+  passes.spread(spread, gradient, request.in_place, 0);
+}
+
+}  // namespace kernops

@@ -1,0 +1,46 @@
+// The tables segments.def and segment_terms.def.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace kernops {
+
+enum class StatisticId : int {
+#define STATISTIC(name, ...) name,
+#include <kernops/segments.def>
+};
+
+enum class SegmentTerm : int {
+#define TERM(name, ...) name,
+#include <kernops/segment_terms.def>
+  Moments,  // of segments.def, where weights count
+  none
+};
+
+enum class SegmentSpread : int {
+#define SPREAD(name) name,
+#include <kernops/segment_terms.def>
+  none
+};
+
+struct Statistic {
+  std::string name, structure, meaning;
+  enum Kind { Number, Same, Position, Truth } kind;
+  int least;
+  SegmentTerm weights;
+  SegmentSpread gradient;
+  int outputs;
+  size_t state_bytes;  // for a value at a time
+  double (*empty)(int output);  // what finish() makes of a fresh state
+};
+const std::vector<Statistic>& statistics();
+int statistic_row(const std::string& name);  // -1 where there is none
+
+struct TermRow {
+  std::string name;
+  bool weight, given;
+};
+const TermRow& term_row(SegmentTerm term);
+const std::string& spread_name(SegmentSpread spread);
+
+}  // namespace kernops
