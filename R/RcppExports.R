@@ -9,88 +9,120 @@ axis_source <- function(op, type, skip) {
     .Call(`_kernops_axis_source`, op, type, skip)
 }
 
-covariance_triangle <- function(kernel, theta, x, k, isa, threads) {
-    invisible(.Call(`_kernops_covariance_triangle`, kernel, theta, x, k, isa, threads))
+block_device <- function(x) {
+    .Call(`_kernops_block_device`, x)
 }
 
-covariance_weighted_sums <- function(kernel, theta, x, inverse, left, right, isa, threads) {
-    .Call(`_kernops_covariance_weighted_sums`, kernel, theta, x, inverse, left, right, isa, threads)
+block_copy <- function(x, device) {
+    .Call(`_kernops_block_copy`, x, device)
 }
 
-dense_factor <- function(x, isa, threads) {
-    .Call(`_kernops_dense_factor`, x, isa, threads)
+block_new <- function(rows, columns, device) {
+    .Call(`_kernops_block_new`, rows, columns, device)
 }
 
-dense_inverse <- function(factor, isa, threads) {
-    .Call(`_kernops_dense_inverse`, factor, isa, threads)
+block_axpby <- function(a, x, b, y) {
+    .Call(`_kernops_block_axpby`, a, x, b, y)
 }
 
-dense_inverse_diagonal <- function(factor, isa, threads) {
-    .Call(`_kernops_dense_inverse_diagonal`, factor, isa, threads)
+block_add_rows <- function(d, x, y) {
+    .Call(`_kernops_block_add_rows`, d, x, y)
 }
 
-dense_solve <- function(factor, transposed, b, isa, threads) {
-    .Call(`_kernops_dense_solve`, factor, transposed, b, isa, threads)
+block_put <- function(x, columns, y) {
+    .Call(`_kernops_block_put`, x, columns, y)
 }
 
-dense_diagonal <- function(x) {
-    .Call(`_kernops_dense_diagonal`, x)
+block_dots <- function(x, y) {
+    .Call(`_kernops_block_dots`, x, y)
 }
 
-dense_add_diagonal <- function(x, values) {
-    invisible(.Call(`_kernops_dense_add_diagonal`, x, values))
+block_inner <- function(x, y, isa, threads) {
+    .Call(`_kernops_block_inner`, x, y, isa, threads)
 }
 
-dense_product <- function(a, transposed, b, isa, threads) {
-    .Call(`_kernops_dense_product`, a, transposed, b, isa, threads)
+block_combine <- function(x, C, isa, threads) {
+    .Call(`_kernops_block_combine`, x, C, isa, threads)
 }
 
-dense_lower_product <- function(x, z) {
-    .Call(`_kernops_dense_lower_product`, x, z)
+block_whiten <- function(x, core, more, isa, threads) {
+    .Call(`_kernops_block_whiten`, x, core, more, isa, threads)
 }
 
-dense_symmetric_product <- function(x, b) {
-    .Call(`_kernops_dense_symmetric_product`, x, b)
+block_orthogonal <- function(x, passes, isa, threads) {
+    .Call(`_kernops_block_orthogonal`, x, passes, isa, threads)
 }
 
-gpu_covariance <- function(kernel, theta, x, y, lower, out) {
-    .Call(`_kernops_gpu_covariance`, kernel, theta, x, y, lower, out)
+factor_device <- function(n, backend, device) {
+    .Call(`_kernops_factor_device`, n, backend, device)
 }
 
-gpu_factorise <- function(k, noise) {
-    .Call(`_kernops_gpu_factorise`, k, noise)
+factor_problem <- function(backend) {
+    .Call(`_kernops_factor_problem`, backend)
 }
 
-gpu_factor_invert <- function(factor) {
-    .Call(`_kernops_gpu_factor_invert`, factor)
+block_problem <- function(device) {
+    .Call(`_kernops_block_problem`, device)
 }
 
-gpu_factor_solve <- function(factor, transposed, b) {
-    .Call(`_kernops_gpu_factor_solve`, factor, transposed, b)
+factor_new <- function(n, device) {
+    .Call(`_kernops_factor_new`, n, device)
 }
 
-gpu_factor_times <- function(factor, transposed, b) {
-    .Call(`_kernops_gpu_factor_times`, factor, transposed, b)
+covariance_fill <- function(k, kernel, theta, x, isa, threads) {
+    invisible(.Call(`_kernops_covariance_fill`, k, kernel, theta, x, isa, threads))
 }
 
-gpu_factor_columns <- function(factor) {
-    .Call(`_kernops_gpu_factor_columns`, factor)
+factor_matrix <- function(k, added, isa, threads) {
+    .Call(`_kernops_factor_matrix`, k, added, isa, threads)
 }
 
-gpu_weighted_slopes <- function(kernel, theta, x, inverse, left, right) {
-    .Call(`_kernops_gpu_weighted_slopes`, kernel, theta, x, inverse, left, right)
+covariance_block <- function(beside_this, kernel, theta, x, y, isa, threads) {
+    .Call(`_kernops_covariance_block`, beside_this, kernel, theta, x, y, isa, threads)
 }
 
-gpu_solver_problem <- function() {
-    .Call(`_kernops_gpu_solver_problem`)
+factor_diagonal <- function(factor) {
+    .Call(`_kernops_factor_diagonal`, factor)
 }
 
-cuda_solver <- function() {
-    .Call(`_kernops_cuda_solver`)
+factor_apply_inverse <- function(factor, b, transposed, isa, threads) {
+    .Call(`_kernops_factor_apply_inverse`, factor, b, transposed, isa, threads)
+}
+
+factor_times <- function(factor, b) {
+    .Call(`_kernops_factor_times`, factor, b)
+}
+
+factor_diagonal_of_inverse <- function(factor, isa, threads) {
+    .Call(`_kernops_factor_diagonal_of_inverse`, factor, isa, threads)
+}
+
+factor_invert <- function(factor, isa, threads) {
+    .Call(`_kernops_factor_invert`, factor, isa, threads)
+}
+
+factor_inverse_diagonal <- function(inverse) {
+    .Call(`_kernops_factor_inverse_diagonal`, inverse)
+}
+
+factor_inverse_times <- function(inverse, b) {
+    .Call(`_kernops_factor_inverse_times`, inverse, b)
+}
+
+factor_weighted_derivatives <- function(inverse, stored, weighted, theta, x, left, right, isa, threads) {
+    .Call(`_kernops_factor_weighted_derivatives`, inverse, stored, weighted, theta, x, left, right, isa, threads)
+}
+
+factor_rounding <- function(factor) {
+    .Call(`_kernops_factor_rounding`, factor)
 }
 
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
+}
+
+gpu_move <- function(x, device) {
+    .Call(`_kernops_gpu_move`, x, device)
 }
 
 gpu_download <- function(x) {
@@ -147,14 +179,6 @@ lanczos_quadrature <- function(diagonal, below) {
 
 gpu_pivoted_cholesky <- function(kernel, input, diagonal, rank) {
     .Call(`_kernops_gpu_pivoted_cholesky`, kernel, input, diagonal, rank)
-}
-
-gpu_whiten <- function(x, factor) {
-    .Call(`_kernops_gpu_whiten`, x, factor)
-}
-
-gpu_orthogonal <- function(columns, passes) {
-    .Call(`_kernops_gpu_orthogonal`, columns, passes)
 }
 
 ops_table <- function() {
@@ -287,41 +311,5 @@ spmv_entries <- function(rows, columns) {
 
 spmv_run <- function(entries, values, v, height, columns, op, formula, empty, product, plain, backend, device, stay, threads, isa, tile) {
     .Call(`_kernops_spmv_run`, entries, values, v, height, columns, op, formula, empty, product, plain, backend, device, stay, threads, isa, tile)
-}
-
-gpu_copy <- function(x, device) {
-    .Call(`_kernops_gpu_copy`, x, device)
-}
-
-gpu_axpby <- function(a, x, b, y) {
-    .Call(`_kernops_gpu_axpby`, a, x, b, y)
-}
-
-gpu_dots <- function(x, y) {
-    .Call(`_kernops_gpu_dots`, x, y)
-}
-
-gpu_new <- function(rows, columns, device) {
-    .Call(`_kernops_gpu_new`, rows, columns, device)
-}
-
-gpu_put <- function(x, columns, y) {
-    .Call(`_kernops_gpu_put`, x, columns, y)
-}
-
-host_put <- function(x, columns, y) {
-    .Call(`_kernops_host_put`, x, columns, y)
-}
-
-gpu_add_rows <- function(d, x, y) {
-    .Call(`_kernops_gpu_add_rows`, d, x, y)
-}
-
-gpu_inner <- function(x, y) {
-    .Call(`_kernops_gpu_inner`, x, y)
-}
-
-gpu_combine <- function(x, C) {
-    .Call(`_kernops_gpu_combine`, x, C)
 }
 

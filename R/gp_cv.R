@@ -103,10 +103,7 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    factor <- factor_of(object)
-    if (!is_gpu_matrix(factor)) return(dense_inverse_diagonal(factor, isa(), threads()))
-    there <- gpu_doubles(factor, gpu_describe(factor)$device)
-    return(gpu_factor_columns(gpu_factor_invert(there))$squares)
+    return(factor_diagonal_of_inverse(factor_of(object), isa(), threads()))
   }
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   with_bar("Leaving out", if (n > object$how$control$exact_limit) estimated_diagonal(object, solver) else

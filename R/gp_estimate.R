@@ -34,7 +34,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
 is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
 
 # Starting values of the search on all points, one in each row: the optimum of the subset and its competing optima; the
-# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget.
+# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget. Of many
+# observations, for which each likelihood takes as long as a step of the search, a larger subset chooses one of them.
 start_candidates <- function(starts, target, some) {
   whole <- target
   target$data <- subset_data(whole$data, some)
@@ -47,31 +48,43 @@ start_candidates <- function(starts, target, some) {
   target$evaluate <- exact_evaluate(target)
   target$value <- function(theta) target$evaluate(theta)$value
   best <- best_optimum(starts, target)
-  best$theta <- refined(best$theta, whole)
+  larger <- larger_subset(whole)
+  if (!is.null(larger)) best$theta <- larger$search(best$theta)
   parameters <- target$model$parameters
   given <- !parameters$fixed & !is.na(parameters$value)
   sill <- sum(best$theta[parameters$kind == "variance"])
   little <- setdiff(target$model$nugget[best$theta[target$model$nugget] < 1e-3 * sill], which(parameters$fixed))
   rows <- c(list(best), best$rivals)
-  unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
-               replace(best$theta, given, parameters$value[given]), replace(best$theta, little, 0.01 * sill)))
+  candidates <- unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
+                             replace(best$theta, given, parameters$value[given]),
+                             replace(best$theta, little, 0.01 * sill)))
+  if (is.null(larger) || nrow(candidates) == 1) return(candidates)
+  candidates[which.min(apply(candidates, 1, larger$value)), , drop = FALSE]
 }
+
+# That of a likelihood by Cholesky factors.
+solving_backend <- function(how) if (nzchar(factor_problem(how$backend))) "cpu" else how$backend
 
 exact_evaluate <- function(target) {
   how <- target$how
-  backend <- if (how$backend == "cuda" && nzchar(gpu_solver_problem())) "cpu" else how$backend
-  likelihood <- exact_likelihood(target$data, target$model, how$reml, backend)
+  likelihood <- exact_likelihood(target$data, target$model, how$reml, solving_backend(how))
   function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
 }
 
-# The optimum of more of them, where a likelihood of all takes far longer than a few of these.
-refined <- function(theta, whole) {
+# The likelihood of more of them, and its search, where a likelihood of all takes far longer than a few of these.
+larger_subset <- function(whole) {
   n <- length(whole$data$y)
-  size <- if (is.null(exact_device(1e4, whole$how$backend, NULL))) 4000 else 1e4
-  if (whole$how$method == "exact" || n < 8 * size) return(theta)
-  say_progress(step = paste("start from", size, "observations"))
+  size <- if (factor_device(1e4, solving_backend(whole$how), first_device()) < 0) 4000 else 1e4
+  if (whole$how$method == "exact" || n < 8 * size) return(NULL)
   whole$data <- subset_data(whole$data, subset_rows(whole$data$u, size, whole$how$control$seed))
-  information_search(theta, exact_evaluate(whole), whole$model, whole$profile, whole$how$control)$theta
+  evaluate <- exact_evaluate(whole)
+  list(
+    value = function(theta) evaluate(theta)$value,
+    search = function(theta) {
+      say_progress(step = paste("start from", size, "observations"))
+      information_search(theta, evaluate, whole$model, whole$profile, whole$how$control)$theta
+    }
+  )
 }
 
 # Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.

@@ -27,7 +27,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   })
 }
 
-# The Cholesky factor L of the covariance of the observations, on the CPU or a GPU. A list of
+# The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp). A list of
 #   matrix                     where it is kept
 #   refill(theta)              L at theta: 0, or the row of the first pivot that is not positive
 #   diagonal()                 of L
@@ -36,31 +36,73 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   inverse_diagonal(), inverse_times(b)
 #   rounding                   of its entries, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env()) {
-  device <- exact_device(length(data$y), backend, call)
-  if (is.null(device)) host_factor(data, model) else gpu_factor(data, model, device, call)
-}
-
-host_factor <- function(data, model) {
   n <- length(data$y)
+  k <- or_too_large(factor_new(n, factor_device(n, backend, first_device())), n, call)
+  x <- block_copy(data$u, block_device(k))
   values <- covariance_matrix(model)
-  derivatives <- covariance_derivatives(model)
-  k <- matrix(0, n, n)
+  stored <- covariance_derivatives(model)
+  weighted <- covariance_weighted(model, 128L)
   list(
     matrix = k,
     refill = function(theta) {
-      if (!fill_covariance(k, values, data, model, theta)) return(1L)
-      dense_factor(k, isa(), threads())
+      or_too_large(covariance_fill(k, live(values), theta, x, isa(), threads()), n, call)
+      or_too_large(factor_matrix(k, noise_variance(data, model, theta), isa(), threads()), n, call)
     },
-    diagonal = function() dense_diagonal(k),
+    diagonal = function() factor_diagonal(k),
     solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
     slope = function(theta, left, right) {
-      dense_inverse(k, isa(), threads())
-      covariance_weighted_sums(live(derivatives), theta, data$u, k, left, right, isa(), threads())
+      or_too_large(factor_invert(k, isa(), threads()), n, call)
+      or_too_large(factor_weighted_derivatives(k, live(stored), live(weighted), theta, x, left, right, isa(),
+                                               threads()), n, call)
     },
-    inverse_diagonal = function() dense_diagonal(k),
-    inverse_times = function(b) dense_symmetric_product(k, b),
-    rounding = 1
+    inverse_diagonal = function() factor_inverse_diagonal(k),
+    inverse_times = function(b) factor_inverse_times(k, as.matrix(b)),
+    rounding = factor_rounding(k)
   )
+}
+
+live <- function(op) environment(op)$live_kernel()
+
+or_too_large <- function(code, n, call) {
+  tryCatch(code, kernops_memory_error = function(e) {
+    gib <- round(8 * n^2 / 2^30, 1)
+    stop_kernops("memory", c("The covariance matrix of {n} observations, {gib} GiB, is too large for the memory.",
+                             x = "{conditionMessage(e)}", i = "{.code method = \"iterative\"} does not store it."),
+                 call = call)
+  })
+}
+
+# The factor of a fit. A factor on a GPU is lost at the end of the session: it is computed again.
+factor_of <- function(object) {
+  if (!is_gpu_matrix(object$factor) || !is_null_pointer(object$factor)) return(object$factor)
+  factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
+  factor$refill(object$theta)
+  factor$matrix
+}
+
+# The backend of a fit, which may have been made on a machine with a GPU.
+usable_backend <- function(backend) {
+  if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
+  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),
+                  class = "kernops_no_gpu")
+  "cpu"
+}
+
+# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. Columns of k beyond the
+# points are zero.
+explained_by_factor <- function(object, factor) {
+  values <- covariance_matrix(object$model)
+  device <- block_device(factor)
+  x <- block_copy(object$data$u, device)
+  weights <- object$state$z %*% object$state$root
+  if (ncol(weights)) weights <- block_copy(weights, device)
+  function(u) {
+    points <- seq_len(nrow(u))
+    k <- covariance_block(factor, live(values), unname(object$theta), x, unname(u), isa(), threads())
+    trend <- if (ncol(weights)) block_inner(k, weights, isa(), threads())[points, , drop = FALSE]
+    k <- factor_apply_inverse(factor, k, FALSE, isa(), threads())
+    list(variance = block_dots(k, k)[points], trend = trend)
+  }
 }
 
 # The row of the smallest pivot, if the correlation matrix is singular to rounding; else 0. This depends on the smallest
@@ -90,21 +132,13 @@ with_nugget <- function(slopes, b, data, model) {
   slopes
 }
 
-# The lower triangle of the covariance of the observations.
-fill_covariance <- function(k, values, data, model, theta) {
-  covariance_triangle(live(values), theta, data$u, k, isa(), threads())
-  dense_add_diagonal(k, noise_variance(data, model, theta))
-  all(is.finite(dense_diagonal(k)))
-}
-
 # Of each observation: the nugget over its weight, and what is known.
 noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
 
 factor_solve <- function(factor, b, transposed = FALSE) {
-  if (is_gpu_matrix(factor)) return(as.matrix(gpu_factor_solve(factor, transposed, gpu_beside(b, factor))))
-  dense_solve(factor, transposed, as.matrix(b), isa(), threads())
+  factor_apply_inverse(factor, numbers_of(b), transposed, isa(), threads())
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.

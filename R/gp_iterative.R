@@ -173,7 +173,7 @@ iterative_preconditioner <- function(system, control) {
 # Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
 # not there to be saved where no probes are solved for, and to a loose tolerance.
 default_rank <- function(system, control) {
-  most <- if (system$space$output == "host" || has_solver()) 2000 else 200
+  most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3
   max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }

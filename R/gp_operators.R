@@ -21,6 +21,13 @@ covariance_values <- function(formula, model, precision, backend) {
                   stored = TRUE)
 }
 
+# The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
+covariance_weighted <- function(model, columns) {
+  declared <- c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")"))
+  kernel_operator(paste0("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
+                  "float64", "auto")
+}
+
 # The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
   weighted <- kernel_operator(

@@ -113,7 +113,7 @@ field_variance <- function(object, points, process) {
   m <- length(known)
   n <- nrow(object$data$u)
   factor <- if (object$method == "exact") factor_of(object)
-  explained_at <- if (is_gpu_matrix(factor)) gpu_explained(object, factor) else host_explained(object, factor)
+  explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
   variance <- rep(NaN, length(prior))
@@ -130,16 +130,14 @@ field_variance <- function(object, points, process) {
   pmax(variance, 0)
 }
 
-# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. The error of k' K^-1 k is
-# quadratic in the residual, so that the iterative method may stop early.
-host_explained <- function(object, factor) {
-  covariance <- covariance_matrix(object$model, backend = if (is.null(factor)) object$how$backend else "cpu")
-  solver <- if (is.null(factor)) solver_for(object, max(1e-5, object$how$control$cg_tol))
+# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early.
+explained_by_solver <- function(object) {
+  covariance <- covariance_matrix(object$model, backend = object$how$backend)
+  solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   weights <- object$state$z %*% object$state$root
   function(u) {
     k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
-    variance <- if (is.null(factor)) colSums(k * solver(k)) else colSums(factor_solve(factor, k)^2)
-    list(variance = variance, trend = crossprod(k, weights))
+    list(variance = colSums(k * solver(k)), trend = crossprod(k, weights))
   }
 }
 

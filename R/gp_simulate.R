@@ -106,20 +106,21 @@ prior_draws <- function(object, u, nsim, features) {
 
 distinct_draws <- function(object, u, nsim) {
   n <- nrow(u)
-  k <- matrix(0, n, n)
-  values <- covariance_matrix(object$model)
+  k <- factor_new(n, -1L)
+  values <- live(covariance_matrix(object$model))
+  variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = u)))
+  if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
   jitter <- 0
   repeat {
-    covariance_triangle(live(values), object$theta, u, k, isa(), threads())
-    variance <- dense_diagonal(k)
-    if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
     # also where a point has none
-    dense_add_diagonal(k, jitter * pmax(variance, .Machine$double.eps * max(variance)))
-    if (dense_factor(k, isa(), threads()) == 0 || !is.finite(jitter)) break
+    added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
+    covariance_fill(k, values, unname(object$theta), unname(u), isa(), threads())
+    bad <- factor_matrix(k, rep_len(added, n), isa(), threads())
+    if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
     # points that nearly coincide: a jitter of the size of rounding, that no draw shows
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
-  draws <- dense_lower_product(k, matrix(stats::rnorm(n * nsim), n))
+  draws <- factor_times(k, matrix(stats::rnorm(n * nsim), n))
   if (!anyNA(draws)) return(draws)
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

@@ -16,7 +16,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   from <- environment(op)
   device <- device_of(op, input)
   on_gpu <- device >= 0
-  space <- if (on_gpu) gpu_space(device) else host_space()
+  space <- vector_space(device)
   points <- setdiff(on_axis(op, b_name), b_name)
   n <- NROW(input[[c(points, b_name)[1]]])
   check_lambda(lambda, n, least, call)
@@ -159,7 +159,7 @@ device_of <- function(op, input) {
 
 # What is no matrix of numbers is left for the operator to explain.
 numbers_to_gpu <- function(x, device) {
-  if (is_gpu_matrix(x)) return(if (gpu_describe(x)$device == device) x else gpu_copy(x, device))
+  if (is_gpu_matrix(x)) return(if (block_device(x) == device) x else gpu_move(x, device))
   if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x
 }
 

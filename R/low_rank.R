@@ -54,18 +54,6 @@ woodbury_factor <- function(space, columns, shift, trace) {
   list(Q = scaled(factor$Q), R = factor$R)
 }
 
-# Q and R of the decomposition of (Q; I), for Q as it is before.
-orthogonal <- function(space, Q, passes) {
-  below <- R <- diag(ncol(Q))
-  for (pass in seq_len(passes)) {
-    factor <- chol(space$inner(Q, Q) + crossprod(below))
-    Q <- space$combine(Q, inverse_of_chol(factor))
-    below <- below %*% inverse_of_chol(factor)
-    R <- factor %*% R
-  }
-  list(Q = Q, R = R)
-}
-
 # On the GPU, without a word to the host between the columns. `numbered` gives K times a vector, `input` what it reads.
 pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
   made <- gpu_pivoted_cholesky(live(numbered), input[environment(numbered)$about$variables$name], diagonal, rank)
@@ -74,5 +62,3 @@ pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
   list(columns = if (taken < rank) made$columns[, seq_len(taken)] else made$columns, left = made$left[[taken + 1]],
        pivots = made$pivots[seq_len(taken)])
 }
-
-inverse_of_chol <- function(R) backsolve(R, diag(nrow(R)))

@@ -99,7 +99,7 @@ preconditioning <- function(precond, space) {
 
 # Numbers for rows and blocks go where the vectors are; a single number stays.
 on_space <- function(x, space) {
-  there <- is_gpu_matrix(x) == (space$output == "gpu")
+  there <- block_device(x) == space$device
   if (is.null(dim(x)) && length(x) == 1 || there && !is.null(dim(x))) x else space$copy(x)
 }
 

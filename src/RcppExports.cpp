@@ -46,252 +46,331 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// covariance_triangle
-void covariance_triangle(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, Rcpp::NumericMatrix x, Rcpp::NumericMatrix k, std::string isa, int threads);
-RcppExport SEXP _kernops_covariance_triangle(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP kSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+// block_device
+int block_device(SEXP x);
+RcppExport SEXP _kernops_block_device(SEXP xSEXP) {
 BEGIN_RCPP
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type k(kSEXP);
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_device(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_copy
+SEXP block_copy(SEXP x, int device);
+RcppExport SEXP _kernops_block_copy(SEXP xSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_copy(x, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_new
+SEXP block_new(int rows, int columns, int device);
+RcppExport SEXP _kernops_block_new(SEXP rowsSEXP, SEXP columnsSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_new(rows, columns, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_axpby
+SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
+RcppExport SEXP _kernops_block_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(block_axpby(a, x, b, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_add_rows
+SEXP block_add_rows(SEXP d, SEXP x, SEXP y);
+RcppExport SEXP _kernops_block_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(block_add_rows(d, x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_put
+SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
+RcppExport SEXP _kernops_block_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(block_put(x, columns, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_dots
+Rcpp::NumericVector block_dots(SEXP x, SEXP y);
+RcppExport SEXP _kernops_block_dots(SEXP xSEXP, SEXP ySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    rcpp_result_gen = Rcpp::wrap(block_dots(x, y));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_inner
+Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, std::string isa, int threads);
+RcppExport SEXP _kernops_block_inner(SEXP xSEXP, SEXP ySEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    covariance_triangle(kernel, theta, x, k, isa, threads);
+    rcpp_result_gen = Rcpp::wrap(block_inner(x, y, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_combine
+SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, std::string isa, int threads);
+RcppExport SEXP _kernops_block_combine(SEXP xSEXP, SEXP CSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_combine(x, C, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_whiten
+SEXP block_whiten(SEXP x, SEXP core, double more, std::string isa, int threads);
+RcppExport SEXP _kernops_block_whiten(SEXP xSEXP, SEXP coreSEXP, SEXP moreSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type core(coreSEXP);
+    Rcpp::traits::input_parameter< double >::type more(moreSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_whiten(x, core, more, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_orthogonal
+Rcpp::List block_orthogonal(SEXP x, int passes, std::string isa, int threads);
+RcppExport SEXP _kernops_block_orthogonal(SEXP xSEXP, SEXP passesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type passes(passesSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_orthogonal(x, passes, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_device
+int factor_device(double n, std::string backend, int device);
+RcppExport SEXP _kernops_factor_device(SEXP nSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type n(nSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_device(n, backend, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_problem
+std::string factor_problem(std::string backend);
+RcppExport SEXP _kernops_factor_problem(SEXP backendSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_problem(backend));
+    return rcpp_result_gen;
+END_RCPP
+}
+// block_problem
+std::string block_problem(int device);
+RcppExport SEXP _kernops_block_problem(SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_problem(device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_new
+SEXP factor_new(int n, int device);
+RcppExport SEXP _kernops_factor_new(SEXP nSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_new(n, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// covariance_fill
+void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, std::string isa, int threads);
+RcppExport SEXP _kernops_covariance_fill(SEXP kSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    covariance_fill(k, kernel, theta, x, isa, threads);
     return R_NilValue;
 END_RCPP
 }
-// covariance_weighted_sums
-Rcpp::NumericVector covariance_weighted_sums(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, Rcpp::NumericMatrix x, Rcpp::NumericMatrix inverse, Rcpp::NumericMatrix left, Rcpp::NumericMatrix right, std::string isa, int threads);
-RcppExport SEXP _kernops_covariance_weighted_sums(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP inverseSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+// factor_matrix
+double factor_matrix(SEXP k, Rcpp::NumericVector added, std::string isa, int threads);
+RcppExport SEXP _kernops_factor_matrix(SEXP kSEXP, SEXP addedSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type inverse(inverseSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type left(leftSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type right(rightSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type added(addedSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(covariance_weighted_sums(kernel, theta, x, inverse, left, right, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(factor_matrix(k, added, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
-// dense_factor
-double dense_factor(Rcpp::NumericMatrix x, std::string isa, int threads);
-RcppExport SEXP _kernops_dense_factor(SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+// covariance_block
+SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, std::string isa, int threads);
+RcppExport SEXP _kernops_covariance_block(SEXP beside_thisSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP ySEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_factor(x, isa, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_inverse
-Rcpp::NumericMatrix dense_inverse(Rcpp::NumericMatrix factor, std::string isa, int threads);
-RcppExport SEXP _kernops_dense_inverse(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_inverse(factor, isa, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_inverse_diagonal
-Rcpp::NumericVector dense_inverse_diagonal(Rcpp::NumericMatrix factor, std::string isa, int threads);
-RcppExport SEXP _kernops_dense_inverse_diagonal(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_inverse_diagonal(factor, isa, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_solve
-Rcpp::NumericMatrix dense_solve(Rcpp::NumericMatrix factor, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
-RcppExport SEXP _kernops_dense_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_solve(factor, transposed, b, isa, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_diagonal
-Rcpp::NumericVector dense_diagonal(Rcpp::NumericMatrix x);
-RcppExport SEXP _kernops_dense_diagonal(SEXP xSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_diagonal(x));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_add_diagonal
-void dense_add_diagonal(Rcpp::NumericMatrix x, Rcpp::NumericVector values);
-RcppExport SEXP _kernops_dense_add_diagonal(SEXP xSEXP, SEXP valuesSEXP) {
-BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
-    dense_add_diagonal(x, values);
-    return R_NilValue;
-END_RCPP
-}
-// dense_product
-Rcpp::NumericMatrix dense_product(Rcpp::NumericMatrix a, bool transposed, Rcpp::NumericMatrix b, std::string isa, int threads);
-RcppExport SEXP _kernops_dense_product(SEXP aSEXP, SEXP transposedSEXP, SEXP bSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type a(aSEXP);
-    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_product(a, transposed, b, isa, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_lower_product
-Rcpp::NumericMatrix dense_lower_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix z);
-RcppExport SEXP _kernops_dense_lower_product(SEXP xSEXP, SEXP zSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type z(zSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_lower_product(x, z));
-    return rcpp_result_gen;
-END_RCPP
-}
-// dense_symmetric_product
-Rcpp::NumericMatrix dense_symmetric_product(Rcpp::NumericMatrix x, Rcpp::NumericMatrix b);
-RcppExport SEXP _kernops_dense_symmetric_product(SEXP xSEXP, SEXP bSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
-    rcpp_result_gen = Rcpp::wrap(dense_symmetric_product(x, b));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_covariance
-SEXP gpu_covariance(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, bool lower, SEXP out);
-RcppExport SEXP _kernops_gpu_covariance(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP ySEXP, SEXP lowerSEXP, SEXP outSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type beside_this(beside_thisSEXP);
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type out(outSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_covariance(kernel, theta, x, y, lower, out));
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(covariance_block(beside_this, kernel, theta, x, y, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_factorise
-double gpu_factorise(SEXP k, SEXP noise);
-RcppExport SEXP _kernops_gpu_factorise(SEXP kSEXP, SEXP noiseSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type noise(noiseSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_factorise(k, noise));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_factor_invert
-SEXP gpu_factor_invert(SEXP factor);
-RcppExport SEXP _kernops_gpu_factor_invert(SEXP factorSEXP) {
+// factor_diagonal
+Rcpp::NumericVector factor_diagonal(SEXP factor);
+RcppExport SEXP _kernops_factor_diagonal(SEXP factorSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_factor_invert(factor));
+    rcpp_result_gen = Rcpp::wrap(factor_diagonal(factor));
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_factor_solve
-SEXP gpu_factor_solve(SEXP factor, bool transposed, SEXP b);
-RcppExport SEXP _kernops_gpu_factor_solve(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP) {
+// factor_apply_inverse
+SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, std::string isa, int threads);
+RcppExport SEXP _kernops_factor_apply_inverse(SEXP factorSEXP, SEXP bSEXP, SEXP transposedSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
     Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_factor_solve(factor, transposed, b));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_factor_times
-SEXP gpu_factor_times(SEXP factor, bool transposed, SEXP b);
-RcppExport SEXP _kernops_gpu_factor_times(SEXP factorSEXP, SEXP transposedSEXP, SEXP bSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
     Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_factor_times(factor, transposed, b));
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_apply_inverse(factor, b, transposed, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_factor_columns
-Rcpp::List gpu_factor_columns(SEXP factor);
-RcppExport SEXP _kernops_gpu_factor_columns(SEXP factorSEXP) {
+// factor_times
+SEXP factor_times(SEXP factor, SEXP b);
+RcppExport SEXP _kernops_factor_times(SEXP factorSEXP, SEXP bSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_factor_columns(factor));
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_times(factor, b));
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_weighted_slopes
-Rcpp::NumericVector gpu_weighted_slopes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP inverse, SEXP left, SEXP right);
-RcppExport SEXP _kernops_gpu_weighted_slopes(SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP inverseSEXP, SEXP leftSEXP, SEXP rightSEXP) {
+// factor_diagonal_of_inverse
+Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, std::string isa, int threads);
+RcppExport SEXP _kernops_factor_diagonal_of_inverse(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_diagonal_of_inverse(factor, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_invert
+SEXP factor_invert(SEXP factor, std::string isa, int threads);
+RcppExport SEXP _kernops_factor_invert(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_invert(factor, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_inverse_diagonal
+Rcpp::NumericVector factor_inverse_diagonal(SEXP inverse);
+RcppExport SEXP _kernops_factor_inverse_diagonal(SEXP inverseSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_inverse_diagonal(inverse));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_inverse_times
+SEXP factor_inverse_times(SEXP inverse, SEXP b);
+RcppExport SEXP _kernops_factor_inverse_times(SEXP inverseSEXP, SEXP bSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_inverse_times(inverse, b));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factor_weighted_derivatives
+Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops::Kernel> stored, Rcpp::XPtr<kernops::Kernel> weighted, Rcpp::NumericVector theta, SEXP x, SEXP left, SEXP right, std::string isa, int threads);
+RcppExport SEXP _kernops_factor_weighted_derivatives(SEXP inverseSEXP, SEXP storedSEXP, SEXP weightedSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type weighted(weightedSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
     Rcpp::traits::input_parameter< SEXP >::type left(leftSEXP);
     Rcpp::traits::input_parameter< SEXP >::type right(rightSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_weighted_slopes(kernel, theta, x, inverse, left, right));
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_weighted_derivatives(inverse, stored, weighted, theta, x, left, right, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_solver_problem
-std::string gpu_solver_problem();
-RcppExport SEXP _kernops_gpu_solver_problem() {
+// factor_rounding
+double factor_rounding(SEXP factor);
+RcppExport SEXP _kernops_factor_rounding(SEXP factorSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(gpu_solver_problem());
-    return rcpp_result_gen;
-END_RCPP
-}
-// cuda_solver
-std::string cuda_solver();
-RcppExport SEXP _kernops_cuda_solver() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    rcpp_result_gen = Rcpp::wrap(cuda_solver());
+    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_rounding(factor));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -305,6 +384,17 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
     rcpp_result_gen = Rcpp::wrap(gpu_upload(x, single, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpu_move
+SEXP gpu_move(SEXP x, int device);
+RcppExport SEXP _kernops_gpu_move(SEXP xSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_move(x, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -485,28 +575,6 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< int >::type rank(rankSEXP);
     rcpp_result_gen = Rcpp::wrap(gpu_pivoted_cholesky(kernel, input, diagonal, rank));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_whiten
-SEXP gpu_whiten(SEXP x, SEXP factor);
-RcppExport SEXP _kernops_gpu_whiten(SEXP xSEXP, SEXP factorSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_whiten(x, factor));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_orthogonal
-Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes);
-RcppExport SEXP _kernops_gpu_orthogonal(SEXP columnsSEXP, SEXP passesSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type passes(passesSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_orthogonal(columns, passes));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -923,136 +991,39 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// gpu_copy
-SEXP gpu_copy(SEXP x, int device);
-RcppExport SEXP _kernops_gpu_copy(SEXP xSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_copy(x, device));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_axpby
-SEXP gpu_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y);
-RcppExport SEXP _kernops_gpu_axpby(SEXP aSEXP, SEXP xSEXP, SEXP bSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type b(bSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_axpby(a, x, b, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_dots
-Rcpp::NumericVector gpu_dots(SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_dots(SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_dots(x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_new
-SEXP gpu_new(int rows, int columns, int device);
-RcppExport SEXP _kernops_gpu_new(SEXP rowsSEXP, SEXP columnsSEXP, SEXP deviceSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_new(rows, columns, device));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_put
-SEXP gpu_put(SEXP x, Rcpp::IntegerVector columns, SEXP y);
-RcppExport SEXP _kernops_gpu_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_put(x, columns, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// host_put
-Rcpp::NumericMatrix host_put(Rcpp::NumericMatrix x, Rcpp::IntegerVector columns, Rcpp::NumericMatrix y);
-RcppExport SEXP _kernops_host_put(SEXP xSEXP, SEXP columnsSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(host_put(x, columns, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_add_rows
-SEXP gpu_add_rows(SEXP d, SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_add_rows(SEXP dSEXP, SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type d(dSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_add_rows(d, x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_inner
-Rcpp::NumericMatrix gpu_inner(SEXP x, SEXP y);
-RcppExport SEXP _kernops_gpu_inner(SEXP xSEXP, SEXP ySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_inner(x, y));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpu_combine
-SEXP gpu_combine(SEXP x, Rcpp::NumericMatrix C);
-RcppExport SEXP _kernops_gpu_combine(SEXP xSEXP, SEXP CSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_combine(x, C));
-    return rcpp_result_gen;
-END_RCPP
-}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 11},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
-    {"_kernops_covariance_triangle", (DL_FUNC) &_kernops_covariance_triangle, 6},
-    {"_kernops_covariance_weighted_sums", (DL_FUNC) &_kernops_covariance_weighted_sums, 8},
-    {"_kernops_dense_factor", (DL_FUNC) &_kernops_dense_factor, 3},
-    {"_kernops_dense_inverse", (DL_FUNC) &_kernops_dense_inverse, 3},
-    {"_kernops_dense_inverse_diagonal", (DL_FUNC) &_kernops_dense_inverse_diagonal, 3},
-    {"_kernops_dense_solve", (DL_FUNC) &_kernops_dense_solve, 5},
-    {"_kernops_dense_diagonal", (DL_FUNC) &_kernops_dense_diagonal, 1},
-    {"_kernops_dense_add_diagonal", (DL_FUNC) &_kernops_dense_add_diagonal, 2},
-    {"_kernops_dense_product", (DL_FUNC) &_kernops_dense_product, 5},
-    {"_kernops_dense_lower_product", (DL_FUNC) &_kernops_dense_lower_product, 2},
-    {"_kernops_dense_symmetric_product", (DL_FUNC) &_kernops_dense_symmetric_product, 2},
-    {"_kernops_gpu_covariance", (DL_FUNC) &_kernops_gpu_covariance, 6},
-    {"_kernops_gpu_factorise", (DL_FUNC) &_kernops_gpu_factorise, 2},
-    {"_kernops_gpu_factor_invert", (DL_FUNC) &_kernops_gpu_factor_invert, 1},
-    {"_kernops_gpu_factor_solve", (DL_FUNC) &_kernops_gpu_factor_solve, 3},
-    {"_kernops_gpu_factor_times", (DL_FUNC) &_kernops_gpu_factor_times, 3},
-    {"_kernops_gpu_factor_columns", (DL_FUNC) &_kernops_gpu_factor_columns, 1},
-    {"_kernops_gpu_weighted_slopes", (DL_FUNC) &_kernops_gpu_weighted_slopes, 6},
-    {"_kernops_gpu_solver_problem", (DL_FUNC) &_kernops_gpu_solver_problem, 0},
-    {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
+    {"_kernops_block_device", (DL_FUNC) &_kernops_block_device, 1},
+    {"_kernops_block_copy", (DL_FUNC) &_kernops_block_copy, 2},
+    {"_kernops_block_new", (DL_FUNC) &_kernops_block_new, 3},
+    {"_kernops_block_axpby", (DL_FUNC) &_kernops_block_axpby, 4},
+    {"_kernops_block_add_rows", (DL_FUNC) &_kernops_block_add_rows, 3},
+    {"_kernops_block_put", (DL_FUNC) &_kernops_block_put, 3},
+    {"_kernops_block_dots", (DL_FUNC) &_kernops_block_dots, 2},
+    {"_kernops_block_inner", (DL_FUNC) &_kernops_block_inner, 4},
+    {"_kernops_block_combine", (DL_FUNC) &_kernops_block_combine, 4},
+    {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 5},
+    {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 4},
+    {"_kernops_factor_device", (DL_FUNC) &_kernops_factor_device, 3},
+    {"_kernops_factor_problem", (DL_FUNC) &_kernops_factor_problem, 1},
+    {"_kernops_block_problem", (DL_FUNC) &_kernops_block_problem, 1},
+    {"_kernops_factor_new", (DL_FUNC) &_kernops_factor_new, 2},
+    {"_kernops_covariance_fill", (DL_FUNC) &_kernops_covariance_fill, 6},
+    {"_kernops_factor_matrix", (DL_FUNC) &_kernops_factor_matrix, 4},
+    {"_kernops_covariance_block", (DL_FUNC) &_kernops_covariance_block, 7},
+    {"_kernops_factor_diagonal", (DL_FUNC) &_kernops_factor_diagonal, 1},
+    {"_kernops_factor_apply_inverse", (DL_FUNC) &_kernops_factor_apply_inverse, 5},
+    {"_kernops_factor_times", (DL_FUNC) &_kernops_factor_times, 2},
+    {"_kernops_factor_diagonal_of_inverse", (DL_FUNC) &_kernops_factor_diagonal_of_inverse, 3},
+    {"_kernops_factor_invert", (DL_FUNC) &_kernops_factor_invert, 3},
+    {"_kernops_factor_inverse_diagonal", (DL_FUNC) &_kernops_factor_inverse_diagonal, 1},
+    {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
+    {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 9},
+    {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
+    {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
@@ -1067,8 +1038,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
-    {"_kernops_gpu_whiten", (DL_FUNC) &_kernops_gpu_whiten, 2},
-    {"_kernops_gpu_orthogonal", (DL_FUNC) &_kernops_gpu_orthogonal, 2},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
@@ -1102,15 +1071,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
-    {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
-    {"_kernops_gpu_axpby", (DL_FUNC) &_kernops_gpu_axpby, 4},
-    {"_kernops_gpu_dots", (DL_FUNC) &_kernops_gpu_dots, 2},
-    {"_kernops_gpu_new", (DL_FUNC) &_kernops_gpu_new, 3},
-    {"_kernops_gpu_put", (DL_FUNC) &_kernops_gpu_put, 3},
-    {"_kernops_host_put", (DL_FUNC) &_kernops_host_put, 3},
-    {"_kernops_gpu_add_rows", (DL_FUNC) &_kernops_gpu_add_rows, 3},
-    {"_kernops_gpu_inner", (DL_FUNC) &_kernops_gpu_inner, 2},
-    {"_kernops_gpu_combine", (DL_FUNC) &_kernops_gpu_combine, 2},
     {NULL, NULL, 0}
 };
 

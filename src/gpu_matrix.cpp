@@ -88,6 +88,12 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
   });
 }
 
+// The same matrix on another device.
+// [[Rcpp::export(rng = false)]]
+SEXP gpu_move(SEXP x, int device) {
+  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x), device)); });
+}
+
 // [[Rcpp::export]]
 Rcpp::NumericMatrix gpu_download(SEXP x) {
   return guard([&] {

@@ -1,11 +1,9 @@
-// What R/low_rank.R has done on the GPU: columns of a pivoted Cholesky decomposition, and their orthogonal
-// factor.
+// The pivoted Cholesky decomposition of R/low_rank.R on the GPU.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "cuda/solver.h"
 #include "kernel_call.h"
 #include "watch.h"
 
@@ -76,43 +74,5 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     for (int k = 0; k < rank; ++k) rows[k] = double(found[size_t(k)].row + 1);
     const Rcpp::Shield<SEXP> made(wrap_gpu_matrix(std::move(columns)));
     return named_list({{"columns", made}, {"left", totals}, {"pivots", rows}});
-  });
-}
-
-// x becomes x L^-T for a factor L, and is returned.
-// [[Rcpp::export(rng = false)]]
-SEXP gpu_whiten(SEXP x, SEXP factor) {
-  return guard([&]() -> SEXP {
-    const Matrix &columns = gpu_matrix(x), &l = gpu_matrix(factor);
-    cuda::solve_right({l.doubles(), l.rows, l.rows}, columns.doubles(), columns.rows);
-    return x;
-  });
-}
-
-// R of the decomposition of (Q; I), with Q n x k, and Q becomes what belongs to it: so many passes of Cholesky.
-// [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix gpu_orthogonal(SEXP columns, int passes) {
-  return guard([&] {
-    const Matrix& q = gpu_matrix(columns);
-    const Count k = q.columns;
-    const size_t bytes = size_t(k * k) * sizeof(double);
-    std::vector<double> unit(size_t(k * k), 0.0);
-    for (Count n = 0; n < k; ++n) unit[size_t(n * (k + 1))] = 1;
-    const cuda::Buffer below(bytes), inner(bytes);
-    double* const b = static_cast<double*>(below.address());
-    const cuda::Triangle l{static_cast<double*>(inner.address()), k, k};
-    cuda::copy_in(below.pointer(), unit.data(), bytes);
-    for (int pass = 0; pass < passes; ++pass) {
-      cuda::product(true, k, k, q.rows, q.doubles(), q.doubles(), 0, l.at);
-      cuda::product(true, k, k, k, b, b, 1, l.at);
-      if (cuda::factor(l) != 0) throw InputError("input", "the columns of the preconditioner are not finite");
-      cuda::solve_right(l, q.doubles(), q.rows);
-      cuda::solve_right(l, b, k);
-    }
-    cuda::copy_in(inner.pointer(), unit.data(), bytes);  // b is the inverse of R
-    cuda::solve({b, k, k, true}, false, l.at, k);
-    Rcpp::NumericMatrix R = zeros(int(k), int(k));
-    cuda::copy_out(R.begin(), inner.pointer(), bytes);
-    return R;
   });
 }

@@ -19,6 +19,7 @@ class CpuBackend : public Backend {
   void segments(const SegmentRequest& request) const override { cpu::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
   void axes(const AxisRequest& request) const override { cpu::axes(request); }
+  const Dense& dense() const override { return cpu::dense(); }
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The verbs of the CPU (src/cpu/backend.cpp), and the engines of this machine's instruction sets.
 #pragma once
+#include "dense/dense.h"
 #include "run/backend.h"
 #include "run/pairs.h"
 
@@ -10,8 +11,10 @@ std::unique_ptr<Pairs> pairs();
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
+const Dense& dense();
 
 const Engine& engine_for(const std::string& isa);  // by name, or the best one; throws where the machine lacks it
+const dense::Tiles& dense_tiles(const std::string& isa);
 
 }  // namespace cpu
 }  // namespace kernops

@@ -23,6 +23,7 @@ class CudaBackend : public Backend {
   void segments(const SegmentRequest& request) const override { cuda::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cuda::segment_gradient(request); }
   void axes(const AxisRequest& request) const override { cuda::axes(request); }
+  const Dense& dense() const override { return cuda::dense(); }
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
+const Dense& dense();
 
 // ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
 

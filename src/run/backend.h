@@ -11,6 +11,7 @@ struct AxisRequest;
 struct SegmentRequest;
 struct SegmentGradient;
 struct Kernel;
+class Dense;
 class Pairs;
 
 class Backend {
@@ -29,6 +30,7 @@ class Backend {
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
   virtual void axes(const AxisRequest& request) const = 0;                   // axes/axes.h
+  virtual const Dense& dense() const = 0;                                    // dense/algebra.h
 };
 
 const std::vector<const Backend*>& backends();          // of run/backends.def

@@ -29,6 +29,11 @@ void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request)
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
 
+// What the user gives for segments without values stands also where all were left out, or have weight 0: whether that
+// takes another pass, and that pass.
+bool fills_empty(const SegmentRequest& request);
+void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
+
 // Results that are NaN become NA where one of their values was NA; engines know NaN alone. All is on the host.
 void mark_missing_on_host(const SegmentRequest& request);
 

@@ -48,19 +48,29 @@ void reduce_weighted(const SegmentPasses& passes, SegmentRequest request) {
   passes.reduce(request);
 }
 
-// What the user gives for segments without values stands also where all were left out.
-void fill_empty(const SegmentPasses& passes, const SegmentRequest& request, bool weighted) {
-  const bool left_out = request.skip_missing && (request.empty || request.formula);
-  if (!left_out && !(request.empty && weighted)) return;
+bool is_weighted(const SegmentRequest& request) {
+  return request.weights.data && !request.weight_of && !request.product;
+}
+
+}  // namespace
+
+bool fills_empty(const SegmentRequest& request) {
+  return (request.skip_missing && (request.empty || request.formula)) || (request.empty && is_weighted(request));
+}
+
+void fill_empty(const SegmentPasses& passes, const SegmentRequest& request) {
+  if (!fills_empty(request)) return;
   Temporary count = passes.numbers(result_count(request));
   SegmentRequest counted = request;
   counted.op = int(StatisticId::count), counted.formula = nullptr, counted.empty = nullptr;
   counted.out = {count.data, request.segments.count, 1, count.home, count.device};
-  weighted ? reduce_weighted(passes, counted) : passes.reduce(counted);
+  is_weighted(request) ? reduce_weighted(passes, counted) : passes.reduce(counted);
   for (int output = 0; output < request.outputs(); ++output)
     passes.step(ResultStep::fill_where_none, request, request.out.data + output * request.columns * request.out.entry,
                 count.data, nullptr, request.empty ? *request.empty : not_a_number<double>());
 }
+
+namespace {
 
 // The largest value of each segment, and the sum of what the exponentials are of it: exact where their logarithm would
 // be rounded.
@@ -118,9 +128,8 @@ void softmax_gradient(const SegmentPasses& passes, const SegmentGradient& reques
 }  // namespace
 
 void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request) {
-  const bool weighted = request.weights.data && !request.weight_of && !request.product;
-  weighted ? reduce_weighted(passes, request) : passes.reduce(request);
-  fill_empty(passes, request, weighted);
+  is_weighted(request) ? reduce_weighted(passes, request) : passes.reduce(request);
+  fill_empty(passes, request);
 }
 
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request) {

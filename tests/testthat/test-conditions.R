@@ -65,15 +65,18 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       positions = function() most(list(x = rows, y = matrix(1))),
       values = function() seg_reduce(seq_len(many), lengths = many),
       softmax = function() {
-        ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, 0L, NULL, TRUE, NULL, FALSE, NULL, 1L, "", NULL, 0)
+        ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, "softmax", NULL, NULL, FALSE, NULL, "cpu", 0L, FALSE, 1L, "", NULL, 0)
       },
       owners = function() ns$seg_owners(plan()),
       rows = function() ns$seg_values(plan()),
       number = function() ns$seg_number_groups(seq_len(many)),
       groups = function() ns$seg_from_groups(seq_len(many), 1),
-      product = function() ns$dense_product(column, FALSE, t(column), "", 1L),
-      lower = function() ns$dense_lower_product(column, t(column)),
-      sparse = function() ns$spmv_run(plan(), as.numeric(seq_len(many)), 1L, 1, 1, 1L, "")
+      product = function() ns$block_combine(column, t(column), "", 1L),
+      block = function() ns$block_new(20000L, 20000L, -1L),
+      sparse = function() {
+        ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, 1, 1, "sum", NULL, NULL, "a * b", TRUE, "cpu",
+                    0L, FALSE, 1L, "", 0)
+      }
     )
     megabytes <- function() gc()[2, 2]
     lapply(calls, function(call) {

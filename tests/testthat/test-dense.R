@@ -10,8 +10,8 @@ test_that("products are those of base R", {
       a <- matrix(rnorm(n * k), n, k)
       b <- matrix(rnorm(n * p), n, p)
       C <- matrix(rnorm(min(k, 15) * p), ncol = p)
-      expect_close(kernops:::dense_product(a, TRUE, b, isa, threads), crossprod(a, b))
-      expect_close(kernops:::dense_product(a, FALSE, C, isa, threads), a[, seq_len(nrow(C)), drop = FALSE] %*% C)
+      expect_close(kernops:::block_inner(a, b, isa, threads), crossprod(a, b))
+      expect_close(kernops:::block_combine(a, C, isa, threads), a[, seq_len(nrow(C)), drop = FALSE] %*% C)
     }
   })
 })
@@ -21,16 +21,16 @@ test_that("factor, solves and inverse are those of base R", {
   for_each_isa(function(isa, threads) for (n in c(1, 2, 127, 128, 129, 300)) {
     A <- positive_definite(n)
     L <- A + 0
-    expect_identical(kernops:::dense_factor(L, isa, threads), 0)
+    expect_identical(kernops:::factor_matrix(L, numeric(n), isa, threads), 0)
     expect_close(L * lower.tri(L, TRUE), t(chol(A)))
     b <- matrix(rnorm(3 * n), n)
-    expect_close(kernops:::dense_solve(L, FALSE, b, isa, threads), forwardsolve(t(chol(A)), b), tolerance = 1e-9)
-    expect_close(kernops:::dense_solve(L, TRUE, b, isa, threads), backsolve(chol(A), b), tolerance = 1e-9)
-    expect_close(kernops:::dense_lower_product(L, b), t(chol(A)) %*% b)
-    diagonal <- kernops:::dense_inverse_diagonal(L, isa, threads)
+    expect_close(kernops:::factor_apply_inverse(L, b, FALSE, isa, threads), forwardsolve(t(chol(A)), b), tolerance = 1e-9)
+    expect_close(kernops:::factor_apply_inverse(L, b, TRUE, isa, threads), backsolve(chol(A), b), tolerance = 1e-9)
+    expect_close(kernops:::factor_times(L, b), t(chol(A)) %*% b)
+    diagonal <- kernops:::factor_diagonal_of_inverse(L, isa, threads)
     expect_close(matrix(diagonal), diag(chol2inv(chol(A))), tolerance = 1e-7)
     expect_close(L * lower.tri(L, TRUE), t(chol(A)))
-    inverse <- kernops:::dense_inverse(L, isa, threads)
+    inverse <- kernops:::factor_invert(L, isa, threads)
     expect_close(inverse * lower.tri(L, TRUE), chol2inv(chol(A)) * lower.tri(L, TRUE), tolerance = 1e-7)
   })
 })
@@ -42,7 +42,7 @@ test_that("a factor has the same bits wherever in memory it is", {
   factor <- function(count, isa) {
     kept[[count]] <<- numeric(17 * count)
     L <- A + 0
-    kernops:::dense_factor(L, isa, 2L)
+    kernops:::factor_matrix(L, numeric(90), isa, 2L)
     L
   }
   for (isa in c("", "baseline")) {
@@ -57,6 +57,6 @@ test_that("the first pivot that is not positive is named", {
   A[, 150] <- A[, 20]
   A[150, ] <- A[20, ]
   A[150, 150] <- A[20, 20] - 1
-  expect_identical(kernops:::dense_factor(A, "", 2L), 150)
-  expect_identical(kernops:::dense_factor(matrix(-1), "", 1L), 1)
+  expect_identical(kernops:::factor_matrix(A, numeric(200), "", 2L), 150)
+  expect_identical(kernops:::factor_matrix(matrix(-1), 0, "", 1L), 1)
 })

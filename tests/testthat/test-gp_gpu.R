@@ -10,7 +10,7 @@ kriged <- \(n, ..., data = data_of(n), covariance = given) {
 }
 skip_unless_exact <- function() {
   skip_without_gpu()
-  skip_if(nzchar(kernops:::gpu_solver_problem()))
+  skip_if(nzchar(kernops:::factor_problem("cuda")))
 }
 
 test_that("likelihood, gradient and information are those of the CPU", {

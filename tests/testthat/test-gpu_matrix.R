@@ -166,7 +166,7 @@ test_that("solvers do not mind vectors that change in place", {
   withr::local_seed(8)
   K <- crossprod(uniform(30)[, rep(1, 30)] + diag(30)) + diag(30)
   b <- cbind(uniform(30, 2), 0)
-  host <- host_space()
+  host <- vector_space()
   set <- function(x, value) {
     x$value <- value
     x

@@ -60,7 +60,7 @@ test_that("the product gets narrower as columns stop", {
       widths <<- c(widths, ncol(a))
       product(a, ...)
     }
-    system$space$worth_leaving <- host_space()$worth_leaving
+    system$space$worth_leaving <- vector_space()$worth_leaving
     fit <- solve_system(system, system$space$copy(case$b), tol = 1e-9)
     expect_true(all(c(3, 2, 1) %in% widths))
     expect_false(is.unsorted(rev(widths[-length(widths)])))

@@ -115,6 +115,7 @@ test_that("a triangle of a covariance, and sums of its derivatives with weights,
   model <- kernops:::covariance_model(exponential(2, 0.4), 2)
   values <- kernops:::live(kernops:::covariance_matrix(model))
   derivatives <- kernops:::live(kernops:::covariance_derivatives(model))
+  weighted <- kernops:::live(kernops:::covariance_weighted(model, 128L))
   theta <- c(2, 0.4)
   for (n in c(1, 31, 33, 600)) {
     x <- uniform(n, 2)
@@ -128,11 +129,11 @@ test_that("a triangle of a covariance, and sums of its derivatives with weights,
     inverse[upper.tri(inverse)] <- NaN
     for_each_isa(function() {
       k <- matrix(-1, n, n)
-      kernops:::covariance_triangle(values, theta, x, k, kernops:::isa(), kernops:::threads())
+      kernops:::covariance_fill(k, values, theta, x, kernops:::isa(), kernops:::threads())
       expect_close(matrix(k[lower.tri(k, TRUE)]), K[lower.tri(K, TRUE)])
       symmetric <- cbind(left, right) / 2
-      sums <- kernops:::covariance_weighted_sums(derivatives, theta, x, inverse, symmetric, cbind(right, left),
-                                                 kernops:::isa(), kernops:::threads())
+      sums <- kernops:::factor_weighted_derivatives(inverse, derivatives, weighted, theta, x, symmetric,
+                                                    cbind(right, left), kernops:::isa(), kernops:::threads())
       expect_close(matrix(sums), matrix(expected), tolerance = 1e-9)
     })
   }
@@ -148,13 +149,12 @@ test_that("covariance matrices on a GPU are those of plain R", {
     x <- uniform(n, 2)
     y <- uniform(33, 2)
     K <- 2 * exp(-as.matrix(dist(x)) / 0.4)
-    k <- kernops:::gpu_new(n, kernops:::whole_blocks(n), 0L)
-    kernops:::gpu_covariance(values, c(2, 0.4), on_gpu(x), on_gpu(x), TRUE, k)
-    k <- as.matrix(k)
-    expect_close(matrix(k[, seq_len(n)][lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])
-    expect_true(all(k[, -seq_len(n)] == 0))
-    k <- kernops:::gpu_new(n, 64L, 0L)
-    kernops:::gpu_covariance(values, c(2, 0.4), on_gpu(x), on_gpu(y), FALSE, k)
+    k <- kernops:::factor_new(n, 0L)
+    kernops:::covariance_fill(k, values, c(2, 0.4), on_gpu(x), "", 1L)
+    filled <- as.matrix(k)
+    expect_close(matrix(filled[, seq_len(n)][lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])
+    expect_true(all(filled[, -seq_len(n)] == 0))
+    k <- kernops:::covariance_block(k, values, c(2, 0.4), on_gpu(x), on_gpu(y), "", 1L)
     distance <- as.matrix(dist(rbind(x, y)))[seq_len(n), n + 1:33]
     expect_close(as.matrix(k), cbind(matrix(2 * exp(-distance / 0.4), n), matrix(0, n, 31)))
   }

@@ -3,7 +3,7 @@
 test_that("each does what R does", {
   withr::local_seed(1)
   for_each_space(\(backend) for (n in c(1, 7, 3000)) {
-    space <- if (backend == "cpu") host_space() else gpu_space(0)
+    space <- vector_space(if (backend == "cpu") -1L else 0L)
     x <- uniform(n, 5)
     y <- uniform(n, 5)
     narrow <- uniform(n, 2)
@@ -31,15 +31,15 @@ test_that("each does what R does", {
 
 test_that("products of more multiplications than an integer counts", {
   a <- matrix(1, 2200, 1000)
-  expect_identical(kernops:::host_product(a, TRUE, a)[c(1, 1e6)], c(2200, 2200))
+  expect_identical(kernops:::block_inner(a, a, "", 2L)[c(1, 1e6)], c(2200, 2200))
 })
 
 test_that("blocks of other shapes are refused", {
-  expect_error(host_put(diag(3), 1L, diag(2)), class = "kernops_dim_error")
+  expect_error(block_put(diag(3), 1L, diag(2)), class = "kernops_dim_error")
   skip_without_gpu()
   there <- gpu_matrix
-  expect_error(gpu_put(there(diag(3)), 1L, there(diag(2))), class = "kernops_dim_error")
-  expect_error(gpu_inner(there(diag(3)), there(diag(2))), class = "kernops_dim_error")
-  expect_error(gpu_combine(there(diag(3)), diag(4)), class = "kernops_dim_error")
-  expect_error(gpu_add_rows(there(1), there(diag(3)), there(diag(3))), class = "kernops_dim_error")
+  expect_error(block_put(there(diag(3)), 1L, there(diag(2))), class = "kernops_dim_error")
+  expect_error(block_inner(there(diag(3)), there(diag(2)), "", 1L), class = "kernops_dim_error")
+  expect_error(block_combine(there(diag(3)), diag(4), "", 1L), class = "kernops_dim_error")
+  expect_error(block_add_rows(there(1), there(diag(3)), there(diag(3))), class = "kernops_dim_error")
 })

@@ -105,14 +105,14 @@ const DevicePasses passes;
 
 // Results of values of the device are made there whole, also for the host, and so are those that need further steps.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
-  const bool steps = request.empty || (request.formula && request.skip_missing);
-  if (on_device(request.out) || !(request.x.on_device || request.weights.on_device || steps)) return run(request);
+  const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
+  if (on_device(request.out) || !there) return run(request);
   const Count count = rows * request.columns * request.outputs();
-  const Temporary there = passes.numbers(count);
+  const Temporary results = passes.numbers(count);
   Request aside = request;
-  aside.out = {there.data, rows, 1, there.home, there.device};
+  aside.out = {results.data, rows, 1, results.home, results.device};
   run(aside);
-  passes.copy(there, count, request.out);
+  passes.copy(results, count, request.out);
 }
 
 // Keys that are on the device tell where segments are, in the same pass if it can be.
@@ -121,6 +121,7 @@ bool reduced_by_key(const SegmentRequest& request) {
   if (!runs || runs->known()) return false;
   if (!request.softmax && runs->can_reduce(request)) {
     runs->find_and_reduce(request);
+    fill_empty(passes, request);
     mark_missing(request);
     return true;
   }

@@ -1,0 +1,201 @@
+// The vector operations of solvers seen from R (R/vector_space.R): each is done where its blocks are.
+#include "block.h"
+
+namespace kernops {
+
+Block block_of(SEXP x) {
+  if (is_gpu_matrix(x)) {
+    const cuda::Matrix& matrix = gpu_matrix(x);
+    if (matrix.single) throw InputError("dim", "blocks of vectors on a GPU must be float64");
+    return {matrix.doubles(), matrix.rows, matrix.columns, MemorySpace::device_double, matrix.device};
+  }
+  if (TYPEOF(x) != REALSXP) throw InputError("dim", "blocks of vectors must be matrices of doubles");
+  const SEXP dim = Rf_getAttrib(x, R_DimSymbol);
+  const bool matrix = Rf_length(dim) == 2;
+  return {REAL(in_memory(x)), matrix ? Count(INTEGER(dim)[0]) : Count(Rf_xlength(x)),
+          matrix ? Count(INTEGER(dim)[1]) : 1};
+}
+
+const Dense& dense_of(const Block& block) { return choose_backend(nullptr, {block.space}, 0).dense(); }
+
+SEXP new_block(Count rows, Count columns, int device) {
+  if (device >= 0) return wrap_gpu_matrix(std::make_unique<cuda::Matrix>(rows, columns, false, device));
+  return zeros(int(rows), int(columns));
+}
+
+SEXP to_host(SEXP x) { return is_gpu_matrix(x) ? SEXP(gpu_download(x)) : x; }
+
+SEXP beside(const Block& block, SEXP x) {
+  const int device = device_of(block);
+  if (!is_gpu_matrix(x)) {
+    const Block values = block_of(x);
+    if (device < 0) return x;
+    auto there = std::make_unique<cuda::Matrix>(values.rows, values.columns, false, device);
+    cuda::copy_in(there->memory.pointer(), values.at, there->bytes());
+    return wrap_gpu_matrix(std::move(there));
+  }
+  if (device < 0) return to_host(x);
+  const cuda::Matrix& matrix = gpu_matrix(x);
+  if (matrix.single) return gpu_upload(gpu_download(x), false, device);
+  return matrix.device == device ? x : wrap_gpu_matrix(std::make_unique<cuda::Matrix>(matrix, device));
+}
+
+Settings settings_for(const std::string& isa, int threads) {
+  Settings settings;
+  settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
+  return settings;
+}
+
+}  // namespace kernops
+
+using namespace kernops;
+
+namespace {
+
+void check_shapes(bool fit) {
+  if (!fit) throw InputError("dim", "blocks of vectors must be matrices of fitting shapes");
+}
+
+void check_same(const Block& x, const Block& y, Count rows, Count columns) {
+  check_shapes(x.rows == rows && x.columns == columns && x.space == y.space && x.device == y.device);
+}
+
+// One number for all columns, or one for each.
+Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
+  if (a.size() != 1 && a.size() != columns) throw InputError("dim", "one number for each column is needed");
+  Dense::Numbers all(static_cast<size_t>(columns));
+  for (Count n = 0; n < columns; ++n) all[size_t(n)] = a[a.size() == 1 ? 0 : n];
+  return all;
+}
+
+// What may be written into: of R, whose objects may be shared, a copy.
+SEXP own(SEXP x) {
+  if (is_gpu_matrix(x)) return x;
+  return allocate(8.0 * double(Rf_xlength(x)), [&] { return Rf_duplicate(x); });
+}
+
+}  // namespace
+
+// -1 for the host.
+// [[Rcpp::export(rng = false)]]
+int block_device(SEXP x) { return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; }); }
+
+// Doubles that share nothing with x.
+// [[Rcpp::export(rng = false)]]
+SEXP block_copy(SEXP x, int device) {
+  return guard([&]() -> SEXP {
+    const SEXP there = beside({nullptr, 0, 0, space_of(device), device}, x);
+    if (there != x || device < 0) return there == x ? own(x) : there;
+    return wrap_gpu_matrix(std::make_unique<cuda::Matrix>(gpu_matrix(x), device));
+  });
+}
+
+// On a GPU there is nothing in it yet.
+// [[Rcpp::export(rng = false)]]
+SEXP block_new(int rows, int columns, int device) {
+  return guard([&]() -> SEXP { return new_block(rows, columns, device); });
+}
+
+// a x + b y; y is used up.
+// [[Rcpp::export(rng = false)]]
+SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
+  return guard([&]() -> SEXP {
+    const Block from = block_of(x), at = block_of(y);
+    check_same(from, at, at.rows, at.columns);
+    const Rcpp::Shield<SEXP> result(own(y));
+    dense_of(at).axpby(for_columns(a, at.columns), from, for_columns(b, at.columns), block_of(result));
+    return result;
+  });
+}
+
+// y + d x, with one number d or one for each row; y is used up.
+// [[Rcpp::export(rng = false)]]
+SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
+  return guard([&]() -> SEXP {
+    const Block from = block_of(x), at = block_of(y);
+    check_same(from, at, at.rows, at.columns);
+    const Rcpp::Shield<SEXP> result(own(y));
+    const bool one = !is_gpu_matrix(d) && Rf_xlength(d) == 1;
+    const Dense::Numbers ones(size_t(at.columns), 1.0), all(size_t(at.columns), one ? Rf_asReal(d) : 0.0);
+    if (one) {
+      dense_of(at).axpby(all, from, ones, block_of(result));
+      return result;
+    }
+    const Block rows = block_of(d);
+    check_same(rows, at, at.rows, 1);
+    dense_of(at).add_rows(rows, from, block_of(result));
+    return result;
+  });
+}
+
+// Columns of x, by positions from 1, become those of y. x is written into, so it must have no other owner.
+// [[Rcpp::export(rng = false)]]
+SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
+  return guard([&]() -> SEXP {
+    const Block to = block_of(x), from = block_of(y);
+    check_same(from, to, to.rows, columns.size());
+    for (const int n : columns) check_shapes(n >= 1 && n <= to.columns);
+    dense_of(to).put(to, columns.begin(), from);
+    return x;
+  });
+}
+
+// The scalar products of the columns of x and y.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector block_dots(SEXP x, SEXP y) {
+  return guard([&] {
+    const Block left = block_of(x), right = block_of(y);
+    check_same(left, right, right.rows, right.columns);
+    Rcpp::NumericVector sums = new_numbers(double(left.columns));
+    dense_of(left).dots(left, right, sums.begin());
+    return sums;
+  });
+}
+
+// t(x) y, on the host.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, std::string isa, int threads) {
+  return guard([&] {
+    const Block left = block_of(x), right = block_of(y);
+    check_same(left, right, right.rows, left.columns);
+    Rcpp::NumericMatrix products = zeros(int(left.columns), int(right.columns));
+    dense_of(left).inner(left, right, products.begin(), settings_for(isa, threads));
+    return products;
+  });
+}
+
+// x C, for as many of the first columns of x as C, of the host, has rows.
+// [[Rcpp::export(rng = false)]]
+SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, std::string isa, int threads) {
+  return guard([&]() -> SEXP {
+    const Block from = block_of(x);
+    if (C.nrow() > from.columns) throw InputError("dim", "there are fewer columns to combine than weights for them");
+    const Rcpp::Shield<SEXP> result(new_block(from.rows, C.ncol(), device_of(from)));
+    dense_of(from).combine(from, C.begin(), C.nrow(), block_of(result), settings_for(isa, threads));
+    return result;
+  });
+}
+
+// x L^-T for the Cholesky factor L of core + more I; both are used up.
+// [[Rcpp::export(rng = false)]]
+SEXP block_whiten(SEXP x, SEXP core, double more, std::string isa, int threads) {
+  return guard([&]() -> SEXP {
+    const Rcpp::Shield<SEXP> result(own(x)), inside(own(core));
+    const Block columns = block_of(result);
+    if (!dense_of(columns).whiten(columns, block_of(inside), more, settings_for(isa, threads)))
+      throw InputError("input", "The columns of the preconditioner are linearly dependent.");
+    return result;
+  });
+}
+
+// Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); x is used up.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List block_orthogonal(SEXP x, int passes, std::string isa, int threads) {
+  return guard([&] {
+    const Rcpp::Shield<SEXP> result(own(x));
+    const Block q = block_of(result);
+    Rcpp::NumericMatrix R = zeros(int(q.columns), int(q.columns));
+    dense_of(q).orthogonal(q, passes, R.begin(), settings_for(isa, threads));
+    return named_list({{"Q", result}, {"R", R}});
+  });
+}

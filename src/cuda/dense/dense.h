@@ -1,0 +1,24 @@
+// Dense linear algebra on a GPU: cuda/dense/*.cuh launched on matrices of doubles, cuBLAS and cuSOLVER where they are
+// found.
+#pragma once
+#include "cuda/cuda.h"
+#include "dense/algebra.h"
+
+namespace kernops {
+namespace cuda {
+
+// Blocks of vectors.
+class DeviceVectors : public Dense {
+ public:
+  void axpby(const Numbers& a, const Block& x, const Numbers& b, const Block& y) const override;
+  void add_rows(const Block& d, const Block& x, const Block& y) const override;
+  void dots(const Block& x, const Block& y, double* to) const override;
+  void put(const Block& x, const int* columns, const Block& y) const override;
+  void inner(const Block& x, const Block& y, double* to, const Settings& settings) const override;
+  void combine(const Block& x, const double* C, Count terms, const Block& out, const Settings& settings) const override;
+  bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const override;
+  void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const override;
+};
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,207 @@
+// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, used up.
+#include <kernops/jobs/matrix.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/dense/dense.h"
+#include "cuda/solver.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr Count many = 512;  // columns that cuBLAS takes at a time
+
+// Columns that the engine takes at a time: the size of the last variable of a formula, which is 1 for one of
+// them.
+Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
+
+Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
+
+void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
+  static const std::string text = "#include <kernops/cuda/dense/triangle.cuh>\nKERNOPS_TRIANGLE(" +
+                                  std::to_string(threads) + ", " + std::to_string(many) + ")\n";
+  launch(function(text, name), unsigned(grid_x), unsigned(std::min<Count>(grid_y, 65535)), threads, &job);
+}
+
+Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
+
+Triangle triangle(const Block& k) { return {k.at, k.rows, k.rows}; }
+
+// Points from number `first` on, and blocks of vectors, as the engine reads them.
+ArrayRef from_row(const Block& x, Count first) { return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device}; }
+
+// The unit matrix of `width` columns.
+struct UnitMatrix {
+  explicit UnitMatrix(Count width) : width(width), memory(size_t(width * width) * sizeof(double)) {
+    std::vector<double> values(size_t(width * width), 0.0);
+    for (Count n = 0; n < width; ++n) values[size_t(n * (width + 1))] = 1;
+    copy_in(memory.pointer(), values.data(), values.size() * sizeof(double));
+  }
+  ArrayRef column() const {
+    return {memory.address(), width, 1, MemorySpace::device_double, current_device().number};
+  }
+  const Count width;
+  const Buffer memory;
+};
+
+// A formula of the parameters theta and of points, in the order of its variables.
+void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayRef> points, Data data,
+                 const Settings& settings, const Output& out) {
+  points.insert(points.begin(), theta);
+  data.variables = std::move(points);
+  Settings here = settings;
+  here.backend = backend_named("cuda"), here.devices = {out.device};
+  execute(kernel, data, here, out);
+  if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();
+}
+
+// Blocks of rows up to the diagonal.
+Blocks lower_triangle(Count n) {
+  constexpr Count rows = 512;
+  Blocks blocks;
+  for (Count i = 0; i < n; i += rows) {
+    const Count number = Count(blocks.rows.size()), end = std::min(i + rows, n);
+    blocks.rows.push_back({i, end, number, number + 1, end});
+    blocks.lanes.push_back({0, end, 0});
+  }
+  return blocks;
+}
+
+void clear(DevicePointer at, Count numbers) {
+  if (numbers > 0) driver().check(driver().cuMemsetD32_v2(at, 0, size_t(2 * numbers)), "clearing memory of the GPU");
+}
+
+DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
+
+class DeviceDense : public DeviceVectors {
+ public:
+  std::string problem() const override {
+    try {
+      driver();  // without one there is no need to open cuSOLVER
+      solver_version();
+      return "";
+    } catch (const CudaError& error) {
+      return error.what();
+    }
+  }
+
+  Count columns_for(Count n) const override { return whole_blocks(n, 32); }
+  double rounding() const override { return 3; }  // exponentials are polynomials
+
+  void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
+                  const Block& k, const Settings& settings) const override {
+    const Blocks lower = triangle ? lower_triangle(x.rows) : Blocks{};
+    run_formula(kernel, theta, {from_row(x, 0), from_row(y, 0)}, {{}, {}, x.rows, y.rows, {triangle ? &lower : nullptr}},
+                settings, {k.at, 0, k.rows, MemorySpace::device_double, k.device});
+    clear(address(k.at + k.rows * y.rows), k.rows * (k.columns - y.rows));
+  }
+
+  Count factor(const Block& k, const Block& added, const Settings&) const override {
+    TriangleJob job{};
+    job.at = k.at, job.left = added.at, job.n = k.rows;
+    run("kernops_finish_triangle", blocks_of_threads(job.n), 1, job);
+    const Count bad = cuda::factor(triangle(k));
+    if (bad > 0) return bad;
+    const Numbers pivots = diagonal(k);
+    return std::all_of(pivots.begin(), pivots.end(), [](double x) { return std::isfinite(x); }) ? 0 : 1;
+  }
+
+  Numbers diagonal(const Block& l) const override { return columns_of(l).first; }
+
+  void solve(const Block& l, bool transposed, const Block& b, const Settings&) const override {
+    cuda::solve(triangle(l), transposed, b.at, b.columns);
+  }
+
+  void times(const Block& l, const Block& b, const Block& out) const override {
+    multiply(triangle(l), false, b.at, b.columns, out.at);
+  }
+
+  Numbers diagonal_of_inverse(const Block& l, const Settings&) const override {
+    const Buffer copy(size_t(l.rows * l.rows) * sizeof(double));
+    copy_across(copy.pointer(), l.device, address(l.at), l.device, size_t(l.rows * l.rows) * sizeof(double));
+    const Block inverse{static_cast<double*>(copy.address()), l.rows, l.rows, l.space, l.device};
+    cuda::invert(triangle(inverse));
+    return columns_of(inverse).second;
+  }
+
+  void invert(const Block& l, const Settings&) const override { cuda::invert(triangle(l)); }
+  Numbers inverse_diagonal(const Block& m) const override { return columns_of(m).second; }
+
+  void inverse_times(const Block& m, const Block& b, const Block& out) const override {
+    const Buffer between(size_t(b.length()) * sizeof(double));
+    double* const product = static_cast<double*>(between.address());
+    multiply(triangle(m), false, b.at, b.columns, product);
+    multiply(triangle(m), true, product, b.columns, out.at);
+  }
+
+  // Where M, the inverse of a factor, is lower triangular, W = M' M - left right'. Columns of W are made many at a time,
+  // those of M' M by cuBLAS, and weigh the sums of the engine: `weighted` gives, for each x_i, the gradient of
+  // sum_j (w_i | e_j) k(x_i, y_j).
+  // long: one pass over blocks, with the buffers that it uses again
+  Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
+                               const Block& m, const Block& left, const Block& right,
+                               const Settings& settings) const override {
+    const Count width = width_of(weighted);
+    const UnitMatrix unit(width);
+    const Count n = m.rows, size = weighted.program.variables[0].size, per_block = size * (many / width);
+    const Buffer columns(size_t(n * many) * sizeof(double)), block(size_t(n * many) * sizeof(double)),
+        parts(size_t(n * per_block) * sizeof(double));
+    const Count rounds = ceil_div(n, many);
+    const Buffer sums(size_t(rounds * per_block) * sizeof(double));
+    TriangleJob job{};
+    job.n = n, job.rank = int(left.columns), job.left = left.at, job.right = right.at;
+    double* const weights = static_cast<double*>(block.address());
+    double* const part = static_cast<double*>(parts.address());
+    for (Count round = 0; round < rounds; ++round) {
+      const Count first = round * many, rows = n - first;
+      const Count some = std::min(many, whole_blocks(rows, width));
+      job.first = first, job.columns = int(some);
+      job.at = m.at, job.block = static_cast<double*>(columns.address());
+      run("kernops_take_columns", blocks_of_threads(rows), some, job);
+      multiply({m.at + first * (n + 1), rows, n}, true, job.block, some, weights);
+      job.block = weights;
+      run("kernops_weigh_columns", blocks_of_threads(rows), some, job);
+      clear(parts.pointer(), n * per_block);
+      for (Count j = 0; j < std::min(many, rows); j += width) {
+        const ArrayRef w{weights + j * rows + j, rows, 1, MemorySpace::device_double, m.device};
+        run_formula(weighted, theta, {from_row(x, first + j), from_row(x, first + j), w, unit.column()},
+                    {{}, {}, rows - j, std::min(width, rows - j)}, settings,
+                    {part + j / width * size * n + first + j, n, 1, MemorySpace::device_double, m.device});
+      }
+      job.block = part, job.columns = int(per_block);
+      job.out = static_cast<double*>(sums.address()) + round * per_block;
+      run("kernops_column_sums", per_block, 1, job);
+    }
+    Numbers found(size_t(rounds * per_block)), total(size_t(size), 0.0);
+    copy_out(found.data(), sums.pointer(), found.size() * sizeof(double));
+    for (size_t k = 0; k < found.size(); ++k) total[k % size_t(size)] += found[k];
+    return total;
+  }
+
+ private:
+  // The diagonal of a triangle, and the sums of squares of its columns.
+  static std::pair<Numbers, Numbers> columns_of(const Block& l) {
+    const size_t bytes = size_t(l.rows) * sizeof(double);
+    const Buffer sums(2 * bytes);
+    TriangleJob job{};
+    job.at = l.at, job.out = static_cast<double*>(sums.address()), job.n = l.rows;
+    run("kernops_column_squares", std::min<Count>(l.rows, 65535), 1, job);
+    Numbers diagonal(size_t(l.rows)), squares(size_t(l.rows));
+    copy_out(diagonal.data(), sums.pointer(), bytes);
+    copy_out(squares.data(), sums.pointer() + bytes, bytes);
+    return {diagonal, squares};
+  }
+};
+
+}  // namespace
+
+const Dense& dense() {
+  static const DeviceDense algebra;
+  return algebra;
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,183 @@
+// Covariance matrices and their Cholesky factors seen from R (R/gp_exact.R): each is where its matrix is.
+#include "block.h"
+
+using namespace kernops;
+
+namespace {
+
+ArrayRef parameters(const Rcpp::NumericVector& theta) { return {theta.begin(), 1, 0}; }
+
+Rcpp::NumericVector numbers(const Dense::Numbers& from) { return numbers_of(from); }
+
+// b where the factor is, as something that may be written into.
+SEXP vectors_for(const Block& factor, SEXP b) {
+  const SEXP there = beside(factor, b);
+  if (block_of(there).rows != factor.rows) throw InputError("dim", "vectors must fit the factor");
+  if (there != b || is_gpu_matrix(b)) return there;
+  return allocate(8.0 * double(Rf_xlength(b)), [&] { return Rf_duplicate(b); });
+}
+
+}  // namespace
+
+// The GPU that factorises n x n matrices, -1 for the CPU.
+// [[Rcpp::export(rng = false)]]
+int factor_device(double n, std::string backend, int device) {
+  return guard([&] {
+    const Backend& chosen = choose_backend(backend_named(backend), {}, n * n * n);
+    const std::string problem = chosen.dense().problem();
+    if (problem.empty()) return chosen.holds(MemorySpace::device_double) ? device : -1;
+    if (backend == "auto") return -1;
+    throw InputError("cuda", "The exact method cannot be used on the GPU: " + problem +
+                                 ". `method = \"iterative\"` does not need cuSOLVER; `backend = \"cpu\"` always works.");
+  });
+}
+
+// Why a backend cannot factorise matrices; empty where it can.
+// [[Rcpp::export(rng = false)]]
+std::string factor_problem(std::string backend) {
+  return guard([&] { return choose_backend(backend_named(backend), {}, 0).dense().problem(); });
+}
+
+// The same where a block is, or new ones go.
+// [[Rcpp::export(rng = false)]]
+std::string block_problem(int device) {
+  return guard([&] { return dense_of({nullptr, 0, 0, space_of(device), device}).problem(); });
+}
+
+// Memory for an n x n matrix.
+// [[Rcpp::export(rng = false)]]
+SEXP factor_new(int n, int device) {
+  return guard([&]() -> SEXP {
+    const Dense& dense = dense_of({nullptr, 0, 0, space_of(device), device});
+    return new_block(n, dense.columns_for(n), device);
+  });
+}
+
+// The lower triangle of k(x, x) is written into k; what is above is not to be read. `kernel` stores the covariance.
+// [[Rcpp::export(rng = false)]]
+void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, std::string isa,
+                     int threads) {
+  guard([&] {
+    const Block at = block_of(k);
+    const Rcpp::Shield<SEXP> points(beside(at, x));
+    const Block u = block_of(points);
+    if (at.rows != u.rows || at.columns < u.rows)
+      throw InputError("dim", "a covariance matrix must have the size of its points");
+    dense_of(at).covariance(*kernel, parameters(theta), u, u, true, at, settings_for(isa, threads));
+    return 0;
+  });
+}
+
+// The lower triangle of k plus a diagonal becomes its Cholesky factor: k itself is overwritten. 0, or the row of the
+// first pivot that is not positive.
+// [[Rcpp::export(rng = false)]]
+double factor_matrix(SEXP k, Rcpp::NumericVector added, std::string isa, int threads) {
+  return guard([&] {
+    const Block at = block_of(k);
+    if (added.size() != at.rows) throw InputError("dim", "a diagonal must have the size of its matrix");
+    const Rcpp::Shield<SEXP> diagonal(beside(at, added));
+    return double(dense_of(at).factor(at, block_of(diagonal), settings_for(isa, threads)));
+  });
+}
+
+// k(x, y) where `beside_this` is.
+// [[Rcpp::export(rng = false)]]
+SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y,
+                      std::string isa, int threads) {
+  return guard([&]() -> SEXP {
+    const Block there = block_of(beside_this);
+    const Dense& dense = dense_of(there);
+    const Rcpp::Shield<SEXP> rows(beside(there, x)), columns(beside(there, y));
+    const Block u = block_of(rows), v = block_of(columns);
+    const Rcpp::Shield<SEXP> k(new_block(u.rows, dense.columns_for(v.rows), device_of(there)));
+    dense.covariance(*kernel, parameters(theta), u, v, false, block_of(k), settings_for(isa, threads));
+    return k;
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector factor_diagonal(SEXP factor) {
+  return guard([&] { return numbers(dense_of(block_of(factor)).diagonal(block_of(factor))); });
+}
+
+// L^-1 b, or L^-T b, where b is; one on the GPU is overwritten.
+// [[Rcpp::export(rng = false)]]
+SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, std::string isa, int threads) {
+  return guard([&]() -> SEXP {
+    const Block l = block_of(factor);
+    const Rcpp::Shield<SEXP> there(vectors_for(l, b));
+    dense_of(l).solve(l, transposed, block_of(there), settings_for(isa, threads));
+    return is_gpu_matrix(b) ? SEXP(there) : to_host(there);
+  });
+}
+
+// L b, on the host.
+// [[Rcpp::export(rng = false)]]
+SEXP factor_times(SEXP factor, SEXP b) {
+  return guard([&]() -> SEXP {
+    const Block l = block_of(factor);
+    const Rcpp::Shield<SEXP> there(beside(l, b));
+    const Block from = block_of(there);
+    if (from.rows != l.rows) throw InputError("dim", "vectors must fit the factor");
+    const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(l)));
+    dense_of(l).times(l, from, block_of(result));
+    return to_host(result);
+  });
+}
+
+// The diagonal of the inverse of the matrix; its factor stays.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, std::string isa, int threads) {
+  return guard([&] {
+    const Block l = block_of(factor);
+    return numbers(dense_of(l).diagonal_of_inverse(l, settings_for(isa, threads)));
+  });
+}
+
+// A factor becomes what the next three need of the inverse of the matrix, and is returned.
+// [[Rcpp::export(rng = false)]]
+SEXP factor_invert(SEXP factor, std::string isa, int threads) {
+  return guard([&]() -> SEXP {
+    dense_of(block_of(factor)).invert(block_of(factor), settings_for(isa, threads));
+    return factor;
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector factor_inverse_diagonal(SEXP inverse) {
+  return guard([&] { return numbers(dense_of(block_of(inverse)).inverse_diagonal(block_of(inverse))); });
+}
+
+// The product of the inverse and b, on the host.
+// [[Rcpp::export(rng = false)]]
+SEXP factor_inverse_times(SEXP inverse, SEXP b) {
+  return guard([&]() -> SEXP {
+    const Block at = block_of(inverse);
+    const Rcpp::Shield<SEXP> there(beside(at, b));
+    const Block from = block_of(there);
+    if (from.rows != at.rows) throw InputError("dim", "vectors must fit the factor");
+    const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(at)));
+    dense_of(at).inverse_times(at, from, block_of(result));
+    return to_host(result);
+  });
+}
+
+// sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores the derivatives; `weighted` gives for
+// each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j).
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops::Kernel> stored,
+                                                Rcpp::XPtr<kernops::Kernel> weighted, Rcpp::NumericVector theta, SEXP x,
+                                                SEXP left, SEXP right, std::string isa, int threads) {
+  return guard([&] {
+    const Block at = block_of(inverse);
+    const Rcpp::Shield<SEXP> points(beside(at, x)), l(beside(at, left)), r(beside(at, right));
+    return numbers(dense_of(at).weighted_derivatives(*stored, *weighted, parameters(theta), block_of(points), at,
+                                                     block_of(l), block_of(r), settings_for(isa, threads)));
+  });
+}
+
+// Of the entries of a covariance matrix, in machine epsilons.
+// [[Rcpp::export(rng = false)]]
+double factor_rounding(SEXP factor) {
+  return guard([&] { return dense_of(block_of(factor)).rounding(); });
+}
