@@ -50,11 +50,13 @@ the <- new.env(parent = emptyenv())
 
 # `device`: the GPUs that "cuda" or "auto" would use.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
-  backend <- check_setting(backend, "backend", c("auto", "cpu", "cuda"), call)
+  backend <- check_setting(backend, "backend", backend_choices(), call, default = c("auto", "cpu", "cuda"))
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
   if (backend == "cuda" || named) check_gpu(device, call)
   backend
 }
+
+backend_choices <- function() the$backends <- the$backends %||% c("auto", rev(backend_names()))
 
 check_gpu <- function(device = 0L, call = caller_env()) {
   if (nzchar(problem <- cuda_problem(device))) {
@@ -90,8 +92,8 @@ check_precision <- function(precision, call = caller_env()) {
   check_setting(precision, "precision", c("float64", "float32"), call)
 }
 
-# An argument whose default, all choices, stands for that of the option.
-check_setting <- function(given, name, choices, call) {
-  if (!identical(given, choices)) return(check_choice(given, name, choices, call))
+# An argument whose default, all choices as its help names them, stands for that of the option.
+check_setting <- function(given, name, choices, call, default = choices) {
+  if (!identical(given, default)) return(check_choice(given, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }

@@ -72,13 +72,15 @@ NULL
 #' @rdname covariance_functions
 #' @export
 squared_exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary("squared_exponential", "variance * Exp(-{q} / 2)", list(variance = variance, range = range), ...)
+  stationary("squared_exponential", "variance * Exp(-{q} / 2)", list(variance = variance, range = range), ...,
+             spectrum = normal_frequencies, gstat = c(Gau = 1 / sqrt(2)))
 }
 
 #' @rdname covariance_functions
 #' @export
 exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary("exponential", "variance * Exp(-Sqrt({q}))", list(variance = variance, range = range), ...)
+  stationary("exponential", "variance * Exp(-Sqrt({q}))", list(variance = variance, range = range), ...,
+             spectrum = student_frequencies, constants = list(nu = 0.5), gstat = c(Exp = 1))
 }
 
 #' @rdname covariance_functions
@@ -93,14 +95,16 @@ matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   correlation <- if (digits %in% names(known)) known[[digits]] else paste0("Matern(", digits, ", Sqrt({q}))")
   scaled <- paste0("Sqrt(", format(2 * nu, digits = 15), " * {q})")
   formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)
-  stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)))
+  stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)),
+             spectrum = student_frequencies, constants = list(nu = nu),
+             gstat = c(Mat = sqrt(2 * nu), Ste = 1 / sqrt(2)))
 }
 
 #' @rdname covariance_functions
 #' @export
 rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...) {
   stationary("rational_quadratic", "variance * Exp(-shape * Log1p({q} / (2 * shape)))",
-             list(variance = variance, range = range, shape = shape), ...)
+             list(variance = variance, range = range, shape = shape), ..., spectrum = gamma_frequencies)
 }
 
 #' @rdname covariance_functions
@@ -112,7 +116,8 @@ periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
   }
   sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"
   stationary("periodic", paste0("variance * Exp(-2 * WeightedSqNorm(Inv(Square(range)), ", sine, "))"),
-             list(variance = variance, range = range, period = period), ..., unit_range = TRUE)
+             list(variance = variance, range = range, period = period), ..., spectrum = periodic_frequencies,
+             unit_range = TRUE)
 }
 
 #' @rdname covariance_functions
@@ -120,14 +125,15 @@ periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
 spherical <- function(variance = NULL, range = NULL, ...) {
   ball <- "Min2(Sqrt({q}), 1)"
   stationary("spherical", paste0("variance * (1 - 1.5 * ", ball, " + 0.5 * Pow(", ball, ", 3))"),
-             list(variance = variance, range = range), ..., most_dims = 3)
+             list(variance = variance, range = range), ..., most_dims = 3, spectrum = spherical_frequencies,
+             gstat = c(Sph = 1))
 }
 
 #' @rdname covariance_functions
 #' @export
 wendland <- function(variance = NULL, range = NULL, ...) {
   stationary("wendland", "variance * Pow(ReLU(1 - Sqrt({q})), 4) * (4 * Sqrt({q}) + 1)",
-             list(variance = variance, range = range), ..., most_dims = 3)
+             list(variance = variance, range = range), ..., most_dims = 3, spectrum = wendland_frequencies)
 }
 
 #' @rdname covariance_functions

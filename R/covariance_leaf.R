@@ -1,9 +1,11 @@
 # How leaves are made, joined and printed.
 
-# `formula` may speak of {q}, the squared distance over the squared range.
+# `formula` may speak of {q}, the squared distance over the squared range. `spectrum` draws frequencies (gp_spectrum.R),
+# given the parameters and `constants`. `gstat` has, by the names of its models, the factors that turn their ranges into
+# ours.
 stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = "euclidean",
-                       dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, unit_range = FALSE,
-                       call = caller_env()) {
+                       dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, spectrum = NULL,
+                       constants = list(), gstat = NULL, unit_range = FALSE, call = caller_env()) {
   if (...length()) {
     known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
                "fixed")
@@ -24,7 +26,8 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   leaf$ard <- ard || length(parameters$range) > 1
   leaf$geometry <- if (turned) "turned" else if (unit_range) "none" else distance
   leaf$movable <- distance == "euclidean"  # not where coordinates are angles
-  leaf$most_dims <- most_dims
+  leaf[c("most_dims", "spectrum", "constants", "gstat", "unit_range")] <-
+    list(most_dims, spectrum, constants, gstat, unit_range)
   leaf
 }
 
@@ -42,7 +45,7 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
   }
   structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
                  dims = dims, movable = movable, about = about, ard = FALSE, geometry = "none",
-                 most_dims = Inf, positive = NULL, own = own), class = "kernops_covariance")
+                 most_dims = Inf, positive = NULL, own = own, unit_range = FALSE), class = "kernops_covariance")
 }
 
 check_parameter <- function(x, name, own, call) {

@@ -59,7 +59,7 @@ short_ranges <- function(fit) {
   short <- vapply(seq_along(leaves), function(n) {
     leaf <- leaves[[n]]
     ranges <- parameters$leaf == n & parameters$kind == "range" & !parameters$fixed
-    if (leaf$label == "periodic" || !any(ranges)) return(FALSE)
+    if (leaf$unit_range || !any(ranges)) return(FALSE)
     near <- nearest_semivariance(covariance_model(leaf, fit$model$d), fit$data$u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)

@@ -65,15 +65,15 @@ spectral_leaf <- function(x, where, call) {
                        slopes = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
     list(list(variance = p$variance, waves = list(list(
       place = if (x$geometry == "great_circle") function(u) on_sphere(chosen(u)) else chosen,
-      frequencies = if (x$label == "periodic") periodic_frequencies(p, length(dims)) else
-        scaled_frequencies(x, if (x$geometry == "great_circle") 3L else length(dims))
+      frequencies = scaled_frequencies(x, if (x$geometry == "great_circle") 3L else length(dims))
     ))))
   )
 }
 
 scaled_frequencies <- function(x, d) {
-  unit <- unit_frequencies(x, d)
   p <- x$parameters
+  unit <- function(n) x$spectrum(n, d, c(p, x$constants))
+  if (x$unit_range) return(unit)
   if (x$geometry == "turned") return(function(n) unit(n) %*% turned_scales(p))
   function(n) sweep(unit(n), 2, rep_len(p$range, d), "/")
 }

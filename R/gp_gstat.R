@@ -29,15 +29,13 @@ as_gp <- function(model, fixed = FALSE) {
 gstat_term <- function(row, fixed) {
   name <- as.character(row$model)
   if (name %in% c("Nug", "Err")) return(row$psill)
-  root <- sqrt(2 * row$kappa)
-  make <- switch(name, Exp = list(exponential, 1), Gau = list(squared_exponential, 1 / sqrt(2)),
-                 Sph = list(spherical, 1),
-                 Mat = list(function(...) matern(row$kappa, ...), root),
-                 Ste = list(function(...) matern(row$kappa, ...), 1 / sqrt(2)))
-  if (is.null(make)) {
+  smoothness <- if (name %in% c("Mat", "Ste")) row$kappa else 0.5
+  families <- list(exponential, squared_exponential, spherical, function(...) matern(smoothness, ...))
+  factors <- lapply(families, function(make) make()$gstat)
+  family <- which(vapply(factors, function(known) name %in% names(known), NA))
+  if (!length(family)) {
     stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
-                            i = "{.val {c('Nug', 'Err', 'Exp', 'Gau', 'Sph', 'Mat', 'Ste')}}
-                                 are supported."), call = NULL)
+                            i = "{.val {c('Nug', 'Err', names(unlist(factors)))}} are supported."), call = NULL)
   }
   turned <- !is.null(row$anis1) && row$anis1 != 1
   if (any(unlist(row[names(row) %in% c("ang2", "ang3")]) != 0, row$anis2 != 1)) {
@@ -45,7 +43,7 @@ gstat_term <- function(row, fixed) {
                            the plane is supported.",
                  call = NULL)
   }
-  given <- c(list(variance = row$psill, range = row$range * make[[2]]),
+  given <- c(list(variance = row$psill, range = row$range * factors[[family]][[name]]),
              if (turned) list(angle = row$ang1, ratio = row$anis1))
-  do.call(make[[1]], c(given, list(fixed = if (fixed) names(given) else character())))
+  do.call(families[[family]], c(given, list(fixed = if (fixed) names(given) else character())))
 }

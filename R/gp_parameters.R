@@ -40,7 +40,7 @@ with_bounds <- function(model, u, y) {
 leaf_extent <- function(model, row, u) {
   leaf <- nth_leaf(model$covariance, row$leaf)
   dims <- leaf$dims %||% seq_len(model$d)
-  if (leaf$label == "periodic" && row$kind == "range") return(1)
+  if (leaf$unit_range && row$kind == "range") return(1)
   if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   v <- u[, dims, drop = FALSE]
   if (leaf$geometry == "great_circle") v <- on_sphere(v)

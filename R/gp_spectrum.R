@@ -1,19 +1,20 @@
 # Random frequencies of the covariances: draws from their spectral densities, at range 1.
 
-# A function of n that gives n frequencies in d dimensions. Normal ones are those of the Gaussian covariance; divided by
-# the root of a gamma variate, those of Matern's, a multivariate t; multiplied by one, those of the rational quadratic.
-unit_frequencies <- function(x, d) {
-  shape <- x$parameters$shape
-  normal <- function(n) matrix(stats::rnorm(n * d), n)
-  by_gamma <- function(nu) function(n) normal(n) / sqrt(stats::rgamma(n, nu, nu))
-  switch(
-    x$label, squared_exponential = normal, exponential = by_gamma(0.5),
-    matern = by_gamma(as.numeric(sub("nu = ", "", x$about))),
-    rational_quadratic = function(n) normal(n) * sqrt(stats::rgamma(n, shape, shape)),
-    spherical = function(n) in_all_directions(accepted(n, spherical_proposal), d),
-    wendland = function(n) in_all_directions(accepted(n, wendland_proposal), d)
-  )
+# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal ones are
+# those of the Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a multivariate t;
+# multiplied by one, those of the rational quadratic.
+normal_frequencies <- function(n, d, about) matrix(stats::rnorm(n * d), n)
+
+student_frequencies <- function(n, d, about) {
+  normal_frequencies(n, d, about) / sqrt(stats::rgamma(n, about$nu, about$nu))
 }
+
+gamma_frequencies <- function(n, d, about) {
+  normal_frequencies(n, d, about) * sqrt(stats::rgamma(n, about$shape, about$shape))
+}
+
+spherical_frequencies <- function(n, d, about) in_all_directions(accepted(n, spherical_proposal), d)
+wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
 # What is isotropic in space is so on its planes and lines: frequencies in three dimensions, of which d are used.
 in_all_directions <- function(radius, d) {
@@ -50,9 +51,7 @@ wendland_proposal <- function(n) {
 
 # exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series whose coefficients are the probabilities of the
 # difference of two Poisson variates (Skellam's distribution).
-periodic_frequencies <- function(p, d) {
-  function(n) {
-    mean <- rep(rep_len(1 / (2 * p$range^2), d), each = n)
-    matrix(stats::rpois(n * d, mean) - stats::rpois(n * d, mean), n) * 2 * pi / p$period
-  }
+periodic_frequencies <- function(n, d, about) {
+  mean <- rep(rep_len(1 / (2 * about$range^2), d), each = n)
+  matrix(stats::rpois(n * d, mean) - stats::rpois(n * d, mean), n) * 2 * pi / about$period
 }

@@ -39,7 +39,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   for (k in which(open)) {
     row <- parameters[k, ]
     # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
-    family <- if (row$label == "periodic" && row$kind == "range") "wave" else row$kind
+    family <- if (row$kind == "range" && nth_leaf(model$covariance, row$leaf)$unit_range) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
     if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[k]] <- switch(
@@ -49,7 +49,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
       range = leaf_extent(model, row, u) * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
         (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else
           if (repeated && !alike(row)) between(at[[k]], 1, 20) else 1),
-      wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
+      shape_of_wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
       shape = between(at[[k]], 0.3, 3), angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8)
     )
   }
@@ -67,7 +67,7 @@ shortest_share <- function(model, row, u) {
 # Periods for all periodic parts: the two highest peaks of the periodogram in each octave from twice the spacing of the
 # points to what they span, as peaks of the likelihood are half a cycle wide, and slow changes outweigh fast ones.
 likely_periods <- function(model, u, y) {
-  leaves <- Filter(function(leaf) leaf$label == "periodic", leaves_of(model$covariance))
+  leaves <- Filter(function(leaf) "period" %in% names(leaf$parameters), leaves_of(model$covariance))
   dims <- unique(unlist(lapply(leaves, function(leaf) leaf$dims %||% seq_len(model$d))))
   unlist(lapply(dims, function(k) c(c(2, 1, 2 / 3) * diff(range(u[, k])), periodogram_peaks(u[, k], y))))
 }
