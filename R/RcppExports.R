@@ -89,6 +89,18 @@ cuda_solver <- function() {
     .Call(`_kernops_cuda_solver`)
 }
 
+points_maxmin <- function(u, threads) {
+    .Call(`_kernops_points_maxmin`, u, threads)
+}
+
+points_earlier <- function(u, m, threads) {
+    .Call(`_kernops_points_earlier`, u, m, threads)
+}
+
+points_nearest <- function(query, u, m, threads) {
+    .Call(`_kernops_points_nearest`, query, u, m, threads)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }

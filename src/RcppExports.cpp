@@ -295,6 +295,42 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_maxmin
+Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads);
+RcppExport SEXP _kernops_points_maxmin(SEXP uSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_maxmin(u, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_earlier
+Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, int threads);
+RcppExport SEXP _kernops_points_earlier(SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_earlier(u, m, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_nearest
+Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatrix u, int m, int threads);
+RcppExport SEXP _kernops_points_nearest(SEXP querySEXP, SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type query(querySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_nearest(query, u, m, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -1052,6 +1088,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_weighted_slopes", (DL_FUNC) &_kernops_gpu_weighted_slopes, 6},
     {"_kernops_gpu_solver_problem", (DL_FUNC) &_kernops_gpu_solver_problem, 0},
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
+    {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
+    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 3},
+    {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
