@@ -10,17 +10,21 @@
 
 # `reference`: the points of the fit, by which coordinates without a range are scaled.
 neighbour_coordinates <- function(model, theta, u, reference = u) {
-  metric <- covariance_metric(model$covariance, split_parameters(model, theta), reference)
+  metric <- covariance_metric(model$covariance, leaf_values(model, theta), reference)
   if (all(metric$matrix == 0) && !length(metric$views)) metric$matrix <- unit_metric(reference)
   views <- lapply(metric$views, function(view) sqrt(view$weight) * view$place(u))
   unname(do.call(cbind, c(list(linear_view(metric$matrix, u)), views)))
 }
 
-# The parameters of each leaf, by kind.
-split_parameters <- function(model, theta) {
-  lapply(seq_along(leaves_of(model$covariance)), function(number) {
+# The parameters of each leaf, by name.
+leaf_values <- function(model, theta) {
+  leaves <- leaves_of(model$covariance)
+  lapply(seq_along(leaves), function(number) {
     rows <- which(model$parameters$leaf == number)
-    split(unname(theta)[rows], model$parameters$kind[rows])
+    leaf <- leaves[[number]]
+    sizes <- lengths(leaf$parameters)
+    if (!leaf$own) sizes[names(sizes) == "range"] <- sum(model$parameters$kind[rows] == "range")
+    split(unname(theta)[rows], rep(factor(names(sizes), names(sizes)), pmax(sizes, 1)))
   })
 }
 
@@ -56,15 +60,15 @@ join_metrics <- function(operation, parts) {
        views = Filter(function(view) view$weight > 0, do.call(c, views)))
 }
 
-# A constant or linear field, or noise, has no range.
+# A constant or linear field, or noise, has no range. What has no value is taken as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf$dims %||% seq_len(d)
-  metric <- list(variance = p$variance %||% 1, matrix = matrix(0, d, d), views = list())
+  if (leaf$own) return(own_metric(leaf, p, u))
+  p$variance[is.na(p$variance)] <- 1
+  metric <- list(variance = p$variance, matrix = matrix(0, d, d), views = list())
   chosen <- function(u) u[, dims, drop = FALSE]
-  if (leaf$own) {
-    metric$matrix <- unit_metric(u)
-  } else if (leaf$label == "nugget") {
+  if (leaf$label == "nugget") {
     metric$variance <- 0
   } else if (leaf$label == "linear") {
     metric$variance <- p$variance * mean_square(leaf, u)
@@ -75,7 +79,7 @@ leaf_metric <- function(leaf, p, u) {
     metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
   } else if (leaf$geometry == "turned") {
     metric$matrix[dims, dims] <- crossprod(turned_scales(p))
-  } else if (!is.null(p$range)) {
+  } else if (leaf$label != "constant") {
     metric$matrix[cbind(dims, dims)] <- 1 / rep_len(p$range, length(dims))^2
   }
   metric
@@ -85,6 +89,26 @@ leaf_metric <- function(leaf, p, u) {
 on_circles <- function(u, period, range) {
   angle <- 2 * pi * u / period
   cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
+}
+
+# The ranges of a user's formula: the steps along each coordinate after which the correlation is 0.6, on average over
+# some points; as long as the data where it stays above.
+own_metric <- function(leaf, p, u, few = 9, enough = 0.6) {
+  covariance <- own_pairs(leaf, ncol(u))
+  here <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
+  values <- function(x, y) as.vector(covariance(c(list(x = x, y = y), p)))
+  variance <- values(here, here)
+  share <- 2^-(20:0)
+  reach <- vapply(seq_len(ncol(u)), function(k) {
+    steps <- share * diff(range(u[, k]))
+    correlation <- vapply(steps, function(step) {
+      there <- here
+      there[, k] <- there[, k] + step
+      mean(values(here, there) / sqrt(variance * values(there, there)))
+    }, 0)
+    steps[c(which(correlation < enough), length(steps))[[1]]]
+  }, 0)
+  list(variance = mean(variance), matrix = diag(ifelse(reach > 0, 1 / reach^2, 0), ncol(u)), views = list())
 }
 
 # Coordinates as given, in units of their standard deviations.

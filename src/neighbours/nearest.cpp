@@ -114,6 +114,7 @@ void search_each(const KdTree& tree, Count n, int most, const Settings& settings
 
 // In the order of the tree, in which one search finds in the cache what that before it has read.
 void earlier_neighbours(const Points& points, int most, const Settings& settings, int* found) {
+  if (points.n == 0 || most == 0) return;
   const KdTree tree(points, leaf_size, settings);
   search_each(tree, points.n, most, settings, [&](auto& search, Count i) {
     const int position = tree.row[size_t(i)];
@@ -122,6 +123,8 @@ void earlier_neighbours(const Points& points, int most, const Settings& settings
 }
 
 void nearest_points(const Points& queries, const Points& points, int most, const Settings& settings, int* found) {
+  if (points.n == 0) std::fill_n(found, queries.n * most, 0);
+  if (points.n == 0 || most == 0) return;
   const KdTree tree(points, leaf_size, settings);
   search_each(tree, queries.n, most, settings,
               [&](auto& search, Count i) { search.run(queries[i], int(points.n), found + i * most); });
