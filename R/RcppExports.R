@@ -101,6 +101,14 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
+sets_sums <- function(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads) {
+    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads)
+}
+
+sets_weights <- function(covariance, theta, points, noise, neighbours, isa, threads) {
+    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, isa, threads)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }
