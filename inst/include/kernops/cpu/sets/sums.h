@@ -17,7 +17,7 @@ class SetSums {
   explicit SetSums(const SetJob& job)
       : job_(job),
         group_(job),
-        slopes_(job.slopes, job.parameters ? group_.most() : 0),
+        slopes_(job.parameters ? job.slopes : job.covariance, group_.most()),  // idle without parameters
         sums_(std::size_t(job.sums())),
         u_(std::size_t(group_.most())),
         moved_(std::size_t(job.columns)),
