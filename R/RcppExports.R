@@ -109,6 +109,18 @@ sets_weights <- function(covariance, theta, points, noise, neighbours, isa, thre
     .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, isa, threads)
 }
 
+sets_means <- function(weights, neighbours, x) {
+    .Call(`_kernops_sets_means`, weights, neighbours, x)
+}
+
+sets_whiten <- function(weights, sd, neighbours, x, transposed) {
+    .Call(`_kernops_sets_whiten`, weights, sd, neighbours, x, transposed)
+}
+
+sets_colour <- function(weights, sd, neighbours, x) {
+    .Call(`_kernops_sets_colour`, weights, sd, neighbours, x)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }

@@ -92,10 +92,10 @@
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
-               method = c("auto", "exact", "iterative"), estimate = c("ML", "REML", "none"), known = list(),
-               weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
+               method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
+               known = list(), weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
                na.action = getOption("na.action"), control = gp_control()) {
-  method <- check_choice(method, "method", c("auto", "exact", "iterative"))
+  method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
   backend <- check_backend(backend)
@@ -119,7 +119,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (data_parts$long_lat && model$movable) {
     warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
-  if (method == "auto") method <- if (length(data_parts$y) <= control$exact_limit) "exact" else "iterative"
+  if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, backend, control)
+  if (method == "vecchia") check_vecchia(precision, backend)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }
@@ -164,7 +165,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' gp_control(starts = 1)
 #' @export
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
-                       cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none")) {
+                       cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
+                       neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
@@ -174,8 +176,14 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
+  if (!is.null(neighbours) && !identical(neighbours, "auto")) {
+    check_number(neighbours, "neighbours", least = 1, whole = TRUE)
+  }
+  check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
+  ordering <- check_choice(ordering, "ordering", orderings)
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
-       rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress)
+       rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
+       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering)
 }
 
 # Settings checked; those that are not given are as `before`.

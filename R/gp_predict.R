@@ -51,12 +51,13 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   if (length(control)) object$how$control <- as_control(control, object$how$control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
-  table <- terms <- predicted_terms(object, points)
+  uncertain <- type == "response" && (se.fit || interval != "none")
+  table <- terms <- predicted_terms(object, points, uncertain)
   if (type == "response") {
     table <- data.frame(fit = terms$trend + terms$process)
-    if (se.fit || interval != "none") {
+    if (uncertain) {
       noise <- if (interval == "prediction") nugget_of(object) else 0
-      se <- sqrt(field_variance(object, points, terms$process) + noise)
+      se <- sqrt((terms$variance %||% field_variance(object, points, terms$process)) + noise)
       if (se.fit) table$se.fit <- se
       if (interval != "none") {
         half <- stats::qnorm((1 + level) / 2) * se
@@ -88,12 +89,17 @@ tell_field_se <- function(object) {
 
 nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
 
-# The trend with known coefficients is part of the mean only.
-predicted_terms <- function(object, points) {
+# The trend with known coefficients is part of the mean only. With `variance`, that of the field is a third column if it
+# comes with the mean.
+predicted_terms <- function(object, points, variance = FALSE) {
   beta <- object$known$beta
   trend <- points$offset + if (is.null(beta)) as.vector(points$x %*% object$beta) else if (ncol(points$x)) {
     as.vector(points$x %*% beta)
   } else beta
+  if (object$method == "vecchia") {
+    local <- local_prediction(object, points, variance)
+    return(as.data.frame(c(list(trend = trend, process = local$process), if (variance) local["variance"])))
+  }
   data.frame(trend = trend, process = covariance_times(object, points$u, object$state$alpha))
 }
 
@@ -109,6 +115,7 @@ covariance_times <- function(object, u, a) {
 # whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
 # not affect other points of their block.
 field_variance <- function(object, points, process) {
+  if (object$method == "vecchia") return(local_prediction(object, points, variance = TRUE)$variance)
   known <- which(is.finite(process))
   m <- length(known)
   n <- nrow(object$data$u)

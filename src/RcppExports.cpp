@@ -367,6 +367,45 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sets_means
+Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_sets_means(SEXP weightsSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_means(weights, neighbours, x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_whiten
+Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, bool transposed);
+RcppExport SEXP _kernops_sets_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP transposedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_whiten(weights, sd, neighbours, x, transposed));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_colour
+Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_sets_colour(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_colour(weights, sd, neighbours, x));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -1129,6 +1168,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 7},
+    {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
+    {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
+    {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 4},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

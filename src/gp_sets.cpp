@@ -63,3 +63,85 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVec
     return Rcpp::List::create(Rcpp::_["weights"] = weights, Rcpp::_["sd"] = sd);
   });
 }
+
+namespace {
+
+// The rows (1, -weights) / sd of a sparse factor U, each that of a point and of its neighbours, which come before it.
+struct SparseFactor {
+  SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::IntegerMatrix& neighbours, Count points)
+      : weights(weights.begin()), neighbours(neighbours.begin()), m(neighbours.nrow()), sets(neighbours.ncol()) {
+    if (weights.nrow() != m || weights.ncol() != sets) throw InputError("dim", "each neighbour has a weight");
+    for (const int at : neighbours)
+      if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
+  }
+
+  // each(weight, neighbour) for those of a set.
+  template <class F> void each(Count set, const F& body) const {
+    for (Count k = set * m; k < (set + 1) * m; ++k)
+      if (neighbours[k] > 0) body(weights[k], neighbours[k] - 1);
+  }
+  double mean(Count set, const double* x) const {
+    double sum = 0;
+    each(set, [&](double weight, int at) { sum += weight * x[at]; });
+    return sum;
+  }
+
+  const double* weights;
+  const int* neighbours;
+  const Count m, sets;
+};
+
+}  // namespace
+
+// The weighted sums of rows of x over the neighbours of each set.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    Rcpp::NumericMatrix out = zeros(int(u.sets), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c)
+      for (Count s = 0; s < u.sets; ++s) out[c * u.sets + s] = u.mean(s, x.begin() + c * x.nrow());
+    return out;
+  });
+}
+
+// U x, or U' x.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
+                                Rcpp::NumericMatrix x, bool transposed) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c) {
+      const double* from = x.begin() + c * u.sets;
+      double* to = out.begin() + c * u.sets;
+      for (Count s = 0; s < u.sets; ++s) {
+        if (!transposed) {
+          to[s] = (from[s] - u.mean(s, from)) / sd[s];
+          continue;
+        }
+        const double scaled = from[s] / sd[s];
+        to[s] += scaled;
+        u.each(s, [&](double weight, int at) { to[at] -= weight * scaled; });
+      }
+    }
+    return out;
+  });
+}
+
+// U^-1 x: neighbours come before their points.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
+                                Rcpp::NumericMatrix x) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c) {
+      double* to = out.begin() + c * u.sets;
+      for (Count s = 0; s < u.sets; ++s) to[s] = sd[s] * x[c * u.sets + s] + u.mean(s, to);
+    }
+    return out;
+  });
+}

@@ -78,12 +78,12 @@ inline void factor_sets(const SetTriangle& k) {
   }
 }
 
-// The last row of L^-1.
-inline void last_inverse_row(const SetTriangle& l, Pack<double>* u) {
+// The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
+inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
-  for (int a = 0; a < n; ++a) u[a] = 0;
+  for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);
   u[n - 1] = 1;
-  for (int a = n - 1; a >= 0; --a) {
+  for (int a = n - 2; a >= 0; --a) {
     u[a] *= l.element(a, a);
     for (int b = 0; b < a; ++b) u[b] = fma(-l.element(a, b), u[a], u[b]);
   }

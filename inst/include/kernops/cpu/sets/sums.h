@@ -58,7 +58,8 @@ class SetSums {
   }
 
   void add_slopes() {
-    last_inverse_row(group_.triangle(), u_.data());
+    contrast_weights(group_.triangle(), u_.data());
+    for (int a = 0; a < group_.size(); ++a) u_.data()[a] *= group_.inverse_sd();
     change();
     const SetColumns a = solve_changes(), z = group_.columns();
     const int last = group_.size() - 1;
