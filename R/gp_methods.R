@@ -52,6 +52,7 @@ print.gp <- function(x, ...) {
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
+  if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
 }
 
@@ -258,6 +259,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 format(fit$loglik, digits = digits + 3),
                 " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
+  if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
   print_rivals(fit)
   invisible(x)
 }

@@ -25,7 +25,7 @@ settled_neighbours <- function(best, likelihood, target) {
 }
 
 # How many observations a new point is conditioned on: twice as many while that decreases the standard error of the
-# field by more than a hundredth, between observations. Noisy observations say little each, so that many are needed.
+# field by more than half a hundredth, between observations. Noisy observations say little each, so that many are needed.
 local_count <- function(data, model, theta, m, most = 480L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
@@ -40,7 +40,7 @@ local_count <- function(data, model, theta, m, most = 480L) {
   sd <- sd_of(min(m, n))
   while (m < n && m < most) {
     finer <- sd_of(min(2L * m, n))
-    if (!is.finite(finer) || finer >= 0.99 * sd) break
+    if (!is.finite(finer) || finer >= 0.995 * sd) break
     m <- 2L * m
     sd <- finer
   }
@@ -74,4 +74,10 @@ check_vecchia <- function(precision, backend, call = caller_env()) {
   if (!length(given)) return(invisible())
   stop_kernops("input", c("{.code method = \"vecchia\"} computes in float64 on the CPU.",
                           x = "Remove {.arg {given}}, or use {.code method = \"iterative\"}."), call = call)
+}
+
+neighbour_words <- function(about) {
+  c(paste0(about$m, " (", about$ordering, ")"), paste(about$local, "for predictions"), if (!is.null(about$doubled)) {
+    paste("log-likelihood", sprintf("%+.2g", about$doubled), "with twice as many")
+  })
 }
