@@ -22,9 +22,9 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
   some <- subset_rows(data$u, min(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
-    best_from(start_candidates(starts, target, some), target)
+    candidates <- start_candidates(starts, target, some)
+    if (how$method == "vecchia") vecchia_search(candidates, target, likelihood) else best_from(candidates, target)
   }
-  if (how$method == "vecchia") best <- settled_neighbours(best, likelihood, target)
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   turned <- with(problem$model$parameters, kind == "angle" & !fixed)
   best$theta[turned] <- best$theta[turned] %% 180
@@ -80,15 +80,16 @@ refined <- function(theta, whole) {
 # Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.
 best_from <- function(candidates, target) {
   control <- target$how$control
+  exact <- target$how$method == "exact"
   cheap <- target$how$method != "iterative"
-  if (cheap) control$gain <- 1e-5
+  if (exact) control$gain <- 1e-5
   search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
   best <- search(candidates[which.min(values), ])
   for (other in which(cheap & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
   ends <- lapply(seq_len(nrow(candidates)), function(n) list(theta = candidates[n, ], value = values[[n]]))
-  best$rivals <- if (cheap) Filter(function(end) end$value <= best$value + 4 && apart(best, end, target), ends)
+  best$rivals <- if (exact) Filter(function(end) end$value <= best$value + 4 && apart(best, end, target), ends)
   best
 }
 

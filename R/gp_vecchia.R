@@ -1,9 +1,11 @@
 # The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among those before it.
 
 # As exact_likelihood(). The neighbours are those of the first theta that is evaluated. In addition
-#   regroup(theta)         takes the neighbours of theta instead, if they are others, and says whether they are
+#   outdated(theta)        whether other points are near at theta
+#   regroup(theta)         takes these instead, if they are
 #   double(theta)          takes twice as many
 #   doubled(theta, value)  how much the log-likelihood would be higher with twice as many; NULL if there are no more
+#   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model)
@@ -11,6 +13,7 @@ vecchia_likelihood <- function(data, model, how) {
   m <- neighbour_count(how$control, model$d, most)
   trend <- qr(data$x, LAPACK = FALSE)
   sets <- NULL
+  used <- Inf
   group <- function(theta, m) vecchia_sets(data, model, theta, m, how$control, trend)
   state_of <- function(sets, theta, profile = FALSE, slopes = FALSE) {
     vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes)
@@ -18,14 +21,11 @@ vecchia_likelihood <- function(data, model, how) {
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
       if (is.null(sets)) sets <<- group(theta, m)
-      state_of(sets, theta, profile, search)
+      state_of(nearest_sets(sets, used), theta, profile, search)
     },
-    regroup = function(theta) {
-      found <- group(theta, m)
-      moved <- neighbours_moved(sets, found)
-      if (moved) sets <<- found
-      moved
-    },
+    use = function(count) used <<- count,
+    outdated = function(theta) neighbours_moved(sets, data, model, theta),
+    regroup = function(theta) if (neighbours_moved(sets, data, model, theta)) sets <<- group(theta, m),
     double = function(theta) {
       m <<- min(2L * m, most)
       sets <<- group(theta, m)
@@ -57,16 +57,21 @@ vecchia_sets <- function(data, model, theta, m, control, trend) {
        values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
 }
 
-# Whether other points are near: distances have changed by more than a tenth, relative to each other.
-neighbours_moved <- function(before, after) {
-  second <- seq_len(nrow(before$near))[-1]
-  if (!length(second) || !nrow(before$neighbours)) return(FALSE)
-  first <- before$neighbours[1, second]
-  back <- match(before$order, after$order)
-  squares <- function(u, to) rowSums((u[to[second], , drop = FALSE] - u[to[first], , drop = FALSE])^2)
-  ratio <- squares(after$near, back) / squares(before$near, seq_along(back))
+nearest_sets <- function(sets, count) {
+  if (count >= nrow(sets$neighbours)) return(sets)
+  replace(sets, "neighbours", list(sets$neighbours[seq_len(count), , drop = FALSE]))
+}
+
+# Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
+neighbours_moved <- function(sets, data, model, theta) {
+  second <- seq_len(nrow(sets$near))[-1]
+  if (!length(second)) return(FALSE)
+  first <- sets$neighbours[1, second]
+  squares <- function(u) rowSums((u[second, , drop = FALSE] - u[first, , drop = FALSE])^2)
+  now <- neighbour_coordinates(model, theta, data$u)[sets$order, , drop = FALSE]
+  ratio <- squares(now) / squares(sets$near)
   ratio <- ratio[is.finite(ratio) & ratio > 0]
-  length(ratio) > 0 && diff(range(log(stats::quantile(ratio, c(0.02, 0.98))))) > 2 * log(1.1)
+  length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }
 
 # As exact_state(), of the sums over sets.
