@@ -176,9 +176,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
-  if (!is.null(neighbours) && !identical(neighbours, "auto")) {
-    check_number(neighbours, "neighbours", least = 1, whole = TRUE)
-  }
+  check_neighbours(neighbours)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   ordering <- check_choice(ordering, "ordering", orderings)
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,

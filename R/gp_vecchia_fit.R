@@ -98,3 +98,9 @@ neighbour_words <- function(about) {
     paste("log-likelihood", sprintf("%+.2g", about$doubled), "with twice as many")
   })
 }
+
+check_neighbours <- function(m, call = caller_env()) {
+  if (is.null(m) || identical(m, "auto")) return(invisible())
+  if (is.numeric(m) && length(m) == 1 && is.finite(m) && m >= 1 && m == floor(m)) return(invisible())
+  stop_kernops("input", "{.arg neighbours} must be one whole number, at least 1, or {.val auto}.", call = call)
+}
