@@ -12,6 +12,8 @@
 #' @param seed seed of the random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
 #'   this machine or on other machines.
+#'   For `method = "vecchia"`, leave-one-out uses the inverse of the approximate covariance matrix, with as many
+#'   neighbours as predictions.
 #'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).

@@ -11,7 +11,8 @@
 #'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
 #'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
 #'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
-#'   information at the end of the search (Gilmour et al. 1995). The standard errors of `summary()` and `tidy()` are the
+#'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
+#'   REML, that of the likelihood without a trend). The standard errors of `summary()` and `tidy()` are the
 #'   square roots of its diagonal. Intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend.
 #'

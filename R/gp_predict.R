@@ -16,7 +16,8 @@
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
 #'   errors.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
-#' @param control settings of the iterative method; default: those of the fit.
+#' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those of
+#'   the fit.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
@@ -48,7 +49,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   check_flag(se.fit, "se.fit")
   if (se.fit && unnamed && type == "response") tell_field_se(object)
   check_level(level)
-  if (length(control)) object$how$control <- as_control(control, object$how$control)
+  if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
   uncertain <- type == "response" && (se.fit || interval != "none")
@@ -67,6 +68,12 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     }
   }
   give_back_points(table, points, newdata, object)
+}
+
+with_control <- function(object, control, call = caller_env()) {
+  object$how$control <- as_control(control, object$how$control, call)
+  if (is.numeric(control$neighbours)) object$vecchia$local <- control$neighbours
+  object
 }
 
 check_level <- function(level, call = caller_env()) {

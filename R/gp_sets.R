@@ -1,4 +1,5 @@
-# Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance matrices.
+# Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance
+# matrices.
 
 # The operators of a covariance for sets: its values and its derivatives with respect to theta.
 set_operators <- function(model) list(values = covariance_matrix(model), slopes = covariance_derivatives(model))

@@ -11,7 +11,8 @@
 #' @param noise whether to add the nugget: draws of new observations.
 #' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
-#'   Fourier features), with memory proportional to the number of points.
+#'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
+#'   its draws are made point after point, given the nearest points before, at any number of points.
 #'
 #' @details Spectral simulation is available for all covariances of the package, their sums and products, with
 #'   frequencies drawn from their spectral densities; [linear()] and [constant()] are simulated directly. The spectral

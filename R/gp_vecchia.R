@@ -107,7 +107,8 @@ gram_state <- function(sums, data, trend, reml, profile) {
     n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
     root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
-  c(state, list(contrast = c(1, -turned), inverse = if (p) chol2inv(root), degrees = length(data$y) - if (reml) p else 0))
+  degrees <- length(data$y) - if (reml) p else 0
+  c(state, list(contrast = c(1, -turned), inverse = if (p) chol2inv(root), degrees = degrees))
 }
 
 vecchia_gradient <- function(sums, state, reml) {

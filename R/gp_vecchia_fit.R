@@ -1,8 +1,8 @@
 # Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and how many neighbours to take.
 
 # First with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed during a
-# search. If other neighbours are near at its end, it continues with these; with `neighbours = "auto"`, also with twice as
-# many, while these change the log-likelihood.
+# search. If other neighbours are near at its end, it continues with these; with `neighbours = "auto"`, also with twice
+# as many, while these change the log-likelihood.
 vecchia_search <- function(candidates, target, likelihood) {
   rough <- target
   rough$how$control$gain <- max(0.1, target$how$control$gain)

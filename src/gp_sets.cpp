@@ -31,8 +31,8 @@ Settings settings_of(const std::string& isa, int threads) {
 
 }  // namespace
 
-// The sums of jobs/sets.h over the sets of the last points, and the number of the first singular set, or 0. `slopes` may
-// be NULL; `nugget` is the number of the parameter that multiplies `noise_slope`, or 0.
+// The sums of jobs/sets.h over the sets of the last points, and the number of the first singular set, or 0. `slopes`
+// may be NULL; `nugget` is the number of the parameter that multiplies `noise_slope`, or 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
                      Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,

@@ -74,9 +74,8 @@ class PreparedSets : public SetJob {
 // work(begin, end, number) for chunks of the sets.
 template <class Work> void each_chunk(const SetJob& job, const Settings& settings, const Work& work) {
   const Count chunks = ceil_div(job.sets, chunk);
-  share_out(chunks, std::min<Count>(settings.threads, chunks), settings, [&](Count number, Count) {
-    work(number * chunk, std::min(job.sets, (number + 1) * chunk), number);
-  });
+  share_out(chunks, std::min<Count>(settings.threads, chunks), settings,
+            [&](Count number, Count) { work(number * chunk, std::min(job.sets, (number + 1) * chunk), number); });
 }
 
 }  // namespace

@@ -10,11 +10,11 @@ namespace kernops {
 
 // Points in their order, and the sets of some of them.
 struct SetRequest {
-  const Kernel* covariance;           // stores k(x, y; theta), with these variables in this order
-  const Kernel* slopes = nullptr;     // its gradient with respect to theta, where that is wanted
+  const Kernel* covariance;        // stores k(x, y; theta), with these variables in this order
+  const Kernel* slopes = nullptr;  // its gradient with respect to theta, where that is wanted
   const double* theta;
-  int parameters, nugget = -1;        // how many; which one multiplies the noise slopes
-  const double* points;               // n x d, column by column, as all matrices are
+  int parameters, nugget = -1;  // how many; which one multiplies the noise slopes
+  const double* points;         // n x d, column by column, as all matrices are
   Count n;
   int d;
   const double *noise, *noise_slope;  // of each point; null for 0

@@ -1,5 +1,5 @@
-// What the engine of each instruction set offers for sets of points: plain pointers, so that code compiled for different
-// instruction sets shares nothing but this.
+// What the engine of each instruction set offers for sets of points: plain pointers, so that code compiled for
+// different instruction sets shares nothing but this.
 #pragma once
 #include <kernops/jobs/sets.h>
 

@@ -34,7 +34,8 @@ class PairValues {
     for (int k = 0; k < formula_.points[1].count; ++k) {
       const int slot = formula_.points[1].items[k].slot;
       for (int e = 0; e < formula_.slots.items[slot].size; ++e)
-        copy(coordinates + std::ptrdiff_t(e) * most_ * W, points, slots_.data()[slot].p + std::ptrdiff_t(e) * most_ * W);
+        copy(coordinates + std::ptrdiff_t(e) * most_ * W, points,
+             slots_.data()[slot].p + std::ptrdiff_t(e) * most_ * W);
     }
     run(Level::column, points * W);
     for (int a = 0; a < points; ++a) take_row(coordinates, a);
@@ -58,9 +59,7 @@ class PairValues {
     place_slots(formula_.slots, level, base, entry, lanes, slots_.data());
   }
   void run(Level level, int lanes) { run_steps(formula_.steps[int(level)], slots_.data(), lanes); }
-  void point_to_row(int a) {
-    place(Level::row, rows_.data() + std::size_t(a) * formula_.entries[1] * W, W, 0);
-  }
+  void point_to_row(int a) { place(Level::row, rows_.data() + std::size_t(a) * formula_.entries[1] * W, W, 0); }
 
   void load_uniform(const Source& from) {
     double* to = slots_.data()[from.load.slot].p;

@@ -69,8 +69,7 @@ class SetSums {
       V* moved = moved_.data();
       for (int c = 0; c < job_.columns; ++c) moved[c] = -half_last(a, p, z, c);
       for (int c = 0; c < job_.columns; ++c)
-        for (int e = 0; e <= c; ++e)
-          add(place++, moved[c] * z.element(last, e) + moved[e] * z.element(last, c));
+        for (int e = 0; e <= c; ++e) add(place++, moved[c] * z.element(last, e) + moved[e] * z.element(last, c));
     }
     for (int p = 0; p < job_.parameters; ++p)
       for (int q = 0; q <= p; ++q) add(place++, V(2) * half_last(a, p, a, q));

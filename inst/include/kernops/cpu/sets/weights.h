@@ -26,8 +26,7 @@ class SetWeights {
   void write_set(int lane, double sd) const {
     const Count set = group_.set(lane);
     double* to = job_.weights + set * job_.m;
-    for (int k = 0; k < job_.m; ++k)
-      to[k] = k < group_.known(lane) ? -u_.data()[group_.size() - 2 - k].lane(lane) : 0;
+    for (int k = 0; k < job_.m; ++k) to[k] = k < group_.known(lane) ? -u_.data()[group_.size() - 2 - k].lane(lane) : 0;
     job_.sd[set] = sd;
   }
 
