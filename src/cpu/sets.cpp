@@ -40,9 +40,9 @@ class PreparedSets : public SetJob {
 
  private:
   static PairFormula formula(const Kernel& kernel, const SetRequest& request, std::vector<Source>& uniform) {
-    if (kernel.plans.size() != 1 || !kernel.stores())
-      throw std::invalid_argument("sets of points need the terms of one sum");
-    const Plan& plan = kernel.plans[0];
+    const std::vector<Plan>& plans = kernel.plans[number_of(cpu_backend())];
+    if (plans.size() != 1 || !kernel.stores()) throw std::invalid_argument("sets of points need the terms of one sum");
+    const Plan& plan = plans[0];
     for (const Load& load : plan.loads[0]) uniform.push_back({load, request.theta, 1, 0, 0});
     PairFormula made{span(plan.slots), span(uniform), {span(plan.loads[1]), span(plan.loads[2])}, {}, {}, plan.f};
     for (const Span<Load>& side : made.points)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "run/backend.h"
+#include "run/pairs.h"
 
 namespace kernops {
 
