@@ -313,6 +313,14 @@ cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }
 
+sparse_columns <- function(near) {
+    .Call(`_kernops_sparse_columns`, near)
+}
+
+sparse_apply <- function(weights, sd, near, order, start, entry, x, threads) {
+    .Call(`_kernops_sparse_apply`, weights, sd, near, order, start, entry, x, threads)
+}
+
 spmv_entries <- function(rows, columns) {
     .Call(`_kernops_spmv_entries`, rows, columns)
 }

@@ -174,8 +174,12 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
+#' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
+#'   field up to a small part of the noise, as for smooth fields with long ranges; else `"vecchia"`.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
-#'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001.
+#'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
+#'   number of neighbours; default: 40.
 #' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). If a
 #'   search finds no better step, it continues with a tenth of the tolerance, down to 1e-5 (in float64). The final
 #'   residuals are computed in float64, from all rows, or from 10,000 random rows if `cg_tol` is at least 0.001, which
@@ -196,7 +200,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @export
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
-                       neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings) {
+                       neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings,
+                       precond = c("auto", "vecchia", "pivoted_cholesky")) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
@@ -209,9 +214,11 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_neighbours(neighbours)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   ordering <- check_choice(ordering, "ordering", orderings)
+  precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky"))
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
        rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
-       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering)
+       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering,
+       precond = precond)
 }
 
 # Settings checked; those that are not given are as `before`.

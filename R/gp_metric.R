@@ -91,12 +91,15 @@ on_circles <- function(u, period, range) {
   cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
 }
 
-# The ranges of a user's formula: the steps along each coordinate after which the correlation is 0.6, on average over
-# some points; as long as the data where it stays above.
-own_metric <- function(leaf, p, u, few = 9, enough = 0.6) {
+own_metric <- function(leaf, p, u) {
   covariance <- own_pairs(leaf, ncol(u))
+  pairs_metric(function(x, y) as.vector(covariance(c(list(x = x, y = y), p))), u)
+}
+
+# The ranges of a covariance that is known by its values(x, y), row by row: the steps along each coordinate after which
+# the correlation is 0.6, on average over some points; as long as the data where it stays above.
+pairs_metric <- function(values, u, few = 9, enough = 0.6) {
   here <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
-  values <- function(x, y) as.vector(covariance(c(list(x = x, y = y), p)))
   variance <- values(here, here)
   share <- 2^-(20:0)
   reach <- vapply(seq_len(ncol(u)), function(k) {

@@ -996,6 +996,33 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sparse_columns
+Rcpp::List sparse_columns(Rcpp::IntegerMatrix near);
+RcppExport SEXP _kernops_sparse_columns(SEXP nearSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_columns(near));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_apply
+Rcpp::NumericMatrix sparse_apply(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry, Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_sparse_apply(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP orderSEXP, SEXP startSEXP, SEXP entrySEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type entry(entrySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_apply(weights, sd, near, order, start, entry, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // spmv_entries
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns);
 RcppExport SEXP _kernops_spmv_entries(SEXP rowsSEXP, SEXP columnsSEXP) {
@@ -1219,6 +1246,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
+    {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 8},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
     {"_kernops_gpu_copy", (DL_FUNC) &_kernops_gpu_copy, 2},
