@@ -117,6 +117,38 @@ factor_rounding <- function(factor) {
     .Call(`_kernops_factor_rounding`, factor)
 }
 
+points_maxmin <- function(u, threads) {
+    .Call(`_kernops_points_maxmin`, u, threads)
+}
+
+points_earlier <- function(u, m, threads) {
+    .Call(`_kernops_points_earlier`, u, m, threads)
+}
+
+points_nearest <- function(query, u, m, threads) {
+    .Call(`_kernops_points_nearest`, query, u, m, threads)
+}
+
+sets_sums <- function(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads) {
+    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads)
+}
+
+sets_weights <- function(covariance, theta, points, noise, neighbours, isa, threads) {
+    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, isa, threads)
+}
+
+sets_means <- function(weights, neighbours, x) {
+    .Call(`_kernops_sets_means`, weights, neighbours, x)
+}
+
+sets_whiten <- function(weights, sd, neighbours, x, transposed) {
+    .Call(`_kernops_sets_whiten`, weights, sd, neighbours, x, transposed)
+}
+
+sets_colour <- function(weights, sd, neighbours, x) {
+    .Call(`_kernops_sets_colour`, weights, sd, neighbours, x)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }
@@ -303,6 +335,14 @@ cuda_cache_files <- function() {
 
 cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
+}
+
+sparse_columns <- function(near) {
+    .Call(`_kernops_sparse_columns`, near)
+}
+
+sparse_apply <- function(weights, sd, near, order, start, entry, x, threads) {
+    .Call(`_kernops_sparse_apply`, weights, sd, near, order, start, entry, x, threads)
 }
 
 spmv_entries <- function(rows, columns) {

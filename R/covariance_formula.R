@@ -118,17 +118,26 @@ expand_geometry <- function(leaf, dims, d) {
   text
 }
 
+own_variables <- function(leaf, d) {
+  c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
+    sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
+}
+
+# The covariances of x and y, row by row.
+own_pairs <- function(leaf, d) {
+  kernel_operator(paste0("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", own_variables(leaf, d)),
+                  "auto", "float64", "cpu")
+}
+
 # Mistakes are shown in the user's formula, not in what is made of it.
 check_own_formula <- function(leaf, d) {
-  declared <- c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
-                sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
+  declared <- own_variables(leaf, d)
   size <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
   if (size != 1) {
     stop_kernops("input", call = NULL,
                  "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.")
   }
-  pairs <- kernel_operator(paste0("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", declared), "auto",
-                           "float64", "cpu")
+  pairs <- own_pairs(leaf, d)
   u <- matrix(sin(seq_len(8 * d)), 8)
   v <- matrix(cos(seq_len(8 * d)), 8)
   there <- pairs(c(list(x = u, y = v), leaf$parameters))

@@ -12,6 +12,8 @@
 #' @param seed seed of the random folds.
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
 #'   this machine or on other machines.
+#'   For `method = "vecchia"`, leave-one-out uses the inverse of the approximate covariance matrix, with as many
+#'   neighbours as predictions.
 #'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).
@@ -91,11 +93,14 @@ lapply_future <- function(x, f) {
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
 # its variance 1 / P_ii (Dubrule 1983).
 leave_one_out <- function(object) {
-  alone <- inverse_diagonal(object)
-  precision <- alone - rowSums(object$state$z^2)
+  inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
+    c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
+  }
+  alone <- inverse$diagonal
+  precision <- alone - rowSums(inverse$z^2)
   # without this observation, a coefficient of the trend would be anything
   precision[precision <= 1e-12 * alone] <- 0
-  residual <- ifelse(precision > 0, object$state$alpha / precision, NA)
+  residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
   # the noise of an observation is that of a new one with its weight
   data.frame(fit = object$parts$y - residual, se.fit = sqrt(1 / precision))
 }

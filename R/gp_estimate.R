@@ -18,9 +18,12 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   target$evaluate <- step_reporter(evaluate, problem$model, how$control)
   starts <- starting_values(problem$model, data$u, problem$residual)
-  some <- subset_rows(data$u, min(n, how$control$subset * if (n > 4000) 4 else 1), how$control$seed)
+  # where a likelihood of all takes long, better starting values are worth more
+  size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
+  some <- subset_rows(data$u, min(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
-    best_from(start_candidates(starts, target, some), target)
+    candidates <- start_candidates(starts, target, some)
+    if (how$method == "vecchia") vecchia_search(candidates, target, likelihood) else best_from(candidates, target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   turned <- with(problem$model$parameters, kind == "angle" & !fixed)
@@ -75,7 +78,7 @@ exact_evaluate <- function(target) {
 larger_subset <- function(whole) {
   n <- length(whole$data$y)
   size <- if (factor_device(1e4, solving_backend(whole$how), first_device()) < 0) 4000 else 1e4
-  if (whole$how$method == "exact" || n < 8 * size) return(NULL)
+  if (whole$how$method != "iterative" || n < 8 * size) return(NULL)
   whole$data <- subset_data(whole$data, subset_rows(whole$data$u, size, whole$how$control$seed))
   evaluate <- exact_evaluate(whole)
   list(
@@ -91,12 +94,13 @@ larger_subset <- function(whole) {
 best_from <- function(candidates, target) {
   control <- target$how$control
   exact <- target$how$method == "exact"
+  cheap <- target$how$method != "iterative"
   if (exact) control$gain <- 1e-5
   search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
   best <- search(candidates[which.min(values), ])
-  for (other in which(exact & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
+  for (other in which(cheap & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
   ends <- lapply(seq_len(nrow(candidates)), function(n) list(theta = candidates[n, ], value = values[[n]]))
   best$rivals <- if (exact) Filter(function(end) end$value <= best$value + 4 && apart(best, end, target), ends)
   best

@@ -23,7 +23,7 @@ iterative_likelihood <- function(data, model, how) {
   probes <- latest <- NULL  # where a search compares last, the fit is made
   at <- function(theta) {
     system <- iterative_system(product, data, model, theta, points)
-    list(system = system, precond = iterative_preconditioner(system, control))
+    list(system = system, precond = iterative_preconditioner(system, control, data, model, theta))
   }
   for_search <- function(theta, profile) {
     here <- at(theta)
@@ -164,10 +164,16 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
   kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
-iterative_preconditioner <- function(system, control) {
-  rank <- control$rank %||% default_rank(system, control)
+iterative_preconditioner <- function(system, control, data, model, theta) {
   if (all(system$diagonal() == 0)) return(NULL) # noise alone
-  if (rank > 0) system_preconditioner(system, "pivoted_cholesky", rank)
+  type <- control$precond
+  if (type == "auto") type <- if (is.null(control$rank)) best_preconditioner(system) else "pivoted_cholesky"
+  if (type == "vecchia") {
+    near <- neighbour_coordinates(model, theta, data$u)
+    return(system_preconditioner(system, type, control$rank, near = near))
+  }
+  rank <- control$rank %||% default_rank(system, control)
+  if (rank > 0) system_preconditioner(system, type, rank)
 }
 
 # Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
@@ -244,7 +250,7 @@ solver_for <- function(object, tol = object$how$control$cg_tol) {
   }
   product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
   system <- iterative_system(product, object$data, object$model, object$theta)
-  precond <- iterative_preconditioner(system, object$how$control)
+  precond <- iterative_preconditioner(system, object$how$control, object$data, object$model, object$theta)
   function(b) {
     fit <- solve_system(system, system$space$copy(b), precond, tol)
     warn_unless_solved(fit, tol)

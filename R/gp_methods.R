@@ -11,7 +11,8 @@
 #'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
 #'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
 #'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
-#'   information at the end of the search (Gilmour et al. 1995). The standard errors of `summary()` and `tidy()` are the
+#'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
+#'   REML, that of the likelihood without a trend). The standard errors of `summary()` and `tidy()` are the
 #'   square roots of its diagonal. Intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend.
 #'
@@ -52,6 +53,7 @@ print.gp <- function(x, ...) {
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
+  if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
 }
 
@@ -258,6 +260,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 format(fit$loglik, digits = digits + 3),
                 " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
   cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
+  if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
   print_rivals(fit)
   invisible(x)
 }

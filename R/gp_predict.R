@@ -16,7 +16,8 @@
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
 #'   errors.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
-#' @param control settings of the iterative method; default: those of the fit.
+#' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those of
+#'   the fit.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
@@ -48,15 +49,16 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   check_flag(se.fit, "se.fit")
   if (se.fit && unnamed && type == "response") tell_field_se(object)
   check_level(level)
-  if (length(control)) object$how$control <- as_control(control, object$how$control)
+  if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords)
-  table <- terms <- predicted_terms(object, points)
+  uncertain <- type == "response" && (se.fit || interval != "none")
+  table <- terms <- predicted_terms(object, points, uncertain)
   if (type == "response") {
     table <- data.frame(fit = terms$trend + terms$process)
-    if (se.fit || interval != "none") {
+    if (uncertain) {
       noise <- if (interval == "prediction") nugget_of(object) else 0
-      se <- sqrt(field_variance(object, points, terms$process) + noise)
+      se <- sqrt((terms$variance %||% field_variance(object, points, terms$process)) + noise)
       if (se.fit) table$se.fit <- se
       if (interval != "none") {
         half <- stats::qnorm((1 + level) / 2) * se
@@ -66,6 +68,12 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     }
   }
   give_back_points(table, points, newdata, object)
+}
+
+with_control <- function(object, control, call = caller_env()) {
+  object$how$control <- as_control(control, object$how$control, call)
+  if (is.numeric(control$neighbours)) object$vecchia$local <- control$neighbours
+  object
 }
 
 check_level <- function(level, call = caller_env()) {
@@ -88,12 +96,17 @@ tell_field_se <- function(object) {
 
 nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
 
-# The trend with known coefficients is part of the mean only.
-predicted_terms <- function(object, points) {
+# The trend with known coefficients is part of the mean only. With `variance`, that of the field is a third column if it
+# comes with the mean.
+predicted_terms <- function(object, points, variance = FALSE) {
   beta <- object$known$beta
   trend <- points$offset + if (is.null(beta)) as.vector(points$x %*% object$beta) else if (ncol(points$x)) {
     as.vector(points$x %*% beta)
   } else beta
+  if (object$method == "vecchia") {
+    local <- local_prediction(object, points, variance)
+    return(as.data.frame(c(list(trend = trend, process = local$process), if (variance) local["variance"])))
+  }
   data.frame(trend = trend, process = covariance_times(object, points$u, object$state$alpha))
 }
 
@@ -109,6 +122,7 @@ covariance_times <- function(object, u, a) {
 # whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
 # not affect other points of their block.
 field_variance <- function(object, points, process) {
+  if (object$method == "vecchia") return(local_prediction(object, points, variance = TRUE)$variance)
   known <- which(is.finite(process))
   m <- length(known)
   n <- nrow(object$data$u)

@@ -112,8 +112,8 @@ place_keys <- function(model, u) {
 }
 
 likelihood_for <- function(data, model, how) {
-  if (how$method == "exact") return(exact_likelihood(data, model, how$reml, how$backend))
-  iterative_likelihood(data, model, how)
+  switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
+         vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
 }
 
 stop_singular <- function(problem, bad, call) {
@@ -139,7 +139,9 @@ finish_fit <- function(problem, likelihood, search, how, call) {
   list(
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$factor, data = data, model = model, center = problem$center,
+    factor = likelihood$factor, vecchia = if (how$method == "vecchia") {
+      about_neighbours(problem, likelihood, search$theta, state$value, how, !is.null(search$value))
+    }, data = data, model = model, center = problem$center,
     df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
   )
 }

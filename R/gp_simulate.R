@@ -11,7 +11,8 @@
 #' @param noise whether to add the nugget: draws of new observations.
 #' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
-#'   Fourier features), with memory proportional to the number of points.
+#'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
+#'   its draws are made point after point, given the nearest points before, at any number of points.
 #'
 #' @details Spectral simulation is available for all covariances of the package, their sums and products, with
 #'   frequencies drawn from their spectral densities; [linear()] and [constant()] are simulated directly. The spectral
@@ -79,11 +80,17 @@ conditional_draws <- function(object, points, nsim, features) {
   both <- prior_draws(object, rbind(object$data$u, points$u), nsim, features)
   seen <- both[seq_len(n), , drop = FALSE]
   noise <- sqrt(noise_variance(object$data, object$model, object$theta))
-  off <- kriging_weights(object, seen + noise * stats::rnorm(length(seen)))
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  seen <- seen + noise * stats::rnorm(length(seen))
+  correction <- if (object$method == "vecchia") local_correction(object, points, seen) else {
+    kriging_correction(object, points, kriging_weights(object, seen))
+  }
   mean <- with(predicted_terms(object, points), trend + process)
-  correction <- covariance_times(object, points$u, off$alpha) + x %*% off$beta
   mean + both[n + seq_len(m), , drop = FALSE] - as.matrix(correction)
+}
+
+kriging_correction <- function(object, points, off) {
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  covariance_times(object, points$u, off$alpha) + x %*% off$beta
 }
 
 # For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
@@ -97,10 +104,11 @@ kriging_weights <- function(object, values) {
 
 # Points that coincide have one value.
 prior_draws <- function(object, u, nsim, features) {
-  if (nrow(u) > object$how$control$exact_limit) return(fourier_draws(object, u, nsim, features))
+  vecchia <- object$method == "vecchia"
+  if (nrow(u) > object$how$control$exact_limit && !vecchia) return(fourier_draws(object, u, nsim, features))
   places <- place_keys(object$model, u)
   first <- which(!duplicated(places))
-  draws <- distinct_draws(object, u[first, , drop = FALSE], nsim)
+  draws <- (if (vecchia) vecchia_draws else distinct_draws)(object, u[first, , drop = FALSE], nsim)
   draws[match(places, places[first]), , drop = FALSE]
 }
 

@@ -16,7 +16,7 @@
 #' @param x0 the starting value, n x p; default: zero.
 #' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], or an object made by
 #'   that function.
-#' @param rank the rank of the preconditioner, for types that have one.
+#' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
 #'
@@ -61,7 +61,7 @@
 #'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
-                         precond = c("none", "pivoted_cholesky", "nystrom", "jacobi"), rank = 100,
+                         precond = c("none", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
                          method = c("cg", "minres")) {
   check_linear(op, b_name)
   method <- check_choice(method, "method", c("cg", "minres"))

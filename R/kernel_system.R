@@ -8,6 +8,7 @@
 #   columns(rows), diagonal()  of K, in float64
 #   subset(rows)              the system of these points alone, without lambda; NULL where points know their numbers
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
+#   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
 # long: the operators of one matrix, each some lines, which share its data
@@ -75,6 +76,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       entries <- pairs_of(TRUE)
       as.vector(entries(c(with_b(ones(n)), point_numbers(entries, b_name, seq_len(n), seq_len(n)))))
     },
+    entries = function() system_entries(op, b_name, input, n, call),
     gradient = function(var, a, eta) {
       slope <- slope_of(var, ncol(a))
       last <- utils::tail(environment(slope)$about$variables$name, 1)
@@ -114,6 +116,38 @@ make_variant <- function(op, b_name, width, precision, numbered, together, store
 }
 
 declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
+
+# K as a covariance of points: its `formula` in theta, x and y, which stand for all that the formula reads, and the
+# values of `theta` and of the points `u`, n x d.
+system_entries <- function(op, b_name, input, n, call) {
+  from <- environment(op)
+  variables <- from$about$variables
+  formula <- gsub("\\bIndex([IJ])\\s*\\(\\s*\\)", "point_\\1", from$formula)
+  variables <- rbind(variables[variables$name != b_name, c("name", "category")],
+                     data.frame(name = c("point_I", "point_J"), category = c("Vi", "Vj")))
+  variables <- variables[vapply(variables$name, grepl, NA, formula, fixed = TRUE), ]
+  input[c("point_I", "point_J")] <- list(as.numeric(seq_len(n)))
+  sides <- lapply(c(theta = "Pm", x = "Vi", y = "Vj"), function(side) {
+    lapply(input[variables$name[variables$category == side]], side_values, side)
+  })
+  joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
+  if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
+  places <- unlist(unname(Map(places_in, names(sides), sides)))
+  list(formula = replace_names(formula, c(places, stats::setNames("1", b_name))), theta = as.vector(joined$theta) %||% 0,
+       u = joined$x)
+}
+
+# A row for each point; parameters are one row, those of matrices row by row.
+side_values <- function(x, side) {
+  x <- as.matrix(x)
+  `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")
+}
+
+# What stands for each variable when all are joined.
+places_in <- function(joined, side) {
+  sizes <- vapply(side, ncol, 0L)
+  stats::setNames(sprintf("Extract(%s, %d, %d)", rep(joined, length(sizes)), cumsum(sizes) - sizes, sizes), names(side))
+}
 
 # The numbers of the points of K's rows and columns, where a `numbered` variant asks for them.
 point_numbers <- function(numbered, b_name, rows, columns) {
@@ -185,6 +219,11 @@ stop_unpaired <- function(call) {
     "The diagonal of the matrix is required, but {.arg op} is a gradient, for which it is not available.",
     i = "Write {.arg op} as a formula of {.fn keops_kernel}."
   ))
+}
+
+stop_unlike_points <- function(call) {
+  stop_kernops("input", "This preconditioner needs the same points on both axes, by variables in the same order.",
+               call = call)
 }
 
 stop_not_square <- function(b_name, a, result, call) {

@@ -7,10 +7,15 @@
 # (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
 probe_vectors <- function(system, precond = NULL, count = 16, seed = 1) {
   space <- system$space
-  rank <- if (is.null(precond)) 0 else precond$rank
+  sparse <- identical(precond$type, "vecchia")
+  rank <- if (is.null(precond) || sparse) 0 else precond$rank
   signs <- with_seed(seed, matrix(sample(c(-1, 1), (system$n + rank) * count, replace = TRUE), ncol = count))
   probes <- space$copy(signs[seq_len(system$n), , drop = FALSE])
   if (is.null(precond)) return(list(probes = probes, weights = space$copy(probes)))
+  if (sparse) {
+    probes <- space$copy(sparse_colour(precond, signs))
+    return(list(probes = probes, weights = preconditioning(precond, space)(probes)))
+  }
   rows_times <- \(d, x) space$add_rows(on_space(d, space), x, zeros_like(space, x))
   probes <- rows_times(sqrt(precond$shift), probes)
   if (rank > 0) {

@@ -374,6 +374,117 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_maxmin
+Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads);
+RcppExport SEXP _kernops_points_maxmin(SEXP uSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_maxmin(u, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_earlier
+Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, int threads);
+RcppExport SEXP _kernops_points_earlier(SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_earlier(u, m, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_nearest
+Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatrix u, int m, int threads);
+RcppExport SEXP _kernops_points_nearest(SEXP querySEXP, SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type query(querySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_nearest(query, u, m, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_sums
+Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise_slope(noise_slopeSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_weights
+Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP neighboursSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, theta, points, noise, neighbours, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_means
+Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_sets_means(SEXP weightsSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_means(weights, neighbours, x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_whiten
+Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, bool transposed);
+RcppExport SEXP _kernops_sets_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP transposedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_whiten(weights, sd, neighbours, x, transposed));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_colour
+Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_sets_colour(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_colour(weights, sd, neighbours, x));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -953,6 +1064,33 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sparse_columns
+Rcpp::List sparse_columns(Rcpp::IntegerMatrix near);
+RcppExport SEXP _kernops_sparse_columns(SEXP nearSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_columns(near));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_apply
+Rcpp::NumericMatrix sparse_apply(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry, Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_sparse_apply(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP orderSEXP, SEXP startSEXP, SEXP entrySEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type entry(entrySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_apply(weights, sd, near, order, start, entry, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // spmv_entries
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns);
 RcppExport SEXP _kernops_spmv_entries(SEXP rowsSEXP, SEXP columnsSEXP) {
@@ -1022,6 +1160,14 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 9},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
+    {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
+    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 3},
+    {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
+    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
+    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 7},
+    {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
+    {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
+    {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 4},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
@@ -1069,6 +1215,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
+    {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 8},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
     {NULL, NULL, 0}

@@ -2,24 +2,10 @@
 // instruction set, by src/cpu_engine.h.
 #pragma once
 #include <kernops/cpu/accumulate.h>
-
-#include <new>
+#include <kernops/cpu/buffer.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-// Aligned memory; not std::vector, whose code would be shared between instruction sets.
-template <class T> class Buffer {
- public:
-  explicit Buffer(std::size_t n) : data_(static_cast<T*>(::operator new(n * sizeof(T) + 64, std::align_val_t(64)))) {}
-  ~Buffer() { ::operator delete(data_, std::align_val_t(64)); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  T* data() const { return data_; }
-
- private:
-  T* data_;
-};
 
 // The result of a row, its positions counted among all lanes.
 template <class Reduction> void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {

@@ -1,0 +1,121 @@
+# Points in a Euclidean space in which their distance tells their correlation: neighbours that are near there are those
+# that matter ("scaled" Vecchia approximation, Katzfuss, Guinness and Lawrence 2022).
+#
+# 1 - correlation grows with the scaled distance of each leaf. In a product of covariances these add up; in a sum they
+# do with the variances as weights. So do squared distances here: a covariance is a metric,
+#   variance  of the field
+#   matrix    M, d x d: the squared distance h' M h
+#   views     of coordinates that are angles: lists of a function, points -> points in space, and the weight of the
+#             squared distance there.
+
+# `reference`: the points of the fit, by which coordinates without a range are scaled.
+neighbour_coordinates <- function(model, theta, u, reference = u) {
+  metric <- covariance_metric(model$covariance, leaf_values(model, theta), reference)
+  if (all(metric$matrix == 0) && !length(metric$views)) metric$matrix <- unit_metric(reference)
+  views <- lapply(metric$views, function(view) sqrt(view$weight) * view$place(u))
+  unname(do.call(cbind, c(list(linear_view(metric$matrix, u)), views)))
+}
+
+# The parameters of each leaf, by name.
+leaf_values <- function(model, theta) {
+  leaves <- leaves_of(model$covariance)
+  lapply(seq_along(leaves), function(number) {
+    rows <- which(model$parameters$leaf == number)
+    leaf <- leaves[[number]]
+    sizes <- lengths(leaf$parameters)
+    if (!leaf$own) sizes[names(sizes) == "range"] <- sum(model$parameters$kind[rows] == "range")
+    split(unname(theta)[rows], rep(factor(names(sizes), names(sizes)), pmax(sizes, 1)))
+  })
+}
+
+# u A' with A' A = M; where M is diagonal, ties of a grid remain.
+linear_view <- function(M, u) {
+  if (all(M[row(M) != col(M)] == 0)) {
+    used <- which(diag(M) > 0)
+    return(u[, used, drop = FALSE] * rep(sqrt(diag(M)[used]), each = nrow(u)))
+  }
+  decomposed <- eigen(M, symmetric = TRUE)
+  used <- decomposed$values > 1e-14 * decomposed$values[[1]]
+  u %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
+}
+
+covariance_metric <- function(x, values, u) {
+  number <- 0L
+  visit <- function(x) {
+    if (x$kind != "leaf") return(join_metrics(x$kind, lapply(x$parts, visit)))
+    number <<- number + 1L
+    leaf_metric(x, values[[number]], u)
+  }
+  visit(x)
+}
+
+join_metrics <- function(operation, parts) {
+  variances <- vapply(parts, `[[`, 0, "variance")
+  weights <- if (operation == "*") rep(1, length(parts)) else variances / max(sum(variances), .Machine$double.xmin)
+  views <- Map(function(part, weight) {
+    lapply(part$views, function(view) list(place = view$place, weight = weight * view$weight))
+  }, parts, weights)
+  list(variance = if (operation == "*") prod(variances) else sum(variances),
+       matrix = Reduce(`+`, Map(function(part, weight) weight * part$matrix, parts, weights)),
+       views = Filter(function(view) view$weight > 0, do.call(c, views)))
+}
+
+# A constant or linear field, or noise, has no range. What has no value is taken as 1.
+leaf_metric <- function(leaf, p, u) {
+  d <- ncol(u)
+  dims <- leaf$dims %||% seq_len(d)
+  if (leaf$own) return(own_metric(leaf, p, u))
+  p$variance[is.na(p$variance)] <- 1
+  metric <- list(variance = p$variance, matrix = matrix(0, d, d), views = list())
+  chosen <- function(u) u[, dims, drop = FALSE]
+  if (leaf$label == "nugget") {
+    metric$variance <- 0
+  } else if (leaf$label == "linear") {
+    metric$variance <- p$variance * mean_square(leaf, u)
+  } else if (leaf$label == "periodic") {
+    place <- function(u) on_circles(chosen(u), p$period, rep_len(p$range, length(dims)))
+    metric$views <- list(list(place = place, weight = 1))
+  } else if (leaf$geometry == "great_circle") {
+    metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
+  } else if (leaf$geometry == "turned") {
+    metric$matrix[dims, dims] <- crossprod(turned_scales(p))
+  } else if (leaf$label != "constant") {
+    metric$matrix[cbind(dims, dims)] <- 1 / rep_len(p$range, length(dims))^2
+  }
+  metric
+}
+
+# Each coordinate as the point of a circle: |a - b|^2 is 4 sin^2(pi (x - y) / period) / range^2.
+on_circles <- function(u, period, range) {
+  angle <- 2 * pi * u / period
+  cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
+}
+
+own_metric <- function(leaf, p, u) {
+  covariance <- own_pairs(leaf, ncol(u))
+  pairs_metric(function(x, y) as.vector(covariance(c(list(x = x, y = y), p))), u)
+}
+
+# The ranges of a covariance that is known by its values(x, y), row by row: the steps along each coordinate after which
+# the correlation is 0.6, on average over some points; as long as the data where it stays above.
+pairs_metric <- function(values, u, few = 9, enough = 0.6) {
+  here <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
+  variance <- values(here, here)
+  share <- 2^-(20:0)
+  reach <- vapply(seq_len(ncol(u)), function(k) {
+    steps <- share * diff(range(u[, k]))
+    correlation <- vapply(steps, function(step) {
+      there <- here
+      there[, k] <- there[, k] + step
+      mean(values(here, there) / sqrt(variance * values(there, there)))
+    }, 0)
+    steps[c(which(correlation < enough), length(steps))[[1]]]
+  }, 0)
+  list(variance = mean(variance), matrix = diag(ifelse(reach > 0, 1 / reach^2, 0), ncol(u)), views = list())
+}
+
+# Coordinates as given, in units of their standard deviations.
+unit_metric <- function(u) {
+  spread <- colMeans(sweep(u, 2, colMeans(u))^2)
+  diag(ifelse(spread > 0, 1 / spread, 0), ncol(u))
+}

@@ -1,0 +1,48 @@
+# Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance
+# matrices.
+
+# The operators of a covariance for sets: its values and its derivatives with respect to theta.
+set_operators <- function(model) list(values = covariance_matrix(model), slopes = covariance_derivatives(model))
+
+# Over the sets of the last ncol(neighbours) points: log det K, and the products of the whitened columns of `values`,
+# with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood), if `slopes`.
+# `bad` is the number of the first set whose covariance is not positive definite.
+set_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes = FALSE) {
+  found <- sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]],
+                     points, noise, noise_slope, values, neighbours, isa(), threads())
+  if (found$bad > 0) return(list(bad = found$bad))
+  size <- ncol(values)
+  number <- if (slopes) length(theta) else 0L
+  first <- seq_len(1 + size * (size + 1) / 2)
+  changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))
+  sums <- list(bad = 0, logdet = found$sums[[1]], gram = from_triangle(found$sums[first[-1]], size))
+  if (!slopes) return(sums)
+  c(sums, list(
+    logdet_slope = changes[1, ],
+    gram_slope = array(apply(changes[-1, , drop = FALSE], 2, from_triangle, size), c(size, size, number)),
+    information = from_triangle(found$sums[-seq_len(length(first) * (1 + number))], number)
+  ))
+}
+
+# A symmetric matrix from the rows of its lower triangle.
+from_triangle <- function(x, size) {
+  full <- matrix(0, size, size)
+  full[upper.tri(full, TRUE)] <- x
+  full[lower.tri(full)] <- t(full)[lower.tri(full)]
+  full
+}
+
+# The conditional distributions of the last ncol(neighbours) points given their neighbours: the rows of a sparse U with
+# U K U' = I are (1, -weights) / sd.
+set_weights <- function(values, theta, points, noise, neighbours) {
+  c(sets_weights(live(values), unname(theta), points, noise, neighbours, isa(), threads()),
+    list(neighbours = neighbours))
+}
+
+# U x, U' x and U^-1 x, for columns of x.
+whitened <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
+whitened_back <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)
+coloured <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x))
+
+# The weighted sums of rows of x over the neighbours of each set.
+neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))

@@ -1,0 +1,129 @@
+# The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among those before it.
+
+# As exact_likelihood(). The neighbours are those of the first theta that is evaluated. In addition
+#   outdated(theta)        whether other points are near at theta
+#   regroup(theta)         takes these instead, if they are
+#   double(theta)          takes twice as many
+#   doubled(theta, value)  how much the log-likelihood would be higher with twice as many; NULL if there are no more
+#   use(count)             so many of them, the nearest ones, from then on
+#   count()                their number
+vecchia_likelihood <- function(data, model, how) {
+  operators <- set_operators(model)
+  most <- length(data$y) - 1L
+  m <- neighbour_count(how$control, model$d, most)
+  trend <- qr(data$x, LAPACK = FALSE)
+  sets <- NULL
+  used <- Inf
+  group <- function(theta, m) vecchia_sets(data, model, theta, m, how$control, trend)
+  state_of <- function(sets, theta, profile = FALSE, slopes = FALSE) {
+    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes)
+  }
+  list(
+    evaluate = function(theta, profile = FALSE, search = FALSE) {
+      if (is.null(sets)) sets <<- group(theta, m)
+      state_of(nearest_sets(sets, used), theta, profile, search)
+    },
+    use = function(count) used <<- count,
+    outdated = function(theta) neighbours_moved(sets, data, model, theta),
+    regroup = function(theta) if (neighbours_moved(sets, data, model, theta)) sets <<- group(theta, m),
+    double = function(theta) {
+      m <<- min(2L * m, most)
+      sets <<- group(theta, m)
+    },
+    doubled = function(theta, value) {
+      if (m < most) (value - state_of(group(theta, min(2L * m, most)), theta)$value) / 2
+    },
+    count = function() m
+  )
+}
+
+# The default is enough for the screening effect in the plane and in space; more coordinates need more neighbours.
+neighbour_count <- function(control, d, most) {
+  m <- control$neighbours
+  if (!is.numeric(m)) m <- if (d <= 3) 30 else 60
+  as.integer(min(m, most))
+}
+
+# Observations in their order, and the neighbours of each. The trend is orthonormal and the response free of it, so that
+# products of the whitened columns do not cancel.
+vecchia_sets <- function(data, model, theta, m, control, trend) {
+  near <- neighbour_coordinates(model, theta, data$u)
+  order <- vecchia_order(near, control$ordering, control$seed)
+  near <- near[order, , drop = FALSE]
+  p <- ncol(data$x)
+  y <- if (p) qr.resid(trend, data$y) else data$y
+  list(order = order, near = near, neighbours = ordered_neighbours(near, m), points = data$u[order, , drop = FALSE],
+       noise = data$noise[order], noise_slope = 1 / data$weights[order],
+       values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
+}
+
+nearest_sets <- function(sets, count) {
+  if (count >= nrow(sets$neighbours)) return(sets)
+  replace(sets, "neighbours", list(sets$neighbours[seq_len(count), , drop = FALSE]))
+}
+
+# Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
+neighbours_moved <- function(sets, data, model, theta) {
+  second <- seq_len(nrow(sets$near))[-1]
+  if (!length(second)) return(FALSE)
+  first <- sets$neighbours[1, second]
+  squares <- function(u) rowSums((u[second, , drop = FALSE] - u[first, , drop = FALSE])^2)
+  now <- neighbour_coordinates(model, theta, data$u)[sets$order, , drop = FALSE]
+  ratio <- squares(now) / squares(sets$near)
+  ratio <- ratio[is.finite(ratio) & ratio > 0]
+  length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
+}
+
+# As exact_state(), of the sums over sets.
+vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, slopes) {
+  sums_at <- function(slopes) {
+    noise <- sets$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) * sets$noise_slope
+    set_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours, slopes)
+  }
+  sums <- sums_at(slopes)
+  if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
+  state <- gram_state(sums, data, trend, reml, profile)
+  if (is.null(state)) return(list(value = Inf, bad = sets$order[[1]]))
+  whole <- function() {
+    if (is.null(sums$information)) sums <<- sums_at(TRUE)
+    sums
+  }
+  state$gradient <- function() vecchia_gradient(whole(), state, reml)
+  state$information <- function(profiled = profile) vecchia_information(whole(), state, reml, profiled)
+  state
+}
+
+# Generalised least squares from the products of whitened columns, of which the first is the response.
+gram_state <- function(sums, data, trend, reml, profile) {
+  p <- ncol(data$x)
+  gram <- sums$gram
+  root <- if (p) tryCatch(chol(gram[-1, -1, drop = FALSE]), error = function(e) NULL) else matrix(0, 0, 0)
+  if (is.null(root)) return(NULL)
+  along <- if (p) backsolve(root, gram[-1, 1], transpose = TRUE) else numeric()
+  turned <- if (p) backsolve(root, along) else numeric()
+  r <- if (p) qr.R(trend) else root
+  beta <- if (p) backsolve(r, turned) + qr.coef(trend, data$y) else numeric()
+  state <- likelihood_state(
+    n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
+    root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
+  )
+  degrees <- length(data$y) - if (reml) p else 0
+  c(state, list(contrast = c(1, -turned), inverse = if (p) chol2inv(root), degrees = degrees))
+}
+
+vecchia_gradient <- function(sums, state, reml) {
+  residual <- apply(sums$gram_slope, 3, function(slope) sum(state$contrast * (slope %*% state$contrast)))
+  trace_slope(sums, state, reml) + residual / state$scale
+}
+
+# Of log det K, and with REML of log det X' K^-1 X.
+trace_slope <- function(sums, state, reml) {
+  if (!reml || is.null(state$inverse)) return(sums$logdet_slope)
+  sums$logdet_slope + apply(sums$gram_slope, 3, function(slope) sum(state$inverse * slope[-1, -1]))
+}
+
+# The expected information, which for REML ignores the trend: they differ by p / n.
+vecchia_information <- function(sums, state, reml, profiled) {
+  if (!profiled) return(sums$information)
+  sums$information - tcrossprod(trace_slope(sums, state, reml)) / state$degrees
+}

@@ -1,0 +1,106 @@
+# Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and how many neighbours to take.
+
+# First with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed during a
+# search. If other neighbours are near at its end, it continues with these; with `neighbours = "auto"`, also with twice
+# as many, while these change the log-likelihood.
+vecchia_search <- function(candidates, target, likelihood) {
+  rough <- target
+  rough$how$control$gain <- max(0.1, target$how$control$gain)
+  likelihood$use(10L)
+  best <- best_from(candidates, rough)
+  likelihood$use(Inf)
+  if (identical(best$value, Inf)) return(best)
+  repeat {
+    best <- settled(best, likelihood, target)
+    if (!identical(target$how$control$neighbours, "auto")) return(best)
+    change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta)$value)
+    if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
+    likelihood$double(best$theta)
+    say_progress(step = paste("with", likelihood$count(), "neighbours"))
+  }
+}
+
+# A search whose neighbours are, at its end, those that are near by the ranges found.
+settled <- function(best, likelihood, target) {
+  for (round in 1:4) {
+    likelihood$regroup(best$theta)
+    found <- information_search(best$theta, target$evaluate, target$model, target$profile, target$how$control)
+    for (count in c("iterations", "evaluations")) found[[count]] <- found[[count]] + best[[count]]
+    best <- found
+    if (!likelihood$outdated(best$theta)) break
+  }
+  best
+}
+
+# How many observations a new point is conditioned on: at least `m`, and twice as many while that decreases standard
+# errors of the field by more than half a hundredth. Noisy observations say little each, so that many are needed.
+local_count <- function(data, model, theta, m, most = 240L) {
+  n <- length(data$y)
+  if (m >= n - 1) return(n)
+  near <- neighbour_coordinates(model, theta, data$u)
+  sites <- prediction_sites(data$u, near)
+  values <- covariance_matrix(model)
+  noise <- noise_variance(data, model, theta)
+  sd_of <- function(m) mean(local_sets(values, data, theta, noise, near, model, sites, m)$sd)
+  m <- max(1L, m)
+  sd <- sd_of(min(m, n))
+  while (m < n && m < most) {
+    finer <- sd_of(min(2L * m, n))
+    if (!is.finite(finer) || finer >= 0.995 * sd) break
+    m <- 2L * m
+    sd <- finer
+  }
+  min(m, n)
+}
+
+# Where standard errors are compared: half of the points are between observations that are next to each other, half
+# anywhere in the range of the coordinates, so that gaps are met as well.
+prediction_sites <- function(u, near, count = 100) {
+  some <- unique(round(seq(1, nrow(u), length.out = min(nrow(u), count))))
+  beside <- nearest_points(near[some, , drop = FALSE], near, min(2L, nrow(u)))
+  between <- (u[beside[1, ], , drop = FALSE] + u[beside[nrow(beside), ], , drop = FALSE]) / 2
+  low <- apply(u, 2, min)
+  anywhere <- t(low + t(even_points(count, ncol(u))) * (apply(u, 2, max) - low))
+  rbind(between, anywhere)
+}
+
+# What a fit keeps of its neighbours: how many, of observations and of new points, in which ordering, and how much twice
+# as many would raise the log-likelihood.
+about_neighbours <- function(problem, likelihood, theta, value, how, estimated) {
+  m <- likelihood$count()
+  list(m = m, ordering = how$control$ordering, doubled = if (estimated) likelihood$doubled(theta, value),
+       local = local_count(problem$data, problem$model, theta, min(2L * m, length(problem$data$y))))
+}
+
+# The method of `method = "auto"`.
+chosen_method <- function(n, model, precision, backend, control) {
+  if (n <= control$exact_limit) return("exact")
+  if (precision == "float64" && backend != "cuda" && is_local(model)) "vecchia" else "iterative"
+}
+
+# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance
+# in a space of few dimensions.
+is_local <- function(model, most = 10) {
+  far <- function(leaf) leaf$label %in% c("linear", "constant", "periodic") || (leaf$own && !leaf$movable)
+  model$d <= most && !any(vapply(leaves_of(model$covariance), far, NA)) && length(leaves_of(model$covariance)) >
+    length(model$nugget)
+}
+
+check_vecchia <- function(precision, backend, call = caller_env()) {
+  given <- c(if (precision != "float64") "precision", if (backend == "cuda") "backend")
+  if (!length(given)) return(invisible())
+  stop_kernops("input", c("{.code method = \"vecchia\"} computes in float64 on the CPU.",
+                          x = "Remove {.arg {given}}, or use {.code method = \"iterative\"}."), call = call)
+}
+
+neighbour_words <- function(about) {
+  c(paste0(about$m, " (", about$ordering, ")"), paste(about$local, "for predictions"), if (!is.null(about$doubled)) {
+    paste("log-likelihood", sprintf("%+.2g", about$doubled), "with twice as many")
+  })
+}
+
+check_neighbours <- function(m, call = caller_env()) {
+  if (is.null(m) || identical(m, "auto")) return(invisible())
+  if (is.numeric(m) && length(m) == 1 && is.finite(m) && m >= 1 && m == floor(m)) return(invisible())
+  stop_kernops("input", "{.arg neighbours} must be one whole number, at least 1, or {.val auto}.", call = call)
+}

@@ -1,0 +1,78 @@
+# Local kriging: a new point is conditioned on its nearest observations.
+
+# The weights of the nearest `m` observations for the field at points u, and its conditional standard deviations.
+# `near` has the observations by their correlation, see neighbour_coordinates().
+local_sets <- function(values, data, theta, noise, near, model, u, m) {
+  from <- neighbour_coordinates(model, theta, u, reference = data$u)
+  set_weights(values, theta, rbind(data$u, u), c(noise, numeric(nrow(u))), nearest_points(from, near, m))
+}
+
+# f(points, sets) for chunks of the points of a fit, in order.
+local_chunks <- function(object, u, f, width = 20000) {
+  data <- object$data
+  theta <- object$theta
+  near <- neighbour_coordinates(object$model, theta, data$u)
+  noise <- noise_variance(data, object$model, theta)
+  values <- covariance_matrix(object$model)
+  m <- min(object$vecchia$local, length(data$y))
+  parts <- list()
+  with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
+    at <- first:min(nrow(u), first + width - 1)
+    say_progress(step = paste("point", first, "of", nrow(u)), fraction = (first - 1) / nrow(u))
+    sets <- local_sets(values, data, theta, noise, near, object$model, u[at, , drop = FALSE], m)
+    check_local(object, sets, u[at, , drop = FALSE])
+    parts[[length(parts) + 1]] <- f(at, sets)
+  })
+  parts
+}
+
+# Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
+check_local <- function(object, sets, u) {
+  bad <- which(!is.finite(colSums(sets$weights)))
+  if (!length(bad)) return(invisible())
+  own <- covariance_diagonal(object$model)(list(theta = object$theta, x = u[bad, , drop = FALSE]))
+  if (!any(is.finite(own))) return(invisible())
+  first <- bad[is.finite(own)][[1]]
+  stop_singular(list(data = object$data), sets$neighbours[1, first], NULL)
+}
+
+# The process at new points and, if asked for, the variance of the field, trend included.
+local_prediction <- function(object, points, variance = FALSE) {
+  data <- object$data
+  residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  parts <- local_chunks(object, points$u, function(at, sets) {
+    process <- neighbour_means(sets, residual)
+    if (!variance) return(cbind(process))
+    spread <- sets$sd^2
+    if (ncol(x)) {
+      gap <- x[at, , drop = FALSE] - neighbour_means(sets, data$x)
+      spread <- spread + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
+    }
+    cbind(process, spread)
+  })
+  found <- do.call(rbind, c(list(matrix(0, 0, 1 + variance)), parts))
+  list(process = found[, 1], variance = if (variance) found[, 2])
+}
+
+# K^-1 of the observations by their sparse factor: K^-1 (y - X beta), K^-1 X R^-1 and its diagonal.
+vecchia_inverse <- function(object) {
+  sets <- observation_sets(object, object$vecchia$local)
+  data <- object$data
+  order <- sets$order
+  residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
+  both <- cbind(residual, data$x)[order, , drop = FALSE]
+  back <- whitened_back(sets, whitened(sets, both))[order(order), , drop = FALSE]
+  squares <- list(weights = -sets$weights^2, sd = sets$sd^2, neighbours = sets$neighbours)
+  z <- if (ncol(data$x)) t(backsolve(object$state$root, t(back[, -1, drop = FALSE]), transpose = TRUE)) else back[, -1]
+  list(alpha = back[, 1], z = z, diagonal = whitened_back(squares, rep(1, length(order)))[order(order)])
+}
+
+# The sparse factor of the covariance of the observations, with their order.
+observation_sets <- function(object, m) {
+  data <- object$data
+  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how$control, qr(data$x))
+  noise <- noise_variance(data, object$model, object$theta)[sets$order]
+  factor <- set_weights(covariance_matrix(object$model), object$theta, sets$points, noise, sets$neighbours)
+  c(factor, list(order = sets$order))
+}

@@ -1,0 +1,40 @@
+# Simulations by Vecchia's approximation: a field point after point, given its neighbours among those before it.
+
+# Draws of the field at points u that all differ.
+vecchia_draws <- function(object, u, nsim) {
+  near <- neighbour_coordinates(object$model, object$theta, u)
+  order <- vecchia_order(near, "maxmin", object$how$control$seed)
+  neighbours <- ordered_neighbours(near[order, , drop = FALSE], as.integer(min(object$vecchia$m, nrow(u) - 1)))
+  points <- u[order, , drop = FALSE]
+  values <- covariance_matrix(object$model)
+  variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points)))
+  if (all(variance == 0)) return(matrix(0, nrow(u), nsim)) # noise alone
+  jitter <- 0
+  repeat {
+    sets <- set_weights(values, object$theta, points, jitter * pmax(variance, max(variance) * 1e-15), neighbours)
+    if (all(is.finite(sets$weights)) || jitter > 1e-3) break
+    # points that nearly coincide, as distinct_draws() does
+    jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
+  }
+  draws <- coloured(sets, matrix(stats::rnorm(nrow(u) * nsim), nrow(u)))
+  if (!anyNA(draws)) return(draws[order(order), , drop = FALSE])
+  stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
+}
+
+# What kriging predicts at new points of columns of values at the observations, the trend estimated from each of them.
+local_correction <- function(object, points, values) {
+  data <- object$data
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  beta <- matrix(0, 0, ncol(values))
+  if (ncol(x)) {
+    sets <- observation_sets(object, object$vecchia$m)
+    white <- whitened(sets, cbind(data$x, values)[sets$order, , drop = FALSE])
+    trend <- seq_len(ncol(x))
+    root <- chol(crossprod(white[, trend, drop = FALSE]))
+    across <- crossprod(white[, trend, drop = FALSE], white[, -trend, drop = FALSE])
+    beta <- backsolve(root, backsolve(root, across, transpose = TRUE))
+  }
+  left <- values - data$x %*% beta
+  parts <- local_chunks(object, points$u, function(at, sets) neighbour_means(sets, left))
+  do.call(rbind, c(list(matrix(0, 0, ncol(values))), parts)) + x %*% beta
+}

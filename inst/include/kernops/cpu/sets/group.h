@@ -1,0 +1,121 @@
+// As many sets as a pack has lanes, with their covariance factored: everything else is computed from this.
+#pragma once
+#include <kernops/cpu/sets/factor.h>
+#include <kernops/cpu/sets/pair_values.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// A set fills its places from the end: its point is last, the nearest neighbour before it. Places without a neighbour
+// have the point's coordinates and the row of a unit matrix.
+class SetGroup {
+  using V = Pack<double>;
+  static constexpr int W = V::width, B = SetBlock::size;
+  static int blocks_of(int points) { return (points + B - 1) / B; }
+
+ public:
+  explicit SetGroup(const SetJob& job)
+      : job_(job),
+        most_(blocks_of(job.m + 1) * B),
+        values_(job.covariance, most_),
+        coordinates_(std::size_t(job.d) * most_ * W),
+        noise_(std::size_t(2) * most_ * W),
+        triangle_(SetTriangle::count(most_ / B)),
+        columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
+
+  // Sets `first` .. `first` + `count`, at most a pack of them; other lanes repeat the last one. Then K = L L'.
+  void take(Count first, int count) {
+    count_ = count;
+    int most = 0, least = job_.m;
+    for (int lane = 0; lane < W; ++lane) {
+      sets_[lane] = first + (lane < count ? lane : count - 1);
+      const int* neighbours = job_.neighbours + sets_[lane] * job_.m;
+      int known = job_.m;
+      while (known > 0 && neighbours[known - 1] == 0) --known;
+      known_[lane] = known;
+      most = most < known ? known : most, least = least < known ? least : known;
+    }
+    size_ = blocks_of(most + 1) * B;
+    for (int lane = 0; lane < W; ++lane) begin_[lane] = size_ - 1 - known_[lane];
+    some_begin_ = size_ - 1 - most, all_begin_ = size_ - 1 - least;
+    gather();
+    fill();
+    factor_sets(triangle());
+    columns().solve(triangle(), job_.columns);
+  }
+
+  int size() const { return size_; }
+  int count() const { return count_; }
+  int most() const { return most_; }
+  int known(int lane) const { return known_[lane]; }
+  Count set(int lane) const { return sets_[lane]; }
+  const double* coordinates() const { return coordinates_.data(); }
+  SetTriangle triangle() const { return {triangle_.data(), size_ / B}; }
+  SetColumns columns() const { return {columns_.data(), size_ / B}; }  // of L^-1 [y X]
+  V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
+  V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
+
+  // Which lanes have a point in this place, and which are sets at all.
+  bool everywhere(int a) const { return a >= all_begin_; }
+  bool nowhere(int a) const { return a < some_begin_; }
+  Mask<double> has(int a) const { return V::load(begin_) <= V(a); }
+  Mask<double> active() const { return IntPack<double>::iota() < IntPack<double>(count_); }
+
+ private:
+  void gather() {
+    columns().clear(job_.columns);
+    for (int lane = 0; lane < W; ++lane) {
+      const int* neighbours = job_.neighbours + sets_[lane] * job_.m;
+      const double* own = record(job_.first + sets_[lane]);
+      for (int a = 0; a < int(begin_[lane]); ++a) put_coordinates(own, a, lane);
+      for (int k = 0; k < known_[lane]; ++k) put(record(neighbours[k] - 1), size_ - 2 - k, lane);
+      put(own, size_ - 1, lane);
+    }
+  }
+  const double* record(Count point) const { return job_.records + point * job_.record(); }
+
+  KERNOPS_INLINE void put_coordinates(const double* from, int a, int lane) {
+    for (int k = 0; k < job_.d; ++k) coordinates_.data()[(std::ptrdiff_t(k) * most_ + a) * W + lane] = from[k];
+  }
+  KERNOPS_INLINE void put(const double* from, int a, int lane) {
+    put_coordinates(from, a, lane);
+    noise_.data()[a * W + lane] = from[job_.d];
+    noise_.data()[(most_ + a) * W + lane] = from[job_.d + 1];
+    double* value = reinterpret_cast<double*>(&columns().element(a, 0)) + lane;
+    if (job_.columns <= B) {
+      for (int c = 0; c < job_.columns; ++c) value[c * W] = from[job_.d + 2 + c];
+    } else {
+      for (int c = 0; c < job_.columns; ++c)
+        reinterpret_cast<double*>(&columns().element(a, c))[lane] = from[job_.d + 2 + c];
+    }
+  }
+
+  void fill() {
+    const SetTriangle k = triangle();
+    values_.take_points(coordinates_.data(), size_);
+    for (int a = 0; a < size_; ++a) {
+      if (nowhere(a)) {
+        for (int b = 0; b < a; ++b) k.element(a, b) = 0;
+        k.element(a, a) = 1;
+        continue;
+      }
+      const Operand<double>& row = values_.row(a);
+      for (int b = 0; b < a; ++b) k.element(a, b) = PairValues::at(row, 0, b);
+      k.element(a, a) = PairValues::at(row, 0, a) + V::load(noise_.data() + a * W);
+      for (int b = 0; b < all_begin_ && b < a; ++b) k.element(a, b) = select(has(b), k.element(a, b), V(0));
+      if (!everywhere(a)) k.element(a, a) = select(has(a), k.element(a, a), V(1));
+    }
+  }
+
+  const SetJob& job_;
+  const int most_;
+  PairValues values_;
+  Buffer<double> coordinates_, noise_;
+  Buffer<SetBlock> triangle_, columns_;
+  int size_ = 0, count_ = 0, some_begin_ = 0, all_begin_ = 0, known_[W];
+  Count sets_[W];
+  double begin_[W];
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,87 @@
+// Rows of a formula's values over the pairs of points in a set, for as many sets at a time as a pack has lanes.
+#pragma once
+#include <kernops/cpu/buffer.h>
+#include <kernops/cpu/tiles.h>
+#include <kernops/jobs/sets.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+class PairValues {
+  using V = Pack<double>;
+  static constexpr int W = V::width;
+
+ public:
+  // For sets of at most `most` points.
+  PairValues(const PairFormula& formula, int most)
+      : formula_(formula),
+        most_(most),
+        slots_(formula.slots.count),
+        uniform_(formula.entries[0] * W),
+        rows_(std::size_t(formula.entries[1]) * most * W),
+        columns_(std::size_t(formula.entries[2]) * most * W),
+        pairs_(std::size_t(formula.entries[3]) * most * W) {
+    place(Level::uniform, uniform_.data(), W, 0);
+    place(Level::column, columns_.data(), std::ptrdiff_t(most) * W, ~std::ptrdiff_t(0));
+    place(Level::pair, pairs_.data(), std::ptrdiff_t(most) * W, ~std::ptrdiff_t(0));
+    V(1).store(slots_.data()[0].p);
+    for (int s = 0; s < formula.uniform.count; ++s) load_uniform(formula.uniform.items[s]);
+    run(Level::uniform, W);
+  }
+
+  // Coordinate k of point a of all sets is the pack number k * most + a.
+  void take_points(const double* coordinates, int points) {
+    for (int k = 0; k < formula_.points[1].count; ++k) {
+      const int slot = formula_.points[1].items[k].slot;
+      for (int e = 0; e < formula_.slots.items[slot].size; ++e)
+        copy(coordinates + std::ptrdiff_t(e) * most_ * W, points,
+             slots_.data()[slot].p + std::ptrdiff_t(e) * most_ * W);
+    }
+    run(Level::column, points * W);
+    for (int a = 0; a < points; ++a) take_row(coordinates, a);
+  }
+
+  // The values at point a and each of the points 0 .. a: entry k of pair (a, b) is pack b from entry k of the operand.
+  const Operand<double>& row(int a) {
+    point_to_row(a);
+    run(Level::pair, (a + 1) * W);
+    return slots_.data()[formula_.f];
+  }
+
+  static KERNOPS_INLINE V at(const Operand<double>& values, int k, int b) {
+    return V::load(values.p + k * values.entry + ((std::ptrdiff_t(b) * W) & values.lanes));
+  }
+
+ private:
+  static void copy(const double* from, int packs, double* to) { std::memcpy(to, from, sizeof(V) * packs); }
+
+  void place(Level level, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+    place_slots(formula_.slots, level, base, entry, lanes, slots_.data());
+  }
+  void run(Level level, int lanes) { run_steps(formula_.steps[int(level)], slots_.data(), lanes); }
+  void point_to_row(int a) { place(Level::row, rows_.data() + std::size_t(a) * formula_.entries[1] * W, W, 0); }
+
+  void load_uniform(const Source& from) {
+    double* to = slots_.data()[from.load.slot].p;
+    for (int k = 0; k < formula_.slots.items[from.load.slot].size; ++k)
+      V(from.load.kind == Load::constant ? from.load.value : from.data[k * from.entry]).store(to + k * W);
+  }
+
+  void take_row(const double* coordinates, int a) {
+    point_to_row(a);
+    for (int k = 0; k < formula_.points[0].count; ++k) {
+      const int slot = formula_.points[0].items[k].slot;
+      for (int e = 0; e < formula_.slots.items[slot].size; ++e)
+        copy(coordinates + (std::ptrdiff_t(e) * most_ + a) * W, 1, slots_.data()[slot].p + e * W);
+    }
+    run(Level::row, W);
+  }
+
+  const PairFormula& formula_;
+  const int most_;
+  Buffer<Operand<double>> slots_;
+  Buffer<double> uniform_, rows_, columns_, pairs_;
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

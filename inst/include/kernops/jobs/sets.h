@@ -1,0 +1,39 @@
+// Gaussian conditional densities of small sets of points, as the CPU engines see them: plain structs.
+//
+// Set s is a point and its neighbours, on which the point is conditioned. With K the covariance of a set, its point
+// last, and K = L L', all that is wanted is in the last row of L^-1.
+#pragma once
+#include <kernops/jobs/job.h>
+
+namespace kernops {
+
+// A formula of parameters and of two points, one for each row and one for each column of K.
+struct PairFormula {
+  Span<Slot> slots;
+  Span<Source> uniform;  // parameters and constants
+  Span<Load> points[2];  // what rows and columns load: coordinates
+  Span<Step> steps[4];   // by Level
+  int entries[4];        // how many entries each level holds
+  int f;                 // slot of the result
+};
+
+struct SetJob {
+  PairFormula covariance, slopes;  // slopes: the gradient with respect to the parameters, if these are wanted
+  int parameters;                  // how many; 0 where no gradient is wanted
+  int nugget;                      // which of them multiplies the noise slopes; -1 for none
+  const double* records;           // of each point: d coordinates, noise variance, its slope, `columns` values
+  int d, columns;
+  const int* neighbours;  // m of each set, nearest first, from 1; 0 where there are fewer
+  int m;
+  Count first, sets;  // set s is that of point first + s
+  double* weights;    // where wanted: m of each set, of its neighbours in the conditional mean of its point
+  double* sd;         // and the conditional standard deviation
+
+  int record() const { return d + 2 + columns; }
+  // What is summed over sets: log det K, then products of whitened columns (lower triangle); then for each parameter
+  // the derivatives of these; then the expected information.
+  int products() const { return columns * (columns + 1) / 2; }
+  int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
+};
+
+}  // namespace kernops

@@ -1,0 +1,108 @@
+// Sets of points on the CPU: chunks of them are shared out over threads, and merged in order, so that results do not
+// depend on the number of threads.
+#include "sets/sets.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "cpu/cpu.h"
+#include "cpu/simd/sets_table.h"
+#include "run/share_out.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+constexpr Count chunk = 512;
+
+const SetEngine& set_engine(const std::string& isa) {
+  const Engine& engine = engine_for(isa);
+#ifdef __x86_64__
+  if (&engine == &engine_avx512) return set_engine_avx512;
+  if (&engine == &engine_avx2) return set_engine_avx2;
+#endif
+  return set_engine_baseline;
+}
+
+template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
+
+// A SetJob with the memory it points to.
+class PreparedSets : public SetJob {
+ public:
+  explicit PreparedSets(const SetRequest& request) : SetJob() {
+    covariance = formula(*request.covariance, request, uniform_[0]);
+    if (request.slopes) slopes = formula(*request.slopes, request, uniform_[1]);
+    parameters = request.slopes ? request.parameters : 0, nugget = request.nugget;
+    d = request.d, columns = request.columns;
+    neighbours = request.neighbours, m = request.m, first = request.first, sets = request.sets;
+    copy_records(request);
+  }
+
+ private:
+  static PairFormula formula(const Kernel& kernel, const SetRequest& request, std::vector<Source>& uniform) {
+    const std::vector<Plan>& plans = kernel.plans[number_of(cpu_backend())];
+    if (plans.size() != 1 || !kernel.stores()) throw std::invalid_argument("sets of points need the terms of one sum");
+    const Plan& plan = plans[0];
+    for (const Load& load : plan.loads[0]) uniform.push_back({load, request.theta, 1, 0, 0});
+    PairFormula made{span(plan.slots), span(uniform), {span(plan.loads[1]), span(plan.loads[2])}, {}, {}, plan.f};
+    for (const Span<Load>& side : made.points)
+      for (int n = 0; n < side.count; ++n)
+        if (side.items[n].kind != Load::variable)
+          throw std::invalid_argument("a covariance of sets of points does not depend on their numbers");
+    for (int level = 0; level < 4; ++level)
+      made.steps[level] = span(plan.steps[level]), made.entries[level] = plan.entries[level];
+    return made;
+  }
+
+  // All of a point side by side: neighbours are anywhere in memory.
+  void copy_records(const SetRequest& request) {
+    records_.resize(size_t(request.n) * record());
+    double* to = records_.data();
+    for (Count i = 0; i < request.n; ++i) {
+      for (int k = 0; k < d; ++k) *to++ = request.points[k * request.n + i];
+      *to++ = request.noise ? request.noise[i] : 0;
+      *to++ = request.noise_slope ? request.noise_slope[i] : 0;
+      for (int c = 0; c < columns; ++c) *to++ = request.values[c * request.n + i];
+    }
+    records = records_.data();
+  }
+
+  std::vector<Source> uniform_[2];
+  std::vector<double> records_;
+};
+
+// work(begin, end, number) for chunks of the sets.
+template <class Work> void each_chunk(const SetJob& job, const Settings& settings, const Work& work) {
+  const Count chunks = ceil_div(job.sets, chunk);
+  share_out(chunks, std::min<Count>(settings.threads, chunks), settings,
+            [&](Count number, Count) { work(number * chunk, std::min(job.sets, (number + 1) * chunk), number); });
+}
+
+}  // namespace
+
+SetTotals set_sums(const SetRequest& request, const Settings& settings) {
+  const PreparedSets job(request);
+  const SetEngine& engine = set_engine(settings.isa);
+  const size_t size = size_t(job.sums());
+  std::vector<double> parts(size_t(ceil_div(job.sets, chunk)) * size);
+  SetTotals totals{std::vector<double>(size), -1};
+  std::mutex mutex;
+  each_chunk(job, settings, [&](Count begin, Count end, Count number) {
+    Count bad;
+    if (engine.sum(job, begin, end, parts.data() + size_t(number) * size, &bad)) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    totals.bad = totals.bad < 0 ? bad : std::min(bad, totals.bad);
+  });
+  for (size_t n = 0; n < parts.size(); ++n) totals.sums[n % size] += parts[n];
+  return totals;
+}
+
+void set_weights(const SetRequest& request, const Settings& settings, double* weights, double* sd) {
+  PreparedSets job(request);
+  job.weights = weights, job.sd = sd;
+  const SetEngine& engine = set_engine(settings.isa);
+  each_chunk(job, settings, [&](Count begin, Count end, Count) { engine.weigh(job, begin, end); });
+}
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,23 @@
+// Sets of points with one instruction set: included by cpu/simd/sets_baseline.cpp, cpu/simd/sets_avx2.cpp and
+// cpu/simd/sets_avx512.cpp, which say which.
+#include <kernops/simd/isa.h>
+#ifndef KERNOPS_ISA_MISSING
+#include <kernops/cpu/sets/sums.h>
+#include <kernops/cpu/sets/weights.h>
+
+#include "cpu/simd/instruction_set.h"
+#include "cpu/simd/sets_table.h"
+
+namespace kernops {
+
+const SetEngine KERNOPS_JOIN(set_engine_, KERNOPS_ISA) = {
+    KERNOPS_TEXT(KERNOPS_ISA),
+    [](const SetJob& job, Count begin, Count end, double* sums, Count* bad) {
+      return SetSums(job).sum(begin, end, sums, bad);
+    },
+    [](const SetJob& job, Count begin, Count end) { SetWeights(job).write(begin, end); },
+};
+
+}  // namespace kernops
+KERNOPS_ISA_END
+#endif

@@ -1,0 +1,15 @@
+// What the engine of each instruction set offers for sets of points: plain pointers, so that code compiled for
+// different instruction sets shares nothing but this.
+#pragma once
+#include <kernops/jobs/sets.h>
+
+namespace kernops {
+
+struct SetEngine {
+  const char* name;
+  bool (*sum)(const SetJob& job, Count begin, Count end, double* sums, Count* bad);
+  void (*weigh)(const SetJob& job, Count begin, Count end);
+};
+extern const SetEngine set_engine_baseline, set_engine_avx2, set_engine_avx512;
+
+}  // namespace kernops

@@ -1,0 +1,147 @@
+// Sets of points of R/gp_vecchia.R, as the engine conditions them.
+#include "sets/sets.h"
+
+#include "watch.h"
+
+using namespace kernops;
+
+namespace {
+
+SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericVector& theta,
+                      const Rcpp::NumericMatrix& points, const Rcpp::NumericVector& noise,
+                      const Rcpp::IntegerMatrix& neighbours) {
+  const Count n = points.nrow(), sets = neighbours.ncol();
+  if (noise.size() != n || sets > n) throw InputError("dim", "each point has a noise variance and at most one set");
+  SetRequest request{};
+  request.covariance = &*covariance, request.nugget = -1;
+  request.theta = theta.begin(), request.parameters = int(theta.size());
+  request.points = points.begin(), request.n = n, request.d = points.ncol(), request.noise = noise.begin();
+  request.neighbours = neighbours.begin(), request.m = neighbours.nrow();
+  request.first = n - sets, request.sets = sets;
+  for (const int at : neighbours)
+    if (at < 0 || at > n) throw InputError("input", "neighbours are numbers of points");
+  return request;
+}
+
+Settings settings_of(const std::string& isa, int threads) {
+  Settings settings;
+  settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
+  return settings;
+}
+
+}  // namespace
+
+// The sums of jobs/sets.h over the sets of the last points, and the number of the first singular set, or 0. `slopes`
+// may be NULL; `nugget` is the number of the parameter that multiplies `noise_slope`, or 0.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
+                     Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
+                     Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string isa, int threads) {
+  return guard([&] {
+    SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    if (values.nrow() != request.n || noise_slope.size() != request.n)
+      throw InputError("dim", "each point has values and the slope of its noise");
+    if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
+    request.nugget = nugget - 1, request.noise_slope = noise_slope.begin();
+    request.values = values.begin(), request.columns = values.ncol();
+    const SetTotals totals = cpu::set_sums(request, settings_of(isa, threads));
+    return Rcpp::List::create(Rcpp::_["sums"] = Rcpp::NumericVector(totals.sums.begin(), totals.sums.end()),
+                              Rcpp::_["bad"] = double(totals.bad + 1));
+  });
+}
+
+// Of each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
+// deviation.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
+                        Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string isa, int threads) {
+  return guard([&] {
+    const SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    Rcpp::NumericMatrix weights(neighbours.nrow(), neighbours.ncol());
+    Rcpp::NumericVector sd(neighbours.ncol());
+    cpu::set_weights(request, settings_of(isa, threads), weights.begin(), sd.begin());
+    return Rcpp::List::create(Rcpp::_["weights"] = weights, Rcpp::_["sd"] = sd);
+  });
+}
+
+namespace {
+
+// The rows (1, -weights) / sd of a sparse factor U, each that of a point and of its neighbours, which come before it.
+struct SparseFactor {
+  SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::IntegerMatrix& neighbours, Count points)
+      : weights(weights.begin()), neighbours(neighbours.begin()), m(neighbours.nrow()), sets(neighbours.ncol()) {
+    if (weights.nrow() != m || weights.ncol() != sets) throw InputError("dim", "each neighbour has a weight");
+    for (const int at : neighbours)
+      if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
+  }
+
+  // each(weight, neighbour) for those of a set.
+  template <class F> void each(Count set, const F& body) const {
+    for (Count k = set * m; k < (set + 1) * m; ++k)
+      if (neighbours[k] > 0) body(weights[k], neighbours[k] - 1);
+  }
+  double mean(Count set, const double* x) const {
+    double sum = 0;
+    each(set, [&](double weight, int at) { sum += weight * x[at]; });
+    return sum;
+  }
+
+  const double* weights;
+  const int* neighbours;
+  const Count m, sets;
+};
+
+}  // namespace
+
+// The weighted sums of rows of x over the neighbours of each set.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    Rcpp::NumericMatrix out = zeros(int(u.sets), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c)
+      for (Count s = 0; s < u.sets; ++s) out[c * u.sets + s] = u.mean(s, x.begin() + c * x.nrow());
+    return out;
+  });
+}
+
+// U x, or U' x.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
+                                Rcpp::NumericMatrix x, bool transposed) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c) {
+      const double* from = x.begin() + c * u.sets;
+      double* to = out.begin() + c * u.sets;
+      for (Count s = 0; s < u.sets; ++s) {
+        if (!transposed) {
+          to[s] = (from[s] - u.mean(s, from)) / sd[s];
+          continue;
+        }
+        const double scaled = from[s] / sd[s];
+        to[s] += scaled;
+        u.each(s, [&](double weight, int at) { to[at] -= weight * scaled; });
+      }
+    }
+    return out;
+  });
+}
+
+// U^-1 x: neighbours come before their points.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
+                                Rcpp::NumericMatrix x) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, x.nrow());
+    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c) {
+      double* to = out.begin() + c * u.sets;
+      for (Count s = 0; s < u.sets; ++s) to[s] = sd[s] * x[c * u.sets + s] + u.mean(s, to);
+    }
+    return out;
+  });
+}

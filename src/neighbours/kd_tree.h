@@ -1,0 +1,64 @@
+// A balanced kd-tree without pointers: nodes are numbered as in a heap, from the root, 1, and the points are sorted
+// such that each node has a contiguous part of them.
+#pragma once
+#include <type_traits>
+#include <vector>
+
+#include "run/backend.h"
+
+namespace kernops::neighbours {
+
+// n points of d coordinates, one after another.
+struct Points {
+  std::vector<double> at;
+  Count n;
+  int d;
+  const double* operator[](Count i) const { return at.data() + i * d; }
+};
+
+struct KdTree {
+  // Leaves have about `leaf` points.
+  KdTree(const Points& given, Count leaf, const Settings& settings);
+
+  bool is_leaf(Count node) const { return node >= leaves; }
+  Count begin(Count node) const;  // of its points
+  Count end(Count node) const;
+  const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
+
+  Points points;              // sorted
+  std::vector<int> row;       // where each of these was given
+  Count leaves;               // a power of two
+  std::vector<double> boxes;  // of each node: the least of each coordinate, then the greatest
+
+ private:
+  void split(Count node, const Points& given);
+};
+
+// Squared distances, with D coordinates or, where D is 0, with d. That of a box is at most that of each point in it,
+// and rounding keeps this true: both are sums of the same order.
+template <int D> double squared_distance(const double* a, const double* b, int d) {
+  double sum = 0;
+  for (int k = 0; k < (D ? D : d); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
+  return sum;
+}
+template <int D> double squared_distance_to_box(const double* a, const double* box, int d) {
+  double sum = 0;
+  const int size = D ? D : d;
+  for (int k = 0; k < size; ++k) {
+    const double below = box[k] - a[k], above = a[k] - box[size + k], outside = below > above ? below : above;
+    if (outside > 0) sum += outside * outside;
+  }
+  return sum;
+}
+
+// work(D) for the number of coordinates, as a constant where there are few.
+template <class Work> void with_dimension(int d, const Work& work) {
+  switch (d) {
+    case 1: return work(std::integral_constant<int, 1>());
+    case 2: return work(std::integral_constant<int, 2>());
+    case 3: return work(std::integral_constant<int, 3>());
+    default: return work(std::integral_constant<int, 0>());
+  }
+}
+
+}  // namespace kernops::neighbours

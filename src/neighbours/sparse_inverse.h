@@ -1,0 +1,31 @@
+// A sparse approximate inverse of a covariance matrix: U' U, where row i of U has 1 / sd at point i and -weight / sd at
+// its neighbours, which are earlier points.
+#pragma once
+#include <vector>
+
+#include "run/backend.h"
+
+namespace kernops::neighbours {
+
+struct SparseInverse {
+  Count n;
+  int m;
+  const double *weights, *sd;  // m for each point, and one
+  const int* neighbours;       // m for each point, from 1; 0 for none
+  const int* order;            // point i is row order[i], from 1
+  // The columns of U: entries start[i] .. start[i + 1] of `entry` are those of `neighbours` that are point i.
+  const double* start;
+  const int* entry;
+
+  // U' U x for n x p matrices.
+  void apply(const double* x, int p, double* result, const Settings& settings) const;
+
+ private:
+  void forward(Count row, const double* x, int p, double* to) const;
+  void back(Count row, const double* x, int p, double* to) const;
+};
+
+// `start` and `entry` of neighbours.
+void find_columns(const int* neighbours, Count n, int m, double* start, int* entry);
+
+}  // namespace kernops::neighbours

@@ -1,0 +1,40 @@
+// Conditional densities of sets of points: what R asks for. Free of R.
+#pragma once
+#include <kernops/jobs/sets.h>
+
+#include <vector>
+
+#include "run/backend.h"
+#include "run/pairs.h"
+
+namespace kernops {
+
+// Points in their order, and the sets of some of them.
+struct SetRequest {
+  const Kernel* covariance;        // stores k(x, y; theta), with these variables in this order
+  const Kernel* slopes = nullptr;  // its gradient with respect to theta, where that is wanted
+  const double* theta;
+  int parameters, nugget = -1;  // how many; which one multiplies the noise slopes
+  const double* points;         // n x d, column by column, as all matrices are
+  Count n;
+  int d;
+  const double *noise, *noise_slope;  // of each point; null for 0
+  const double* values = nullptr;     // n x columns
+  int columns = 0;
+  const int* neighbours;  // m x sets, see SetJob
+  int m;
+  Count first, sets;
+};
+
+struct SetTotals {
+  std::vector<double> sums;  // as SetJob says
+  Count bad = -1;            // the first set whose covariance is singular
+};
+
+namespace cpu {
+SetTotals set_sums(const SetRequest& request, const Settings& settings);
+// m x sets weights, and as many standard deviations as sets.
+void set_weights(const SetRequest& request, const Settings& settings, double* weights, double* sd);
+}  // namespace cpu
+
+}  // namespace kernops

@@ -1,0 +1,45 @@
+# Vecchia's approximation in plain R: double loops over sets of points.
+
+# The m nearest of the rows before each row of u, nearest first: a list.
+earlier_neighbours <- function(u, m) {
+  lapply(seq_len(nrow(u)), \(i) {
+    before <- seq_len(i - 1)
+    utils::head(before[order(colSums((t(u[before, , drop = FALSE]) - u[i, ])^2))], m)
+  })
+}
+
+# U with U' U the precision matrix of the approximation.
+oracle_factor <- function(K, neighbours) {
+  U <- matrix(0, nrow(K), nrow(K))
+  for (i in seq_along(neighbours)) {
+    near <- neighbours[[i]]
+    weights <- if (length(near)) solve(K[near, near, drop = FALSE], K[near, i]) else numeric()
+    U[i, c(near, i)] <- c(-weights, 1) / sqrt(K[i, i] - sum(weights * K[near, i]))
+  }
+  U
+}
+
+# -2 log-likelihood, as oracle_likelihood().
+oracle_vecchia <- function(K, neighbours, y, X, reml = FALSE) {
+  U <- oracle_factor(K, neighbours)
+  oracle_likelihood(solve(crossprod(U)), y, X, reml)
+}
+
+# The expected information of -2 log-likelihood for derivatives of K, a list of matrices.
+oracle_information <- function(K, slopes, neighbours) {
+  trace <- \(s, a, b) if (length(s)) {
+    inverse <- solve(K[s, s])
+    sum(diag(inverse %*% slopes[[a]][s, s] %*% inverse %*% slopes[[b]][s, s]))
+  } else 0
+  outer(seq_along(slopes), seq_along(slopes), Vectorize(\(a, b) sum(vapply(seq_along(neighbours), \(i) {
+    trace(c(neighbours[[i]], i), a, b) - trace(neighbours[[i]], a, b)
+  }, 0))))
+}
+
+# Covariances of the Vecchia tests, with values.
+vecchia_covariances <- function() list(
+  exponential = exponential(1.3, 0.4) + nugget(0.05), matern32 = matern(3/2, 1.3, 0.4) + nugget(0.05),
+  matern52 = matern(5/2, 1.3, c(0.4, 0.2)) + nugget(0.05),
+  squared_exponential = squared_exponential(1.3, 0.3) + nugget(0.05),
+  own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
+)
