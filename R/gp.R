@@ -188,8 +188,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
 #'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`.
-#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 30 for up to 3
-#'   coordinates, else 60. With `"auto"`, the search begins with this number, which is doubled until twice as many
+#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30
+#'   for more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is doubled until twice as many
 #'   neighbours change the log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp],
 #'   it is the number of neighbours of new points.
 #' @param neighbour_tol see `neighbours`.

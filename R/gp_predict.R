@@ -16,6 +16,9 @@
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
 #'   errors.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
+#' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
+#'   point; `"local"` conditions it on its nearest observations, as `method = "vecchia"` of [gp()] does: an
+#'   approximation for many points, whose time per point does not depend on the number of observations.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those of
 #'   the fit.
 #' @param ... not used: further arguments are an error.
@@ -41,8 +44,10 @@
 #' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
-                       level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL, ...) {
+                       level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL,
+                       se = c("exact", "local"), ...) {
   no_further("predict", ...)
+  se <- check_choice(se, "se", c("exact", "local"))
   unnamed <- missing(interval)
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type, "type", c("response", "terms"))
@@ -58,10 +63,11 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     table <- data.frame(fit = terms$trend + terms$process)
     if (uncertain) {
       noise <- if (interval == "prediction") nugget_of(object) else 0
-      se <- sqrt((terms$variance %||% field_variance(object, points, terms$process)) + noise)
-      if (se.fit) table$se.fit <- se
+      variance <- terms$variance %||% field_variance(object, points, terms$process, se == "local")
+      error <- sqrt(variance + noise)
+      if (se.fit) table$se.fit <- error
       if (interval != "none") {
-        half <- stats::qnorm((1 + level) / 2) * se
+        half <- stats::qnorm((1 + level) / 2) * error
         table$lwr <- table$fit - half
         table$upr <- table$fit + half
       }
@@ -121,8 +127,8 @@ covariance_times <- function(object, u, a) {
 # The variance of the field given the data, trend included, by solves in blocks of points. Points
 # whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
 # not affect other points of their block.
-field_variance <- function(object, points, process) {
-  if (object$method == "vecchia") return(local_prediction(object, points, variance = TRUE)$variance)
+field_variance <- function(object, points, process, local = FALSE) {
+  if (local || object$method == "vecchia") return(local_prediction(object, points, variance = TRUE)$variance)
   known <- which(is.finite(process))
   m <- length(known)
   n <- nrow(object$data$u)

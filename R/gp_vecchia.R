@@ -37,10 +37,11 @@ vecchia_likelihood <- function(data, model, how) {
   )
 }
 
-# The default is enough for the screening effect in the plane and in space; more coordinates need more neighbours.
+# 30 are enough for the screening effect in the plane and in space, unless observations are noisy. More coordinates need
+# more neighbours, and where a likelihood takes less than a tenth of a second, they cost little.
 neighbour_count <- function(control, d, most) {
   m <- control$neighbours
-  if (!is.numeric(m)) m <- if (d <= 3) 30 else 60
+  if (!is.numeric(m)) m <- if (d <= 3 && most > 2e4) 30 else 60
   as.integer(min(m, most))
 }
 

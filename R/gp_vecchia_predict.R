@@ -14,7 +14,7 @@ local_chunks <- function(object, u, f, width = 20000) {
   near <- neighbour_coordinates(object$model, theta, data$u)
   noise <- noise_variance(data, object$model, theta)
   values <- covariance_matrix(object$model)
-  m <- min(object$vecchia$local, length(data$y))
+  m <- min(object$vecchia$local %||% default_local(object), length(data$y))
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
     at <- first:min(nrow(u), first + width - 1)
@@ -24,6 +24,13 @@ local_chunks <- function(object, u, f, width = 20000) {
     parts[[length(parts) + 1]] <- f(at, sets)
   })
   parts
+}
+
+# For a fit by another method.
+default_local <- function(object) {
+  n <- length(object$data$y)
+  m <- neighbour_count(object$how$control, object$model$d, n)
+  local_count(object$data, object$model, object$theta, min(2L * m, n))
 }
 
 # Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.

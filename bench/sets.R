@@ -55,7 +55,8 @@ field <- function(n) {
 
 whole <- function(n) {
   data <- field(n)
-  fitting <- seconds(fit <- gp(z ~ 1, data[[1]], ~ x + y, matern(3/2) + nugget(), "vecchia"), 1)
+  fitting <- seconds(fit <- gp(z ~ 1, data[[1]], ~ x + y, matern(3/2) + nugget(), "vecchia",
+                               control = gp_control(neighbours = 30)), 1)
   predicting <- seconds(at <- predict(fit, data[[2]], se.fit = TRUE, interval = "confidence"), 1)
   data.frame(n, "fit, seconds" = fitting, likelihoods = fit$search$evaluations[[1]],
              "neighbours of new" = fit$vecchia$local,

@@ -40,6 +40,9 @@ oracle_information <- function(K, slopes, neighbours) {
 vecchia_covariances <- function() list(
   exponential = exponential(1.3, 0.4) + nugget(0.05), matern32 = matern(3/2, 1.3, 0.4) + nugget(0.05),
   matern52 = matern(5/2, 1.3, c(0.4, 0.2)) + nugget(0.05),
+  turned = exponential(1.3, 0.4, angle = 30, ratio = 0.5) + nugget(0.05),
+  sphere = matern(3/2, 1.3, 40, distance = "great_circle") + nugget(0.05),
+  periodic = exponential(1, 0.4) * periodic(1, 0.8, 0.5) + nugget(0.05), linear = linear(0.5) + nugget(0.05),
   squared_exponential = squared_exponential(1.3, 0.3) + nugget(0.05),
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )

@@ -125,5 +125,33 @@ test_that("arguments that do not fit are classed errors, as for the other method
   })
   expect_error(gp(z ~ a + I(2 * a), case, ~ a + b, given(), "vecchia"), class = "kernops_input_error")
   near <- data.frame(a = (1:20) / 1000, z = rnorm(20))
-  expect_error(gp(z ~ 1, near, ~ a, squared_exponential(1, 1), "vecchia", "none"), class = "kernops_singular_error")
+  singular <- \(m) gp(z ~ 1, near, ~ a, squared_exponential(1, 1), "vecchia", "none", control = list(neighbours = m))
+  expect_error(singular(19), class = "kernops_singular_error")
+  fit <- singular(1)
+  expect_error(predict(fit, data.frame(a = 0.0035), control = list(neighbours = 15)), class = "kernops_singular_error")
+})
+
+test_that("a likelihood can be interrupted", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_in_library()
+  result <- interrupt(quote({
+    library(kernops)
+    ns <- asNamespace("kernops")
+    n <- 1e5
+    m <- 240
+    operators <- ns$set_operators(ns$covariance_model(exponential(1, 0.1), 2))
+    neighbours <- outer(seq_len(m), seq_len(n), \(k, i) as.integer(pmax(i - k, 0)))
+    u <- matrix(sin(seq_len(2 * n)^2), n)
+    zero <- numeric(n)
+    started <- Sys.time()
+    say_pid()
+    ended <- tryCatch({
+      ns$set_sums(operators, c(1, 0.1), integer(), u, zero + 0.1, zero, matrix(zero), neighbours)
+      "finished"
+    }, interrupt = \(e) "interrupted")
+    list(ended = ended, seconds = as.numeric(Sys.time() - started, units = "secs"))
+  }))
+  expect_identical(result$ended, "interrupted")
+  expect_lt(result$seconds, 4)
 })

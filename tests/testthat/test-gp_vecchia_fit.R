@@ -23,6 +23,39 @@ test_that("predictions of noisy data are those of the exact method", {
   }
 })
 
+test_that("new points have more neighbours if observations are noisy, or as many as asked for", {
+  local <- \(noise, m = NULL) {
+    case <- field_case(1500, 0, noise)
+    gp(z ~ 1, case, ~ a + b, exponential(1, 0.3) + nugget(noise), "vecchia", "none", control = list(neighbours = m))
+  }
+  expect_gt(local(20)$vecchia$local, local(0.01)$vecchia$local)
+  expect_equal(local(0.01, 10)$vecchia$local %% 20, 0)
+  fit <- local(1)
+  new <- data.frame(a = 0.52, b = 0.48)
+  near <- \(m) predict(fit, new, se.fit = TRUE, interval = "confidence", control = list(neighbours = m))
+  rows <- order((fit$parts$u[, 1] - 0.52)^2 + (fit$parts$u[, 2] - 0.48)^2)[1:3]
+  K <- exp(-as.matrix(dist(rbind(fit$parts$u[rows, ], c(0.52, 0.48)))) / 0.3)
+  weights <- solve(K[1:3, 1:3] + diag(3), K[1:3, 4])
+  expect_equal(near(3)$fit, fit$beta[[1]] + sum(weights * (fit$parts$y[rows] - fit$beta[[1]])), tolerance = 1e-10)
+  variance <- 1 - sum(weights * K[1:3, 4]) + (1 - sum(weights))^2 * vcov(fit)[[1]]
+  expect_equal(near(3)$se.fit, sqrt(variance), tolerance = 1e-10)
+})
+
+test_that("standard errors of other methods may be those of local kriging", {
+  case <- field_case(600, 100, 0.1)
+  new <- case[case$new, ]
+  for (method in c("exact", "iterative")) {
+    fit <- gp(z ~ a, case[!case$new, ], ~ a + b, matern(3/2, 1, 0.1) + nugget(0.1), method, "none")
+    for (interval in c("confidence", "prediction")) {
+      own <- predict(fit, new, se.fit = TRUE, interval = interval)
+      local <- predict(fit, new, se.fit = TRUE, interval = interval, se = "local")
+      expect_identical(local$fit, own$fit)
+      expect_equal(local$se.fit, own$se.fit, tolerance = 0.02)
+    }
+  }
+  expect_error(predict(fit, new, se.fit = TRUE, se = "near"), class = "kernops_input_error")
+})
+
 test_that("estimates are within half a standard error of the exact ones", {
   case <- field_case(1200, 0, 0.1)
   for (estimate in c("ML", "REML")) {
@@ -41,6 +74,18 @@ test_that("neighbours follow the ranges that are found", {
   case$b <- 20 * case$b # the second range is 2
   fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, ard = TRUE) + nugget(), "vecchia", control = gp_control(neighbours = 15))
   expect_equal(unname(fit$theta[3] / fit$theta[2]), 20, tolerance = 0.3)
+  how <- list(reml = FALSE, control = gp_control())
+  likelihood <- kernops:::vecchia_likelihood(fit$data, fit$model, how)
+  first <- likelihood$evaluate(fit$theta)$value
+  expect_false(likelihood$outdated(fit$theta * c(2, 3, 3, 0.1)))
+  wide <- fit$theta * c(1, 3, 1, 1)
+  expect_true(likelihood$outdated(wide))
+  before <- likelihood$evaluate(wide)$value
+  likelihood$regroup(wide)
+  expect_false(likelihood$outdated(wide))
+  anew <- kernops:::vecchia_likelihood(fit$data, fit$model, how)
+  expect_identical(likelihood$evaluate(wide)$value, anew$evaluate(wide)$value)
+  expect_false(identical(likelihood$evaluate(wide)$value, before))
   again <- gp(z ~ 1, case, ~ a + b, fit$covariance, "vecchia", "none", control = gp_control(neighbours = 15))
   expect_lt(abs(fit$loglik - again$loglik), 3)
   exact <- gp(z ~ 1, case, ~ a + b, matern(3/2, ard = TRUE) + nugget(), "exact")

@@ -90,10 +90,22 @@ class SetGroup {
     }
   }
 
+  // Neighbours are anywhere in memory: those of the next sets are on their way while these are computed.
+  KERNOPS_INLINE void prefetch(int k) const {
+    if (k >= job_.m) return;
+    for (Count set = sets_[0] + W; set < sets_[0] + 2 * W && set < job_.sets; ++set) {
+      const int point = job_.neighbours[set * job_.m + k];
+      if (point == 0) continue;
+      __builtin_prefetch(record(point - 1));
+      __builtin_prefetch(record(point) - 1);
+    }
+  }
+
   void fill() {
     const SetTriangle k = triangle();
     values_.take_points(coordinates_.data(), size_);
     for (int a = 0; a < size_; ++a) {
+      prefetch(a);
       if (nowhere(a)) {
         for (int b = 0; b < a; ++b) k.element(a, b) = 0;
         k.element(a, a) = 1;
