@@ -29,6 +29,10 @@ Settings settings_of(const std::string& isa, int threads) {
   return settings;
 }
 
+const Backend& chosen(const SetRequest& request) {
+  return choose_backend(request.settings.backend, {MemorySpace::host}, 0);
+}
+
 }  // namespace
 
 // The sums of jobs/sets.h over the sets of the last points, and the number of the first singular set, or 0. `slopes`
@@ -44,7 +48,8 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
     if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
     request.nugget = nugget - 1, request.noise_slope = noise_slope.begin();
     request.values = values.begin(), request.columns = values.ncol();
-    const SetTotals totals = cpu::set_sums(request, settings_of(isa, threads));
+    request.settings = settings_of(isa, threads);
+    const SetTotals totals = chosen(request).set_sums(request);
     return Rcpp::List::create(Rcpp::_["sums"] = Rcpp::NumericVector(totals.sums.begin(), totals.sums.end()),
                               Rcpp::_["bad"] = double(totals.bad + 1));
   });
@@ -56,10 +61,11 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
 Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
                         Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string isa, int threads) {
   return guard([&] {
-    const SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    request.settings = settings_of(isa, threads);
     Rcpp::NumericMatrix weights(neighbours.nrow(), neighbours.ncol());
     Rcpp::NumericVector sd(neighbours.ncol());
-    cpu::set_weights(request, settings_of(isa, threads), weights.begin(), sd.begin());
+    chosen(request).set_weights(request, weights.begin(), sd.begin());
     return Rcpp::List::create(Rcpp::_["weights"] = weights, Rcpp::_["sd"] = sd);
   });
 }

@@ -19,6 +19,10 @@ class CpuBackend : public Backend {
   void segments(const SegmentRequest& request) const override { cpu::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
   void axes(const AxisRequest& request) const override { cpu::axes(request); }
+  SetTotals set_sums(const SetRequest& request) const override { return cpu::set_sums(request); }
+  void set_weights(const SetRequest& request, double* weights, double* sd) const override {
+    cpu::set_weights(request, weights, sd);
+  }
   const Dense& dense() const override { return cpu::dense(); }
 };
 

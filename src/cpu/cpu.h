@@ -3,6 +3,7 @@
 #include "dense/dense.h"
 #include "run/backend.h"
 #include "run/pairs.h"
+#include "sets/sets.h"
 
 namespace kernops {
 namespace cpu {
@@ -11,6 +12,8 @@ std::unique_ptr<Pairs> pairs();
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
+SetTotals set_sums(const SetRequest& request);
+void set_weights(const SetRequest& request, double* weights, double* sd);
 const Dense& dense();
 
 const Engine& engine_for(const std::string& isa);  // by name, or the best one; throws where the machine lacks it

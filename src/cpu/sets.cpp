@@ -80,14 +80,14 @@ template <class Work> void each_chunk(const SetJob& job, const Settings& setting
 
 }  // namespace
 
-SetTotals set_sums(const SetRequest& request, const Settings& settings) {
+SetTotals set_sums(const SetRequest& request) {
   const PreparedSets job(request);
-  const SetEngine& engine = set_engine(settings.isa);
+  const SetEngine& engine = set_engine(request.settings.isa);
   const size_t size = size_t(job.sums());
   std::vector<double> parts(size_t(ceil_div(job.sets, chunk)) * size);
   SetTotals totals{std::vector<double>(size), -1};
   std::mutex mutex;
-  each_chunk(job, settings, [&](Count begin, Count end, Count number) {
+  each_chunk(job, request.settings, [&](Count begin, Count end, Count number) {
     Count bad;
     if (engine.sum(job, begin, end, parts.data() + size_t(number) * size, &bad)) return;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -97,11 +97,11 @@ SetTotals set_sums(const SetRequest& request, const Settings& settings) {
   return totals;
 }
 
-void set_weights(const SetRequest& request, const Settings& settings, double* weights, double* sd) {
+void set_weights(const SetRequest& request, double* weights, double* sd) {
   PreparedSets job(request);
   job.weights = weights, job.sd = sd;
-  const SetEngine& engine = set_engine(settings.isa);
-  each_chunk(job, settings, [&](Count begin, Count end, Count) { engine.weigh(job, begin, end); });
+  const SetEngine& engine = set_engine(request.settings.isa);
+  each_chunk(job, request.settings, [&](Count begin, Count end, Count) { engine.weigh(job, begin, end); });
 }
 
 }  // namespace cpu

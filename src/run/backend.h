@@ -11,6 +11,8 @@ struct AxisRequest;
 struct SegmentRequest;
 struct SegmentGradient;
 struct Kernel;
+struct SetRequest;
+struct SetTotals;
 class Dense;
 class Pairs;
 
@@ -30,6 +32,10 @@ class Backend {
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
   virtual void axes(const AxisRequest& request) const = 0;                   // axes/axes.h
+  // What is summed over small sets of points, for Vecchia approximations.
+  virtual SetTotals set_sums(const SetRequest& request) const = 0;           // sets/sets.h
+  // m x sets weights, and as many standard deviations as sets.
+  virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
   virtual const Dense& dense() const = 0;                                    // dense/algebra.h
 };
 

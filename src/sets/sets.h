@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "run/backend.h"
 #include "run/pairs.h"
 
 namespace kernops {
@@ -24,17 +23,12 @@ struct SetRequest {
   const int* neighbours;  // m x sets, see SetJob
   int m;
   Count first, sets;
+  Settings settings{};
 };
 
 struct SetTotals {
   std::vector<double> sums;  // as SetJob says
   Count bad = -1;            // the first set whose covariance is singular
 };
-
-namespace cpu {
-SetTotals set_sums(const SetRequest& request, const Settings& settings);
-// m x sets weights, and as many standard deviations as sets.
-void set_weights(const SetRequest& request, const Settings& settings, double* weights, double* sd);
-}  // namespace cpu
 
 }  // namespace kernops
