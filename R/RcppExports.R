@@ -129,12 +129,12 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
-sets_sums <- function(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads) {
-    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, isa, threads)
+sets_sums <- function(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, backend, devices, isa, threads) {
+    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, backend, devices, isa, threads)
 }
 
-sets_weights <- function(covariance, theta, points, noise, neighbours, isa, threads) {
-    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, isa, threads)
+sets_weights <- function(covariance, theta, points, noise, neighbours, backend, devices, isa, threads) {
+    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, backend, devices, isa, threads)
 }
 
 sets_means <- function(weights, neighbours, x) {

@@ -37,7 +37,7 @@
 #'   null model: the trend with independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations, on the CPU in float64. `"auto"` is exact for up to `control$exact_limit` observations. For
+#'   millions of observations, in float64. `"auto"` is exact for up to `control$exact_limit` observations. For
 #'   more, see the section about many observations.
 #' @param estimate `"ML"`; `"REML"` (the likelihood of error contrasts of unit length, Harville 1974: the value of
 #'   package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
@@ -143,8 +143,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (data_parts$long_lat && model$movable) {
     warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
-  if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, backend, control)
-  if (method == "vecchia") check_vecchia(precision, backend)
+  if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)
+  if (method == "vecchia") check_vecchia(precision)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }

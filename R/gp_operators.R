@@ -12,8 +12,8 @@ covariance_matrix <- function(model, precision = "float64", backend = "cpu") {
 }
 
 # dk(x_i, y_j) / dtheta, an array with a matrix for each parameter.
-covariance_derivatives <- function(model) {
-  covariance_values(paste0("Grad(", model$formula, ", theta, 1)"), model, "float64", "cpu")
+covariance_derivatives <- function(model, backend = "cpu") {
+  covariance_values(paste0("Grad(", model$formula, ", theta, 1)"), model, "float64", backend)
 }
 
 covariance_values <- function(formula, model, precision, backend) {

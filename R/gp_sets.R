@@ -2,14 +2,17 @@
 # matrices.
 
 # The operators of a covariance for sets: its values and its derivatives with respect to theta.
-set_operators <- function(model) list(values = covariance_matrix(model), slopes = covariance_derivatives(model))
+set_operators <- function(model, backend = "cpu") {
+  list(values = covariance_matrix(model, backend = backend), slopes = covariance_derivatives(model, backend))
+}
 
 # Over the sets of the last ncol(neighbours) points: log det K, and the products of the whitened columns of `values`,
 # with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood), if `slopes`.
 # `bad` is the number of the first set whose covariance is not positive definite.
 set_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes = FALSE) {
+  here <- environment(operators$values)
   found <- sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]],
-                     points, noise, noise_slope, values, neighbours, isa(), threads())
+                     points, noise, noise_slope, values, neighbours, here$backend, here$device, isa(), threads())
   if (found$bad > 0) return(list(bad = found$bad))
   size <- ncol(values)
   number <- if (slopes) length(theta) else 0L
@@ -35,7 +38,8 @@ from_triangle <- function(x, size) {
 # The conditional distributions of the last ncol(neighbours) points given their neighbours: the rows of a sparse U with
 # U K U' = I are (1, -weights) / sd.
 set_weights <- function(values, theta, points, noise, neighbours) {
-  c(sets_weights(live(values), unname(theta), points, noise, neighbours, isa(), threads()),
+  here <- environment(values)
+  c(sets_weights(live(values), unname(theta), points, noise, neighbours, here$backend, here$device, isa(), threads()),
     list(neighbours = neighbours))
 }
 

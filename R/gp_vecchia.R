@@ -8,7 +8,7 @@
 #   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
 vecchia_likelihood <- function(data, model, how) {
-  operators <- set_operators(model)
+  operators <- set_operators(model, how$backend %||% "auto")
   most <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, most)
   trend <- qr(data$x, LAPACK = FALSE)

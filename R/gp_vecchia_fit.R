@@ -73,9 +73,9 @@ about_neighbours <- function(problem, likelihood, theta, value, how, estimated) 
 }
 
 # The method of `method = "auto"`.
-chosen_method <- function(n, model, precision, backend, control) {
+chosen_method <- function(n, model, precision, control) {
   if (n <= control$exact_limit) return("exact")
-  if (precision == "float64" && backend != "cuda" && is_local(model)) "vecchia" else "iterative"
+  if (precision == "float64" && is_local(model)) "vecchia" else "iterative"
 }
 
 # Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance
@@ -86,11 +86,10 @@ is_local <- function(model, most = 10) {
     length(model$nugget)
 }
 
-check_vecchia <- function(precision, backend, call = caller_env()) {
-  given <- c(if (precision != "float64") "precision", if (backend == "cuda") "backend")
-  if (!length(given)) return(invisible())
-  stop_kernops("input", c("{.code method = \"vecchia\"} computes in float64 on the CPU.",
-                          x = "Remove {.arg {given}}, or use {.code method = \"iterative\"}."), call = call)
+check_vecchia <- function(precision, call = caller_env()) {
+  if (precision == "float64") return(invisible())
+  stop_kernops("input", c("{.code method = \"vecchia\"} computes in float64.",
+                          x = "Remove {.arg precision}, or use {.code method = \"iterative\"}."), call = call)
 }
 
 neighbour_words <- function(about) {

@@ -13,7 +13,7 @@ local_chunks <- function(object, u, f, width = 20000) {
   theta <- object$theta
   near <- neighbour_coordinates(object$model, theta, data$u)
   noise <- noise_variance(data, object$model, theta)
-  values <- covariance_matrix(object$model)
+  values <- covariance_matrix(object$model, backend = usable_backend(object$how$backend))
   m <- min(object$vecchia$local %||% default_local(object), length(data$y))
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
@@ -80,6 +80,7 @@ observation_sets <- function(object, m) {
   data <- object$data
   sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how$control, qr(data$x))
   noise <- noise_variance(data, object$model, object$theta)[sets$order]
-  factor <- set_weights(covariance_matrix(object$model), object$theta, sets$points, noise, sets$neighbours)
+  values <- covariance_matrix(object$model, backend = usable_backend(object$how$backend))
+  factor <- set_weights(values, object$theta, sets$points, noise, sets$neighbours)
   c(factor, list(order = sets$order))
 }

@@ -23,14 +23,18 @@ SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericV
   return request;
 }
 
-Settings settings_of(const std::string& isa, int threads) {
+Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, const std::string& isa,
+                     int threads) {
   Settings settings;
+  settings.backend = backend_named(backend), settings.devices.assign(devices.begin(), devices.end());
   settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
   return settings;
 }
 
+// Pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
 const Backend& chosen(const SetRequest& request) {
-  return choose_backend(request.settings.backend, {MemorySpace::host}, 0);
+  const double size = request.m + 1, each = size * size * (20 + size / 6) * (request.slopes ? 3 : 1);
+  return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
 }  // namespace
@@ -40,7 +44,8 @@ const Backend& chosen(const SetRequest& request) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
                      Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
-                     Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string isa, int threads) {
+                     Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string backend,
+                     Rcpp::IntegerVector devices, std::string isa, int threads) {
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     if (values.nrow() != request.n || noise_slope.size() != request.n)
@@ -48,7 +53,7 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
     if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
     request.nugget = nugget - 1, request.noise_slope = noise_slope.begin();
     request.values = values.begin(), request.columns = values.ncol();
-    request.settings = settings_of(isa, threads);
+    request.settings = settings_of(backend, devices, isa, threads);
     const SetTotals totals = chosen(request).set_sums(request);
     return Rcpp::List::create(Rcpp::_["sums"] = Rcpp::NumericVector(totals.sums.begin(), totals.sums.end()),
                               Rcpp::_["bad"] = double(totals.bad + 1));
@@ -59,10 +64,11 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
 // deviation.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
-                        Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string isa, int threads) {
+                        Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend,
+                        Rcpp::IntegerVector devices, std::string isa, int threads) {
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
-    request.settings = settings_of(isa, threads);
+    request.settings = settings_of(backend, devices, isa, threads);
     Rcpp::NumericMatrix weights(neighbours.nrow(), neighbours.ncol());
     Rcpp::NumericVector sd(neighbours.ncol());
     chosen(request).set_weights(request, weights.begin(), sd.begin());

@@ -24,10 +24,9 @@ class CudaBackend : public Backend {
   void segments(const SegmentRequest& request) const override { cuda::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cuda::segment_gradient(request); }
   void axes(const AxisRequest& request) const override { cuda::axes(request); }
-  // The CPU computes these.
-  SetTotals set_sums(const SetRequest& request) const override { return cpu_backend().set_sums(request); }
+  SetTotals set_sums(const SetRequest& request) const override { return cuda::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {
-    cpu_backend().set_weights(request, weights, sd);
+    cuda::set_weights(request, weights, sd);
   }
   const Dense& dense() const override { return cuda::dense(); }
 };

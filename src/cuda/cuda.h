@@ -23,6 +23,8 @@ std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
+SetTotals set_sums(const SetRequest& request);
+void set_weights(const SetRequest& request, double* weights, double* sd);
 const Dense& dense();
 
 // ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
@@ -77,6 +79,7 @@ struct Device {
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can, before the one before them has ended
   size_t bytes = 0;
+  int shared_bytes = 0;  // that a block may have
   void* context = nullptr;
   void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
   int* arrivals = nullptr;                   // of blocks that merge: so many zeros, which they leave as they were
@@ -107,6 +110,8 @@ void* function(const std::string& text, const char* name);     // one entry poin
 // An early one may begin before the kernel before it has ended, and waits for that itself
 // (cuda/programmatic_launch.cuh).
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false);
+// With so many bytes of shared memory for each block, at most Device::shared_bytes.
+void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
 
 // Milliseconds that the current device takes for what `work` hands it.
 double device_milliseconds(const std::function<void()>& work);

@@ -56,6 +56,7 @@ struct LaunchConfig {
   F(cuModuleGetFunction, void**, void*, const char*) \
   F(cuModuleGetGlobal_v2, DevicePointer*, size_t*, void*, const char*) \
   F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int, size_t) \
+  F(cuFuncSetAttribute, void*, int, int) \
   F(cuLaunchKernelEx, const LaunchConfig*, void*, void**, void**) \
   F(cuEventCreate, void**, unsigned) \
   F(cuEventRecord, void*, void*) \

@@ -90,6 +90,15 @@ void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, 
   driver().check(driver().cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
 }
 
+void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job) {
+  constexpr int max_dynamic_shared_bytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  const Driver& d = driver();
+  d.check(d.cuFuncSetAttribute(function, max_dynamic_shared_bytes, int(shared_bytes)), "asking for shared memory");
+  const LaunchConfig config{{grid, 1, 1}, {threads, 1, 1}, shared_bytes, nullptr, nullptr, 0};
+  void* arguments[] = {const_cast<void*>(job)};
+  d.check(d.cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
+}
+
 namespace {
 
 struct Event {

@@ -46,3 +46,23 @@ vecchia_covariances <- function() list(
   squared_exponential = squared_exponential(1.3, 0.3) + nugget(0.05),
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
+
+# The sums of set_sums() with slopes: of each point with its neighbours, less those of its neighbours alone.
+oracle_sums <- function(K, slopes, neighbours, values) {
+  part <- \(s, sign) {
+    root <- chol(K[s, s, drop = FALSE])
+    inverse <- chol2inv(root)
+    v <- values[s, , drop = FALSE]
+    changed <- lapply(slopes, \(slope) inverse %*% slope[s, s])
+    list(logdet = sign * 2 * sum(log(diag(root))), gram = sign * t(v) %*% inverse %*% v,
+         logdet_slope = sign * vapply(changed, \(x) sum(diag(x)), 0),
+         gram_slope = -sign * vapply(changed, \(x) t(v) %*% x %*% inverse %*% v, array(0, rep(ncol(v), 2))))
+  }
+  parts <- unlist(lapply(seq_along(neighbours), \(i) {
+    near <- neighbours[[i]]
+    list(part(c(near, i), 1), if (length(near)) part(near, -1))
+  }), FALSE)
+  total <- \(name) Reduce(`+`, lapply(Filter(length, parts), `[[`, name))
+  c(sapply(c("logdet", "gram", "logdet_slope", "gram_slope"), total, simplify = FALSE),
+    list(information = oracle_information(K, slopes, neighbours)))
+}

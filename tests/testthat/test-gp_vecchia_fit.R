@@ -157,8 +157,8 @@ test_that("a fit says what it did, compares, updates and survives a file", {
 })
 
 test_that("the method is chosen by size and covariance", {
-  chosen <- \(covariance, n = 2e4, ..., d = 2, backend = "auto") {
-    kernops:::chosen_method(n, kernops:::covariance_model(covariance, d), "float64", backend, gp_control(...))
+  chosen <- \(covariance, n = 2e4, ..., d = 2) {
+    kernops:::chosen_method(n, kernops:::covariance_model(covariance, d), "float64", gp_control(...))
   }
   expect_equal(chosen(matern(3/2) + nugget()), "vecchia")
   expect_equal(chosen(exponential() * matern(5/2, ard = TRUE) + nugget()), "vecchia")
@@ -168,6 +168,5 @@ test_that("the method is chosen by size and covariance", {
   for (covariance in list(matern(3/2) + linear(), exponential() + periodic(), nugget(), covariance("SqDist(x, y)"))) {
     expect_equal(chosen(covariance), "iterative")
   }
-  expect_equal(chosen(matern(3/2), backend = "cuda"), "iterative")
   expect_equal(chosen(matern(3/2), d = 11), "iterative")
 })

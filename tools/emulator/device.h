@@ -18,6 +18,7 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __shared__ static
+#define KERNOPS_DYNAMIC_SHARED(name) double* const name = static_cast<double*>(emulator_shared())
 #define alignas(bytes)  // "static alignas(16) float x[n]" is no C++; the CPU does not mind
 
 struct float4 {
@@ -37,6 +38,7 @@ void emulator_wait_for_warp();
 int emulator_count(int yes);            // of the threads of a block
 void* emulator_of_lane(unsigned lane);  // 16 bytes of each thread of a warp
 unsigned emulator_lanes();              // that have not ended, as bits
+void* emulator_shared();                // memory of a block, as much as the launch asks for
 }
 
 inline void __syncthreads() { emulator_wait_for_block(); }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +29,7 @@ namespace {
 
 constexpr size_t stack_bytes = 1 << 17;
 constexpr size_t memory = size_t(4) << 30;
-constexpr int gpus = 2, multiprocessors = 4;
+constexpr int gpus = 2, multiprocessors = 4, shared_bytes = 1 << 16;
 
 // Threads that wait for each other: those of a block, or of a warp.
 struct Together {
@@ -58,6 +59,7 @@ struct Block : Together {
 std::vector<std::unique_ptr<Thread>> threads;
 ucontext_t scheduler;
 Block block;
+std::vector<double> shared;  // what a launch asks for
 unsigned now;
 bool moved;  // whether any thread got further since the last look
 Kernel kernel;
@@ -138,6 +140,7 @@ EXPORT int emulator_count(int yes) {
   wait(block);
   return count;
 }
+EXPORT void* emulator_shared() { return shared.data(); }
 EXPORT void* emulator_of_lane(unsigned lane) { return block.warps[now / 32].shown[lane]; }
 EXPORT unsigned emulator_lanes() { return block.warps[now / 32].lanes; }
 
@@ -157,7 +160,7 @@ EXPORT Result cuDeviceGetCount(int* count) { return *count = gpus, 0; }
 EXPORT Result cuDeviceGet(int* handle, int number) { return *handle = number, 0; }
 EXPORT Result cuDeviceGetName(char* name, int size, int) { return std::snprintf(name, size_t(size), "emulator"), 0; }
 EXPORT Result cuDeviceGetAttribute(int* value, int which, int) {
-  return *value = which == 16 ? multiprocessors : which == 75 ? 7 : which == 76 ? 5 : 0, 0;
+  return *value = which == 16 ? multiprocessors : which == 75 ? 7 : which == 76 ? 5 : which == 97 ? shared_bytes : 0, 0;
 }
 EXPORT Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory, 0; }
 EXPORT Result cuDevicePrimaryCtxRetain(void** context, int number) {
@@ -224,13 +227,18 @@ EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, in
 
 struct LaunchConfig {
   Index3 grid, block;
+  unsigned shared_bytes;
 };  // the beginning of it
+EXPORT Result cuFuncSetAttribute(void*, int, int value) { return value > shared_bytes ? 1 : 0; }
 EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
   const Alone alone(one_at_a_time);
   kernel = reinterpret_cast<Kernel>(function), argument = static_cast<const Job*>(arguments[0]);
   gridDim = config->grid, blockDim = config->block;
   for (unsigned y = 0; y < gridDim.y; ++y)
-    for (unsigned x = 0; x < gridDim.x; ++x) blockIdx = {x, y, 0}, run_block(blockDim.x);
+    for (unsigned x = 0; x < gridDim.x; ++x) {
+      shared.assign(config->shared_bytes / sizeof(double), NAN);
+      blockIdx = {x, y, 0}, run_block(blockDim.x);
+    }
   return 0;
 }
 

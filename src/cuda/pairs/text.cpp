@@ -2,6 +2,8 @@
 #include "cuda/pairs/text.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <set>
 
 #include "formula/op_table.h"
@@ -19,6 +21,13 @@ bool is_special(const Step& step) {
 }  // namespace
 
 std::string number(int n) { return std::to_string(n); }
+std::string constant(double value) {
+  if (std::isnan(value)) return "not_a_number<T>()";
+  if (std::isinf(value)) return value > 0 ? "infinity<T>()" : "-infinity<T>()";
+  char text[40];
+  snprintf(text, sizeof text, "T(%.17g)", value);
+  return text;
+}
 std::string part(int offset, int size, const std::string& of) {
   return "part<" + number(offset) + ", " + number(size) + ">(" + of + ")";
 }

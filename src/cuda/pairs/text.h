@@ -27,6 +27,7 @@ struct Words {
 };
 
 std::string number(int n);
+std::string constant(double value);  // as a T
 std::string part(int offset, int size, const std::string& of);
 std::string operation(const Step& step);
 std::string arguments(const Step& step, const Names& names, std::string text);  // after some, and a bracket

@@ -1,8 +1,6 @@
 // Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the
 // headers.
-#include <cmath>
-#include <cstdio>
-
+#include "cuda/pairs/text.h"
 #include "cuda/segments/segments.h"
 #include "formula/op_table.h"
 
@@ -26,14 +24,6 @@ std::string reduction(const SegmentRequest& work) {
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
   if (work.op != int(StatisticId::sum)) return name;
   return work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
-}
-
-std::string constant(double value) {
-  if (std::isnan(value)) return "not_a_number<T>()";
-  if (std::isinf(value)) return value > 0 ? "infinity<T>()" : "-infinity<T>()";
-  char text[40];
-  snprintf(text, sizeof text, "T(%.17g)", value);
-  return text;
 }
 
 // The formula's steps, one after another.
@@ -113,8 +103,8 @@ std::string gaps_text(const SegmentRequest& work, bool staged) {
 }
 
 std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged) {
-  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) + ", " +
-         type_of(work.x) + ", " + type_of(work.weights) + ", " +
+  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) +
+         ", " + type_of(work.x) + ", " + type_of(work.weights) + ", " +
          (work.out.home == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
 }
@@ -161,8 +151,8 @@ std::vector<std::string> all_segment_texts() {
       texts.push_back(segment_text(work, output, false));
   }
   work.x.type = SegmentValues::floats;
-  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp,
-                        StatisticId::any, StatisticId::last}) {
+  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp, StatisticId::any,
+                        StatisticId::last}) {
     work.op = int(op);
     texts.push_back(by_key_text(work));
   }

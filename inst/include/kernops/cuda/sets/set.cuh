@@ -1,0 +1,92 @@
+// One set at a time, its covariance factored by the threads of a block: everything else is computed from this.
+#pragma once
+#include <kernops/cuda/sets/matrix.cuh>
+#include <kernops/cuda/sets/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Shared memory of as many bytes as the launch asks for.
+#ifndef KERNOPS_DYNAMIC_SHARED
+#define KERNOPS_DYNAMIC_SHARED(name)        \
+  extern __shared__ double2 kernops_room[]; \
+  double* const name = reinterpret_cast<double*>(kernops_room)
+#endif
+
+template <class Covariance> class DeviceSet {
+ public:
+  __device__ DeviceSet(const DeviceSetJob& job, double* memory) : job_(job), memory_(memory) {
+    if (threadIdx.x == 0) Covariance::run_once(job.theta, *reinterpret_cast<typename Covariance::Once*>(once()));
+  }
+
+  // K = L L' of a set, and L^-1 of its values, as rows of the matrix after those of the set.
+  __device__ void take(long long set) {
+    find_members(set);
+    const int size = set_columns(members.count());
+    matrix = {memory_, size, set_rows(size + job_.columns + job_.parameters)};
+    pad = size - members.count();
+    put_values();
+    put_covariance();
+    matrix.factor(size + job_.columns);
+  }
+
+  int pad = 0;  // rows of a unit matrix before those of the points
+  SetMembers members{};
+  SetMatrix matrix{};
+
+ private:
+  __device__ double* once() const { return memory_ + job_.memory.once; }
+
+  __device__ void find_members(long long set) {
+    const int* numbers = job_.neighbours + set * job_.stride;
+    int* kept = reinterpret_cast<int*>(memory_ + job_.memory.members);
+    int known = 0;
+    __syncthreads();  // the set before this one is done with
+    for (int first = 0; first < job_.m; first += blockDim.x) {
+      const int k = first + threadIdx.x, number = k < job_.m ? numbers[k] : 0;
+      if (number > 0) kept[k] = number - 1;
+      known += __syncthreads_count(number > 0);
+    }
+    members = {kept, known, job_.first + set};
+  }
+
+  __device__ void put_values() const {
+    for (int a = threadIdx.x; a < members.count(); a += blockDim.x)
+      for (int c = 0; c < job_.columns; ++c)
+        matrix.element(matrix.size + c, pad + a) = job_.values[c * job_.n + members[a]];
+    for (int a = threadIdx.x; a < matrix.size + job_.columns; a += blockDim.x)
+      for (int b = 0; b < pad && b <= a; ++b) matrix.element(a, b) = a == b;
+  }
+
+  __device__ void put_covariance() const {
+    each_pair<Covariance, false>(
+        job_, members, once(), memory_ + job_.memory.columns,
+        [&](int a, int b, const Vec<double, 1>& value) {
+          const int low = a < b ? a : b, high = a < b ? b : a;
+          matrix.element(pad + high, pad + low) = value.v[0] + (a == b && job_.noise ? job_.noise[members[a]] : 0);
+        },
+        [](int) {});
+  }
+
+  const DeviceSetJob& job_;
+  double* const memory_;
+};
+
+// The conditional means and standard deviations of points given their neighbours, as weights. A point that its
+// neighbours determine has the standard deviation 0.
+template <class Covariance> __device__ void set_weights(const DeviceSetJob& job, double* memory) {
+  DeviceSet<Covariance> set(job, memory);
+  double* u = memory + job.memory.contrast;
+  const long long first = (long long)blockIdx.x * job.chunk;
+  for (long long s = first; s < first + job.chunk && s < job.sets; ++s) {
+    set.take(s);
+    set.matrix.contrast(u);
+    for (int k = threadIdx.x; k < job.m; k += blockDim.x)
+      job.weights[s * job.m + k] = k < set.members.known ? -u[set.matrix.size - 2 - k] : 0;
+    const double inverse = set.matrix.inverse_sd();
+    if (threadIdx.x == 0) job.sd[s] = inverse == inverse ? 1 / inverse : 0;
+  }
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,151 @@
+// What a likelihood and its derivatives sum over sets, as cpu/sets/sums.h explains it.
+#pragma once
+#include <kernops/cuda/sets/set.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Entry n of the rows of a lower triangle.
+struct TrianglePlace {
+  int row, column;
+  KERNOPS_FN explicit TrianglePlace(int n) : row(0) {
+    while (n > row) n -= ++row;
+    column = n;
+  }
+};
+
+struct NoSlopes {
+  static constexpr int size = 0;
+};
+
+template <class Covariance, class Slopes> class DeviceSetSums {
+ public:
+  __device__ DeviceSetSums(const DeviceSetJob& job, double* memory)
+      : job_(job),
+        memory_(memory),
+        sums_(memory + job.memory.sums),
+        dots_(memory + job.memory.dots),
+        u_(memory + job.memory.contrast),
+        set_(job, memory) {
+    if constexpr (Slopes::size > 0)
+      if (threadIdx.x == 0) Slopes::run_once(job.theta, *reinterpret_cast<typename Slopes::Once*>(once_of_slopes()));
+    for (int n = threadIdx.x; n < job.sums(); n += blockDim.x) sums_[n] = 0;
+  }
+
+  // A thread keeps its sums, of one set after another.
+  __device__ void run() {
+    const long long first = (long long)blockIdx.x * job_.chunk;
+    int bad = -1;
+    for (long long s = first; s < first + job_.chunk && s < job_.sets; ++s) {
+      set_.take(s);
+      if (bad < 0 && !(set_.matrix.inverse_sd() < infinity<double>())) bad = int(s);
+      if constexpr (Slopes::size > 0) take_slopes();
+      for (int n = threadIdx.x; n < job_.sums(); n += blockDim.x) sums_[n] += term(n);
+    }
+    for (int n = threadIdx.x; n < job_.sums(); n += blockDim.x)
+      job_.parts[(long long)n * gridDim.x + blockIdx.x] = sums_[n];
+    if (threadIdx.x == 0) job_.bad[blockIdx.x] = bad;
+  }
+
+ private:
+  __device__ double* once_of_slopes() const { return memory_ + job_.memory.once + Covariance::once; }
+  __device__ int slope_row(int p) const { return set_.matrix.size + job_.columns + p; }
+  __device__ double& changed(int p, int k) const { return set_.matrix.element(slope_row(p), k); }
+  __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
+
+  // Of rows of slopes with those of values and slopes: what half_last() says.
+  __device__ double& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
+
+  __device__ void take_slopes() const {
+    put_changes();
+    set_.matrix.solve(slope_row(0), slope_row(Slopes::size));
+    __syncthreads();
+    const int across = job_.columns + Slopes::size;
+    for (int n = threadIdx.x; n < Slopes::size * across; n += blockDim.x) {
+      const int p = n / across, row = n % across;
+      if (row <= job_.columns + p) dot(p, row) = set_.matrix.half_last(slope_row(p), set_.matrix.size + row);
+    }
+    __syncthreads();
+  }
+
+  // dK u for each parameter, u being the last row of L^-1.
+  __device__ void put_changes() const {
+    const int pad = set_.pad;
+    set_.matrix.contrast(u_);
+    const double inverse = set_.matrix.inverse_sd();
+    for (int k = threadIdx.x; k < set_.matrix.size; k += blockDim.x) {
+      u_[k] *= inverse;
+      for (int p = 0; p < Slopes::size; ++p)
+        changed(p, k) = p == job_.nugget && k >= pad ? job_.noise_slope[set_.members[k - pad]] * u_[k] : 0;
+    }
+    double own[Slopes::size] = {};
+    each_pair<Slopes, true>(
+        job_, set_.members, once_of_slopes(), memory_ + job_.memory.columns,
+        [&](int a, int b, const Vec<double, Slopes::size>& slopes) {
+          KERNOPS_UNROLL_FEW(Slopes::size)
+          for (int p = 0; p < Slopes::size; ++p) {
+            own[p] = fma(slopes.v[p], u_[pad + b], own[p]);
+            if (a != b) changed(p, pad + b) = fma(slopes.v[p], u_[pad + a], changed(p, pad + b));
+          }
+        },
+        [&](int a) {
+          KERNOPS_UNROLL_FEW(Slopes::size)
+          for (int p = 0; p < Slopes::size; ++p) changed(p, pad + a) += own[p], own[p] = 0;
+        });
+  }
+
+  // What the set adds to sum n.
+  __device__ double term(int n) const {
+    const int rows = 1 + job_.products(), p = n / rows - 1, place = n % rows;
+    if (n == 0) return -2 * log(set_.matrix.inverse_sd());
+    if (n < rows) {
+      const TrianglePlace at(n - 1);
+      return last(at.row) * last(at.column);
+    }
+    if constexpr (Slopes::size > 0) {
+      if (p >= Slopes::size) {
+        const TrianglePlace at(n - rows * (1 + Slopes::size));
+        return 2 * dot(at.row, job_.columns + at.column);
+      }
+      if (place == 0) return last(job_.columns + p);
+      const TrianglePlace at(place - 1);
+      return -dot(p, at.row) * last(at.column) - dot(p, at.column) * last(at.row);
+    }
+    return 0;
+  }
+
+  const DeviceSetJob& job_;
+  double *const memory_, *const sums_, *const dots_, *const u_;
+  DeviceSet<Covariance> set_;
+};
+
+// One block a sum: the parts of all blocks, joined in an order that their number alone decides.
+__device__ inline void total_sets(const DeviceSetJob& job) {
+  __shared__ double sums[set_total_threads];
+  const double* parts = job.parts + (long long)blockIdx.x * job.blocks();
+  double sum = 0;
+  for (int n = threadIdx.x; n < job.blocks(); n += set_total_threads) sum += parts[n];
+  sums[threadIdx.x] = sum;
+  for (int half = set_total_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) job.totals[blockIdx.x] = sums[0];
+}
+
+#define KERNOPS_SET_KERNEL(name, call)                                                                           \
+  extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ kernops::DeviceSetJob job) { \
+    KERNOPS_DYNAMIC_SHARED(memory);                                                                              \
+    call;                                                                                                        \
+  }
+#define KERNOPS_SETS(Covariance, Slopes)                                                                \
+  KERNOPS_SET_KERNEL(kernops_set_sums, (kernops::DeviceSetSums<Covariance, Slopes>(job, memory).run())) \
+  extern "C" __global__ void __launch_bounds__(kernops::set_total_threads)                              \
+      kernops_set_totals(const __grid_constant__ kernops::DeviceSetJob job) {                           \
+    kernops::total_sets(job);                                                                           \
+  }
+#define KERNOPS_SET_WEIGHTS(Covariance) \
+  KERNOPS_SET_KERNEL(kernops_set_weights, (kernops::set_weights<Covariance>(job, memory)))
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,68 @@
+// The points of a set, and a formula's values for all their pairs.
+//
+// A formula F is generated text: what it computes once, for each point as a row and as a column, and for a pair, with
+// the entries that each of these keeps.
+#pragma once
+#include <kernops/jobs/device_sets.h>
+#include <kernops/state.h>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// What generated text stores to: entries offset .. of a place.
+template <int offset, class T, int size, int N> KERNOPS_FN void keep(const Vec<T, size>& some, Vec<T, N>& place) {
+  KERNOPS_UNROLL_FEW(size)
+  for (int k = 0; k < size; ++k) place.v[offset + k] = some.v[k];
+}
+template <int offset, int size, class T, int N> KERNOPS_FN void load(const T* from, long long step, Vec<T, N>& place) {
+  KERNOPS_UNROLL_FEW(size)
+  for (int k = 0; k < size; ++k) place.v[offset + k] = from[k * step];
+}
+
+// The points of a set in the order of its matrix, the neighbours before the point itself, the nearest one last.
+struct SetMembers {
+  const int* neighbours;  // from 0
+  int known;              // how many
+  long long own;
+  KERNOPS_FN int count() const { return known + 1; }
+  KERNOPS_FN long long operator[](int a) const { return a == known ? own : neighbours[known - 1 - a]; }
+};
+
+// take(a, b, values) for each pair of points once: a thread has a row a, and meets the points after it, in a circle,
+// as far as half the way round, so that all have as much to do. A covariance is symmetric, so it does not matter which
+// one is the row. No two threads have the same b at a time, which `in_turn` keeps so. end(a) when a row is done. A
+// barrier ends it.
+template <class F, bool in_turn, class Take, class End>
+__device__ void each_pair(const DeviceSetJob& job, const SetMembers& members, const double* once, double* columns,
+                          const Take& take, const End& end) {
+  const auto& o = *reinterpret_cast<const Vec<double, F::once>*>(once);
+  const int n = members.count(), size = job.m + 1;
+  for (int b = threadIdx.x; b < n; b += blockDim.x) {
+    Vec<double, F::column> y;
+    F::run_column(o, job.points + members[b], job.n, y);
+    KERNOPS_UNROLL_FEW(F::column)
+    for (int k = 0; k < F::column; ++k) columns[k * size + b] = y.v[k];
+  }
+  __syncthreads();
+  for (int first = 0; first < n; first += blockDim.x) {
+    const int a = first + threadIdx.x;
+    Vec<double, F::row> x;
+    if (a < n) F::run_row(o, job.points + members[a], job.n, x);
+    for (int far = 0; 2 * far <= n; ++far) {
+      const int b = a + far < n ? a + far : a + far - n;
+      if (a < n && (2 * far < n || a < b)) {
+        Vec<double, F::column> y;
+        KERNOPS_UNROLL_FEW(F::column)
+        for (int k = 0; k < F::column; ++k) y.v[k] = columns[k * size + b];
+        take(a, b, F::pair(o, x, y));
+      }
+      if (in_turn) __syncthreads();
+    }
+    if (a < n) end(a);
+    __syncthreads();
+  }
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

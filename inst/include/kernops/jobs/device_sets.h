@@ -1,0 +1,36 @@
+// Sets of points (jobs/sets.h) as the kernels of cuda/sets see them: one set a block at a time.
+#pragma once
+#include <kernops/portable.h>
+
+namespace kernops {
+
+// The matrix of a set, and below it rows of right-hand sides (cuda/sets/matrix.cuh): whole panels of 4 columns, and a
+// number of rows that is twice an odd one.
+KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
+KERNOPS_FN int set_rows(int used) { return used + (6 - used % 4) % 4; }
+KERNOPS_FN int set_doubles(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
+
+// Where a block keeps what it needs, in doubles from the start of its shared memory.
+struct SetMemory {
+  int once, columns, contrast, dots, sums, members, end;
+};
+
+struct DeviceSetJob {
+  const double *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers
+  const int* neighbours;                                        // m of each set, nearest first, from 1
+  long long n, first, sets;                                     // set s is that of point first + s
+  int m, stride, columns, parameters, nugget;                   // stride: neighbours of a set, of which m are taken
+  int chunk;                                                    // sets of a block
+  SetMemory memory;
+  double *parts, *totals;  // each sum: of all blocks, and in all
+  int* bad;                // the first singular set of each block, or -1
+  double *weights, *sd;
+
+  KERNOPS_FN int products() const { return columns * (columns + 1) / 2; }
+  KERNOPS_FN int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
+  KERNOPS_FN int blocks() const { return int((sets + chunk - 1) / chunk); }
+};
+
+constexpr int set_total_threads = 256;
+
+}  // namespace kernops

@@ -1,0 +1,172 @@
+// Sets of points on the GPU, in batches, which are shared out over devices and merged in order: results do not depend
+// on how many there are.
+#include "cuda/sets/sets.h"
+
+#include <algorithm>
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr Count batch = Count(1) << 18;  // a fraction of a second, after which R may interrupt
+constexpr int chunk = 16;
+
+// Of a set of m neighbours: a row a thread.
+unsigned threads_for(int m) {
+  unsigned threads = 32;
+  while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
+  return threads;
+}
+
+// What a block needs for the largest sets, in the order of SetMemory.
+SetMemory memory_for(const SetRequest& request, const DeviceSetJob& job) {
+  const Plan& values = plan_of(*request.covariance);
+  const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
+  const auto entries = [](const Plan& plan, Level level) { return std::max(plan.entries[int(level)], 1); };
+  const int size = set_columns(job.m + 1);
+  SetMemory to{};
+  int end = set_doubles(size, set_rows(size + job.columns + job.parameters));
+  const auto take = [&](int& place, int doubles) { place = end, end += (doubles + 1) / 2 * 2; };
+  take(to.contrast, size);
+  take(to.once, entries(values, Level::uniform) + entries(slopes, Level::uniform));
+  take(to.columns, std::max(entries(values, Level::column), entries(slopes, Level::column)) * (job.m + 1));
+  take(to.dots, job.parameters * (job.columns + job.parameters));
+  take(to.sums, job.sums());
+  take(to.members, (job.m + 1) / 2);
+  to.end = end;
+  return to;
+}
+
+template <class T> class Copied {
+ public:
+  Copied(const T* from, size_t count) : count_(count), there_(count * sizeof(T)) {
+    if (from) copy_in(there_.pointer(), from, count * sizeof(T));
+  }
+  T* data() const { return static_cast<T*>(there_.address()); }
+  void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
+
+ private:
+  size_t count_;
+  Buffer there_;
+};
+
+// What a device has of a request.
+class DeviceSets {
+ public:
+  explicit DeviceSets(const SetRequest& request)
+      : theta_(request.theta, size_t(request.parameters)),
+        points_(request.points, size_t(request.n * request.d)),
+        noise_(request.noise, size_t(request.n)),
+        slope_(request.noise_slope, size_t(request.n)),
+        values_(request.values, size_t(request.n * request.columns)),
+        neighbours_(request.neighbours, size_t(request.sets * request.m)) {}
+
+  // Sets `begin` on, at most a batch of them.
+  DeviceSetJob job(const SetRequest& request, Count begin) const {
+    DeviceSetJob job{};
+    job.theta = theta_.data(), job.points = points_.data(), job.noise = request.noise ? noise_.data() : nullptr;
+    job.noise_slope = slope_.data(), job.values = values_.data();
+    job.neighbours = neighbours_.data() + begin * request.m;
+    job.n = request.n, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
+    job.m = job.stride = request.m, job.columns = request.columns, job.nugget = request.nugget;
+    job.parameters = request.slopes ? request.parameters : 0;
+    job.chunk = chunk;
+    job.memory = memory_for(request, job);
+    return job;
+  }
+
+ private:
+  const Copied<double> theta_, points_, noise_, slope_, values_;
+  const Copied<int> neighbours_;
+};
+
+unsigned shared_bytes(const DeviceSetJob& job) { return unsigned(job.memory.end) * unsigned(sizeof(double)); }
+
+// Whether a device has room for a set: beyond some 150 to 220 neighbours the CPU computes them, which also says why a
+// formula is none.
+bool fits(const SetRequest& request) {
+  const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
+  if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
+  for (const auto& loads : plans[0].loads)
+    for (const Load& load : loads)
+      if (load.kind != Load::variable && load.kind != Load::constant) return false;
+  DeviceSetJob job{};
+  job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
+  job.memory = memory_for(request, job);
+  const auto all = devices();
+  return std::all_of(request.settings.devices.begin(), request.settings.devices.end(),
+                     [&](int device) { return all.at(size_t(device)).shared_bytes >= int(shared_bytes(job)); });
+}
+
+// body(device, begin, number, watch) for each batch.
+template <class Body>
+void each_batch(const SetRequest& request, const std::string& text, const char* kernel, const Body& body) {
+  const std::vector<int>& devices = request.settings.devices;
+  const Count batches = ceil_div(request.sets, batch), used = std::min<Count>(Count(devices.size()), batches);
+  const auto work = [&](size_t device, const Watch& watch) {
+    use_device(devices[device]);
+    const DeviceSets sets(request);
+    for (Count number = Count(device); number < batches; number += used) {
+      body(sets, number * batch, number);
+      if (watch && !watch(double(number + 1) / double(batches))) throw Interrupted();
+    }
+  };
+  for (size_t n = size_t(used); n-- > 0;) use_device(devices[n]), function(text, kernel);  // loaded
+  if (used == 1) return work(0, request.settings.keep_going);
+  in_threads(size_t(used), request.settings.keep_going, work);
+}
+
+// The sums of a batch, and its first singular set or -1.
+Count sum_batch(const DeviceSetJob& prepared, const std::string& text, double* sums) {
+  DeviceSetJob job = prepared;
+  const size_t blocks = size_t(job.blocks()), count = size_t(job.sums());
+  const Copied<double> parts(nullptr, blocks * count), totals(nullptr, count);
+  const Copied<int> bad(nullptr, blocks);
+  job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data();
+  launch_sharing(function(text, "kernops_set_sums"), unsigned(blocks), threads_for(job.m), shared_bytes(job), &job);
+  launch(function(text, "kernops_set_totals"), unsigned(count), 1, set_total_threads, &job);
+  std::vector<int> found(blocks);
+  totals.copy_to(sums), bad.copy_to(found.data());
+  const auto first = std::find_if(found.begin(), found.end(), [](int set) { return set >= 0; });
+  return first == found.end() ? -1 : Count(*first);
+}
+
+}  // namespace
+
+SetTotals set_sums(const SetRequest& request) {
+  if (!fits(request)) return cpu_backend().set_sums(request);
+  const std::string text = set_sums_text(*request.covariance, request.slopes);
+  SetTotals totals;
+  std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
+  std::vector<Count> bad(parts.size(), -1);
+  each_batch(request, text, "kernops_set_sums", [&](const DeviceSets& sets, Count begin, Count number) {
+    const DeviceSetJob job = sets.job(request, begin);
+    std::vector<double>& sums = parts[size_t(number)];
+    sums.resize(size_t(job.sums()));
+    const Count found = sum_batch(job, text, sums.data());
+    if (found >= 0) bad[size_t(number)] = begin + found;
+  });
+  for (size_t number = parts.size(); number-- > 0;)
+    if (bad[number] >= 0) totals.bad = bad[number];
+  for (const std::vector<double>& part : parts) {
+    totals.sums.resize(part.size());
+    for (size_t n = 0; n < part.size(); ++n) totals.sums[n] += part[n];
+  }
+  return totals;
+}
+
+void set_weights(const SetRequest& request, double* weights, double* sd) {
+  if (!fits(request)) return cpu_backend().set_weights(request, weights, sd);
+  const std::string text = set_weights_text(*request.covariance);
+  each_batch(request, text, "kernops_set_weights", [&](const DeviceSets& sets, Count begin, Count) {
+    DeviceSetJob job = sets.job(request, begin);
+    const Copied<double> some_weights(nullptr, size_t(job.sets * job.m)), some_sd(nullptr, size_t(job.sets));
+    job.weights = some_weights.data(), job.sd = some_sd.data();
+    launch_sharing(function(text, "kernops_set_weights"), unsigned(job.blocks()), threads_for(job.m), shared_bytes(job),
+                   &job);
+    some_weights.copy_to(weights + begin * job.m), some_sd.copy_to(sd + begin);
+  });
+}
+
+}  // namespace cuda
+}  // namespace kernops

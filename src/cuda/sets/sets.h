@@ -1,0 +1,19 @@
+// Sets of points on the GPU: their texts.
+#pragma once
+#include <kernops/jobs/device_sets.h>
+
+#include "cuda/cuda.h"
+#include "sets/sets.h"
+
+namespace kernops {
+namespace cuda {
+
+// The plan of a covariance or of its slopes: the one the CPU runs, whose rows are the first points.
+const Plan& plan_of(const Kernel& kernel);
+
+// The text of sums over sets, with slopes or without, and that of weights (cuda/sets/source.cpp).
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes);
+std::string set_weights_text(const Kernel& covariance);
+
+}  // namespace cuda
+}  // namespace kernops

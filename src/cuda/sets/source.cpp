@@ -1,0 +1,97 @@
+// Formulas of two points as CUDA text: names and order. What they mean stands in the headers.
+#include "cuda/sets/sets.h"
+
+#include "cuda/pairs/text.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+const char* const places[] = {"o", "x", "y"};  // by Level
+
+class Formula {
+ public:
+  explicit Formula(const Plan& plan) : plan_(plan), names_(plan.slots.size()) {
+    for (size_t n = 1; n < plan.slots.size(); ++n) {
+      const Slot& slot = plan.slots[n];
+      if (slot.level != Level::pair) names_[n] = part(slot.offset, slot.size, places[int(slot.level)]);
+    }
+    names_[0] = "one<T>()";
+  }
+
+  std::string text(const std::string& name) {
+    const std::string point = "const Once& o, const T* from, long long step, ";
+    return "struct " + name + " {\n" + sizes() + level("once(const T* from, Once& o)", Level::uniform) +
+           level("row(" + point + "Row& x)", Level::row) + level("column(" + point + "Column& y)", Level::column) +
+           pair() + "};\n";
+  }
+
+ private:
+  std::string entries(Level where) const { return number(at_least_one(plan_.entries[int(where)])); }
+
+  std::string sizes() const {
+    return "  static constexpr int once = " + entries(Level::uniform) + ", row = " + entries(Level::row) +
+           ", column = " + entries(Level::column) + ", size = " + number(plan_.slots[plan_.f].size) +
+           ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
+  }
+
+  std::string call(const Step& step) const {
+    return "apply<" + operation(step) + ", " + number(step.size) + ", " + number(step.ints[0]) + ", " +
+           number(step.ints[1]) + (op_row(step.op).vectors.empty() ? ", T>(" : ">(") + arguments(step, names_, "");
+  }
+
+  // What comes from outside, then what is computed of it.
+  std::string level(const std::string& head, Level where) const {
+    const std::string place = places[int(where)];
+    std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
+    for (const Load& load : plan_.loads[int(where)]) {
+      const Slot& slot = plan_.slots[load.slot];
+      const std::string offset = number(slot.offset), size = number(slot.size);
+      if (load.kind == Load::constant)
+        out += "    keep<" + offset + ">(Vec<T, 1>{" + constant(load.value) + "}, " + place + ");\n";
+      else
+        out += "    load<" + offset + ", " + size + ">(from, " + (where == Level::uniform ? "1" : "step") + ", " +
+               place + ");\n";
+    }
+    for (const Step& step : plan_.steps[int(where)])
+      out += "    keep<" + number(plan_.slots[step.out].offset) + ">(" + call(step) + ", " + place + ");\n";
+    return out + "  }\n";
+  }
+
+  std::string pair() {
+    std::string out = "  KERNOPS_FN static Vec<T, size> pair(const Once& o, const Row& x, const Column& y) {\n";
+    int count = 0;
+    for (const Step& step : plan_.steps[int(Level::pair)]) {
+      const std::string name = "t" + number(count++);
+      out += "    const auto " + name + " = " + call(step) + ";\n";
+      names_[step.out] = name;  // buffers that the CPU reuses are new names here
+    }
+    return out + "    return " + names_[plan_.f] + ";\n  }\n";
+  }
+
+  const Plan& plan_;
+  Names names_;
+};
+
+std::string beginning(const Kernel& covariance) {
+  return "#include <kernops/cuda/sets/sums.cuh>\nusing namespace kernops;\nusing T = double;\n" +
+         Formula(plan_of(covariance)).text("Covariance");
+}
+
+}  // namespace
+
+const Plan& plan_of(const Kernel& kernel) { return kernel.plans[number_of(cpu_backend())].at(0); }
+
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes) {
+  std::string text = beginning(covariance);
+  if (slopes) text += Formula(plan_of(*slopes)).text("Slopes");
+  return text + (slopes ? "KERNOPS_SETS(Covariance, Slopes)\n" : "KERNOPS_SETS(Covariance, NoSlopes)\n");
+}
+
+std::string set_weights_text(const Kernel& covariance) {
+  return beginning(covariance) + "KERNOPS_SET_WEIGHTS(Covariance)\n";
+}
+
+}  // namespace cuda
+}  // namespace kernops
