@@ -11,7 +11,7 @@ vecchia_search <- function(candidates, target, likelihood) {
   likelihood$use(Inf)
   if (identical(best$value, Inf)) return(best)
   repeat {
-    best <- settled(best, likelihood, target)
+    best <- with_settled_neighbours(best, likelihood, target)
     if (!identical(target$how$control$neighbours, "auto")) return(best)
     change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta)$value)
     if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
@@ -21,7 +21,7 @@ vecchia_search <- function(candidates, target, likelihood) {
 }
 
 # A search whose neighbours are, at its end, those that are near by the ranges found.
-settled <- function(best, likelihood, target) {
+with_settled_neighbours <- function(best, likelihood, target) {
   for (round in 1:4) {
     likelihood$regroup(best$theta)
     found <- information_search(best$theta, target$evaluate, target$model, target$profile, target$how$control)
