@@ -8,9 +8,7 @@ using namespace kernops;
 
 namespace {
 
-const std::vector<Plan>& cuda_plans(const Kernel& kernel) {
-  return kernel.plans[number_of(*backend_named("cuda"))];
-}
+const std::vector<Plan>& cuda_plans(const Kernel& kernel) { return kernel.plans[number_of(*backend_named("cuda"))]; }
 
 }  // namespace
 

@@ -113,8 +113,8 @@ std::string gaps_text(const SegmentRequest& work, bool staged) {
 }
 
 std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged) {
-  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) + ", " +
-         type_of(work.x) + ", " + type_of(work.weights) + ", " +
+  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) +
+         ", " + type_of(work.x) + ", " + type_of(work.weights) + ", " +
          (work.out.home == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
 }
@@ -161,8 +161,8 @@ std::vector<std::string> all_segment_texts() {
       texts.push_back(segment_text(work, output, false));
   }
   work.x.type = SegmentValues::floats;
-  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp,
-                        StatisticId::any, StatisticId::last}) {
+  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp, StatisticId::any,
+                        StatisticId::last}) {
     work.op = int(op);
     texts.push_back(by_key_text(work));
   }
