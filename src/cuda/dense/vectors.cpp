@@ -1,6 +1,7 @@
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "cuda/dense/dense.h"
 #include "cuda/solver.h"
