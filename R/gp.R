@@ -24,9 +24,9 @@
 #' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
 #' `estimate = "none"`, this is local kriging with a given covariance.
 #'
-#' `method = "auto"` uses it for more than `exact_limit` observations, if the covariance has no [linear()], [constant()]
-#' or [periodic()] part and no user-defined formula, there are at most 10 coordinates, and neither a GPU nor `float32` is
-#' requested; otherwise it is iterative.
+#' `method = "auto"` uses it for more than `exact_limit` observations, if the correlation decreases with the distance (no
+#' term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10
+#' coordinates, and neither a GPU nor `float32` is requested; otherwise it is iterative.
 #'
 #' @param formula the response and its trend, as in [lm()].
 #' @param data a data frame, or an sf or sp object of points.

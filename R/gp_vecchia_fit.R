@@ -75,15 +75,15 @@ about_neighbours <- function(problem, likelihood, theta, value, how, estimated) 
 # The method of `method = "auto"`.
 chosen_method <- function(n, model, precision, backend, control) {
   if (n <= control$exact_limit) return("exact")
-  if (precision == "float64" && backend != "cuda" && is_local(model)) "vecchia" else "iterative"
+  suited <- model$d <= 10 && is_local(model$covariance)
+  if (suited && precision == "float64" && backend != "cuda") "vecchia" else "iterative"
 }
 
-# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance
-# in a space of few dimensions.
-is_local <- function(model, most = 10) {
-  far <- function(leaf) leaf$label %in% c("linear", "constant", "periodic") || (leaf$own && !leaf$movable)
-  model$d <= most && !any(vapply(leaves_of(model$covariance), far, NA)) && length(leaves_of(model$covariance)) >
-    length(model$nugget)
+# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance.
+is_local <- function(x) {
+  if (x$kind == "leaf") return(is.null(x$formula) || (!is.null(x$spectrum) && !x$unit_range))
+  parts <- vapply(x$parts, is_local, NA)
+  if (x$kind == "*") any(parts) else all(parts)
 }
 
 check_vecchia <- function(precision, backend, call = caller_env()) {
