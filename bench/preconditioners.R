@@ -1,8 +1,9 @@
 # R_LIBS=.lib Rscript bench/preconditioners.R [points]
 #
 # Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds with the time to make the
-# preconditioner: pivoted Cholesky with the rank that gp() takes, and Vecchia's sparse inverse with 40 neighbours. Points
-# of the unit square, one right-hand side. `left / noise` is what gp(method = "iterative") chooses by: Vecchia above 0.05.
+# preconditioner: pivoted Cholesky with the rank that gp() takes, and Vecchia's sparse inverse with 40 neighbours.
+# Points of the unit square, one right-hand side. `left / noise` is what gp(method = "iterative") chooses by: Vecchia
+# above 0.05.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 5000)[[1]])
