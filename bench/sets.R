@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/sets.R [points]
 #
 # Vecchia's approximation: microseconds a point of one likelihood, and of one with its gradient and expected
-# information, for given neighbours, by the number of neighbours, covariance and instruction set, on one core. Then whole
-# fits and predictions with standard errors, on all cores.
+# information, for given neighbours, by the number of neighbours, covariance and instruction set, on one core. Then
+# whole fits and predictions with standard errors, on all cores.
 
 library(kernops)
 largest <- as.numeric(c(commandArgs(TRUE), 1e5)[[1]])
