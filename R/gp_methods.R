@@ -264,7 +264,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
-  cli::cat_line("\nResiduals of the fitted field", if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)"), ":")
+  some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
+  cli::cat_line("\nResiduals of the fitted field", some, ":")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
                 format(fit$loglik, digits = digits + 3),

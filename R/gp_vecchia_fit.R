@@ -15,7 +15,7 @@ vecchia_search <- function(candidates, target, likelihood) {
     if (!identical(target$how$control$neighbours, "auto")) return(best)
     change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta)$value)
     if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
-    likelihood$double(best$theta)
+    likelihood$double()
     say_progress(step = paste("with", likelihood$count(), "neighbours"))
   }
 }

@@ -3,6 +3,7 @@
 #include "cuda/cuda.h"
 #include "cuda/archive.h"
 #include "cuda/segments/segments.h"
+#include "cuda/solver.h"
 
 using namespace kernops;
 
@@ -63,6 +64,10 @@ std::string cuda_driver() {
     return "";
   }
 }
+
+// The version of cuSOLVER; empty where there is none.
+// [[Rcpp::export]]
+std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
 
 // [[Rcpp::export]]
 std::string cuda_compiler() {
