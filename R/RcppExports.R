@@ -301,6 +301,10 @@ cuda_driver <- function() {
     .Call(`_kernops_cuda_driver`)
 }
 
+cuda_solver <- function() {
+    .Call(`_kernops_cuda_solver`)
+}
+
 cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }

@@ -12,21 +12,21 @@
 #' @section Many observations:
 #' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each is
 #' conditional on its m nearest neighbours among those before it. Nearest means most correlated: see [gp_neighbours()].
-#' A likelihood takes time proportional to n m^3 and memory proportional to n m. Its gradient is exact, and
-#' the search uses the expected information (Guinness 2021). The approximation is good where the near observations screen
-#' off the distant ones: for covariances that decrease with the distance, in few dimensions. If the ranges that are found
-#' change which observations are near, the neighbours are found again and the search continues. The trend
-#' is estimated by generalised least squares of the approximate density. `print()` gives the number of neighbours, the
-#' ordering, and by how much twice as many neighbours would change the log-likelihood at the estimates.
+#' A likelihood takes time proportional to n m^3 and memory proportional to n m. Its gradient is exact, and the search
+#' uses the expected information (Guinness 2021). The approximation is good where the near observations screen off the
+#' distant ones: for covariances that decrease with the distance, in few dimensions. If the ranges that are found change
+#' which observations are near, the neighbours are found again and the search continues. The trend is estimated by
+#' generalised least squares of the approximate density. `print()` gives the number of neighbours, the ordering, and by
+#' how much twice as many neighbours would change the log-likelihood at the estimates.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. They are
 #' 2 m observations, or more: their number is doubled, up to 240, while this decreases the standard errors at 200
 #' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
 #' `estimate = "none"`, this is local kriging with a given covariance.
 #'
-#' `method = "auto"` uses it for more than `exact_limit` observations, if the covariance has no [linear()], [constant()]
-#' or [periodic()] part and no user-defined formula, there are at most 10 coordinates, and neither a GPU nor `float32` is
-#' requested; otherwise it is iterative.
+#' `method = "auto"` uses it for more than `exact_limit` observations, if the correlation decreases with the distance
+#' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
+#' 10 coordinates, and neither a GPU nor `float32` is requested; otherwise it is iterative.
 #'
 #' @param formula the response and its trend, as in [lm()].
 #' @param data a data frame, or an sf or sp object of points.
@@ -37,8 +37,8 @@
 #'   null model: the trend with independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations, in float64. `"auto"` is exact for up to `control$exact_limit` observations. For
-#'   more, see the section about many observations.
+#'   millions of observations, in float64. `"auto"` is exact for up to `control$exact_limit` observations;
+#'   for more, see the section about many observations.
 #' @param estimate `"ML"`; `"REML"` (the likelihood of error contrasts of unit length, Harville 1974: the value of
 #'   package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
 #'   every parameter.
@@ -188,10 +188,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
 #'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`.
-#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30
-#'   for more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is doubled until twice as many
-#'   neighbours change the log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp],
-#'   it is the number of neighbours of new points.
+#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
+#'   more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is
+#'   doubled until twice as many neighbours change the log-likelihood by less than `neighbour_tol` for each observation.
+#'   In [predict()][predict.gp], it is the number of neighbours of new points.
 #' @param neighbour_tol see `neighbours`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @return A list.

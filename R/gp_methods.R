@@ -233,9 +233,19 @@ summary.gp <- function(object, ...) {
   se <- sqrt(diag(vcov.gp(object)))
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
-  off <- residuals.gp(object)
-  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object),
+  off <- some_residuals(object)
+  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = length(off),
                  residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)), class = "summary.gp")
+}
+
+# Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
+some_residuals <- function(object, most = 20000) {
+  n <- nobs.gp(object)
+  if (object$method != "vecchia" || n <= most) return(residuals.gp(object))
+  some <- round(seq(1, n, length.out = most))
+  points <- new_points(object, NULL, NULL)
+  points <- list(u = points$u[some, , drop = FALSE], x = points$x[some, , drop = FALSE], offset = points$offset[some])
+  object$parts$y[some] - with(predicted_terms(object, points), trend + process)
 }
 
 #' @export
@@ -254,7 +264,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
-  cli::cat_line("\nResiduals of the fitted field:")
+  some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
+  cli::cat_line("\nResiduals of the fitted field", some, ":")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
                 format(fit$loglik, digits = digits + 3),

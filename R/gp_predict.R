@@ -19,8 +19,8 @@
 #' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
 #'   point; `"local"` conditions it on its nearest observations, as `method = "vecchia"` of [gp()] does: an
 #'   approximation for many points, whose time per point does not depend on the number of observations.
-#' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those of
-#'   the fit.
+#' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
+#'   of the fit.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the

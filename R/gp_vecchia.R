@@ -3,7 +3,7 @@
 # As exact_likelihood(). The neighbours are those of the first theta that is evaluated. In addition
 #   outdated(theta)        whether other points are near at theta
 #   regroup(theta)         takes these instead, if they are
-#   double(theta)          takes twice as many
+#   double()               takes twice as many
 #   doubled(theta, value)  how much the log-likelihood would be higher with twice as many; NULL if there are no more
 #   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
@@ -14,24 +14,25 @@ vecchia_likelihood <- function(data, model, how) {
   trend <- qr(data$x, LAPACK = FALSE)
   sets <- NULL
   used <- Inf
-  group <- function(theta, m) vecchia_sets(data, model, theta, m, how$control, trend)
+  group <- function(theta) vecchia_sets(data, model, theta, m, how$control, trend)
+  with_count <- function(m) replace(sets, "neighbours", list(ordered_neighbours(sets$near, m)))
   state_of <- function(sets, theta, profile = FALSE, slopes = FALSE) {
     vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes)
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
-      if (is.null(sets)) sets <<- group(theta, m)
+      if (is.null(sets)) sets <<- group(theta)
       state_of(nearest_sets(sets, used), theta, profile, search)
     },
     use = function(count) used <<- count,
     outdated = function(theta) neighbours_moved(sets, data, model, theta),
-    regroup = function(theta) if (neighbours_moved(sets, data, model, theta)) sets <<- group(theta, m),
-    double = function(theta) {
+    regroup = function(theta) if (neighbours_moved(sets, data, model, theta)) sets <<- group(theta),
+    double = function() {
       m <<- min(2L * m, most)
-      sets <<- group(theta, m)
+      sets <<- with_count(m)
     },
     doubled = function(theta, value) {
-      if (m < most) (value - state_of(group(theta, min(2L * m, most)), theta)$value) / 2
+      if (m < most) (value - state_of(with_count(min(2L * m, most)), theta)$value) / 2
     },
     count = function() m
   )

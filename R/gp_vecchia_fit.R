@@ -11,17 +11,17 @@ vecchia_search <- function(candidates, target, likelihood) {
   likelihood$use(Inf)
   if (identical(best$value, Inf)) return(best)
   repeat {
-    best <- settled(best, likelihood, target)
+    best <- with_settled_neighbours(best, likelihood, target)
     if (!identical(target$how$control$neighbours, "auto")) return(best)
     change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta)$value)
     if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
-    likelihood$double(best$theta)
+    likelihood$double()
     say_progress(step = paste("with", likelihood$count(), "neighbours"))
   }
 }
 
 # A search whose neighbours are, at its end, those that are near by the ranges found.
-settled <- function(best, likelihood, target) {
+with_settled_neighbours <- function(best, likelihood, target) {
   for (round in 1:4) {
     likelihood$regroup(best$theta)
     found <- information_search(best$theta, target$evaluate, target$model, target$profile, target$how$control)
@@ -75,15 +75,15 @@ about_neighbours <- function(problem, likelihood, theta, value, how, estimated) 
 # The method of `method = "auto"`.
 chosen_method <- function(n, model, precision, control) {
   if (n <= control$exact_limit) return("exact")
-  if (precision == "float64" && is_local(model)) "vecchia" else "iterative"
+  suited <- model$d <= 10 && is_local(model$covariance)
+  if (suited && precision == "float64") "vecchia" else "iterative"
 }
 
-# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance
-# in a space of few dimensions.
-is_local <- function(model, most = 10) {
-  far <- function(leaf) leaf$label %in% c("linear", "constant", "periodic") || (leaf$own && !leaf$movable)
-  model$d <= most && !any(vapply(leaves_of(model$covariance), far, NA)) && length(leaves_of(model$covariance)) >
-    length(model$nugget)
+# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance.
+is_local <- function(x) {
+  if (x$kind == "leaf") return(is.null(x$formula) || (!is.null(x$spectrum) && !x$unit_range))
+  parts <- vapply(x$parts, is_local, NA)
+  if (x$kind == "*") any(parts) else all(parts)
 }
 
 check_vecchia <- function(precision, call = caller_env()) {

@@ -117,38 +117,6 @@ make_variant <- function(op, b_name, width, precision, numbered, together, store
 
 declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
 
-# K as a covariance of points: its `formula` in theta, x and y, which stand for all that the formula reads, and the
-# values of `theta` and of the points `u`, n x d.
-system_entries <- function(op, b_name, input, n, call) {
-  from <- environment(op)
-  variables <- from$about$variables
-  formula <- gsub("\\bIndex([IJ])\\s*\\(\\s*\\)", "point_\\1", from$formula)
-  variables <- rbind(variables[variables$name != b_name, c("name", "category")],
-                     data.frame(name = c("point_I", "point_J"), category = c("Vi", "Vj")))
-  variables <- variables[vapply(variables$name, grepl, NA, formula, fixed = TRUE), ]
-  input[c("point_I", "point_J")] <- list(as.numeric(seq_len(n)))
-  sides <- lapply(c(theta = "Pm", x = "Vi", y = "Vj"), function(side) {
-    lapply(input[variables$name[variables$category == side]], side_values, side)
-  })
-  joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
-  if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
-  places <- unlist(unname(Map(places_in, names(sides), sides)))
-  list(formula = replace_names(formula, c(places, stats::setNames("1", b_name))), theta = as.vector(joined$theta) %||% 0,
-       u = joined$x)
-}
-
-# A row for each point; parameters are one row, those of matrices row by row.
-side_values <- function(x, side) {
-  x <- as.matrix(x)
-  `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")
-}
-
-# What stands for each variable when all are joined.
-places_in <- function(joined, side) {
-  sizes <- vapply(side, ncol, 0L)
-  stats::setNames(sprintf("Extract(%s, %d, %d)", rep(joined, length(sizes)), cumsum(sizes) - sizes, sizes), names(side))
-}
-
 # The numbers of the points of K's rows and columns, where a `numbered` variant asks for them.
 point_numbers <- function(numbered, b_name, rows, columns) {
   of_axes <- if ("point_J" %in% on_axis(numbered, b_name)) list(rows, columns) else list(columns, rows)
@@ -219,11 +187,6 @@ stop_unpaired <- function(call) {
     "The diagonal of the matrix is required, but {.arg op} is a gradient, for which it is not available.",
     i = "Write {.arg op} as a formula of {.fn keops_kernel}."
   ))
-}
-
-stop_unlike_points <- function(call) {
-  stop_kernops("input", "This preconditioner needs the same points on both axes, by variables in the same order.",
-               call = call)
 }
 
 stop_not_square <- function(b_name, a, result, call) {

@@ -46,8 +46,8 @@
 #' Frangella, Z., Tropp, J. A. and Udell, M. (2023) Randomized Nystrom preconditioning. *SIAM Journal on Matrix Analysis
 #'   and Applications* 44(2), 718-752.
 #'
-#' Schaefer, F., Katzfuss, M. and Owhadi, H. (2021) Sparse Cholesky factorization by Kullback-Leibler minimization. *SIAM
-#'   Journal on Scientific Computing* 43(3), A2019-A2046.
+#' Schaefer, F., Katzfuss, M. and Owhadi, H. (2021) Sparse Cholesky factorization by Kullback-Leibler minimization.
+#'   *SIAM Journal on Scientific Computing* 43(3), A2019-A2046.
 #'
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
 #'   Statistical Society, Series B* 50(2), 297-312.
@@ -99,8 +99,8 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# Which type needs fewer iterations: a few columns explain a smooth field up to less than the noise, but a rough one not,
-# and its points depend on their neighbours. Seen from some points, as the columns of all would cost too much.
+# Which type needs fewer iterations: a few columns explain a smooth field up to less than the noise; points of a rough
+# one depend on their neighbours. Seen from some points, as the columns of all would cost too much.
 best_preconditioner <- function(system, few = 1500, rank = 150, small = 0.05) {
   some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
   variance <- system$diagonal()[some]

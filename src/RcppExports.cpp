@@ -961,6 +961,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_solver
+std::string cuda_solver();
+RcppExport SEXP _kernops_cuda_solver() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_solver());
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_compiler
 std::string cuda_compiler();
 RcppExport SEXP _kernops_cuda_compiler() {
@@ -1210,6 +1220,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
+    {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},

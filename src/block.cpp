@@ -78,7 +78,9 @@ SEXP own(SEXP x) {
 
 // -1 for the host.
 // [[Rcpp::export(rng = false)]]
-int block_device(SEXP x) { return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; }); }
+int block_device(SEXP x) {
+  return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; });
+}
 
 // Doubles that share nothing with x.
 // [[Rcpp::export(rng = false)]]

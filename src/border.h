@@ -1,5 +1,7 @@
 // Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
 #pragma once
+#include <stdexcept>
+
 #include "allocate.h"
 #include "run/backend.h"
 #include "run/pairs.h"

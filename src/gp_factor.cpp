@@ -27,8 +27,9 @@ int factor_device(double n, std::string backend, int device) {
     const std::string problem = chosen.dense().problem();
     if (problem.empty()) return chosen.holds(MemorySpace::device_double) ? device : -1;
     if (backend == "auto") return -1;
-    throw InputError("cuda", "The exact method cannot be used on the GPU: " + problem +
-                                 ". `method = \"iterative\"` does not need cuSOLVER; `backend = \"cpu\"` always works.");
+    throw InputError("cuda",
+                     "The exact method cannot be used on the GPU: " + problem +
+                         ". `method = \"iterative\"` does not need cuSOLVER; `backend = \"cpu\"` always works.");
   });
 }
 
@@ -162,8 +163,8 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   });
 }
 
-// sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores the derivatives; `weighted` gives for
-// each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j).
+// sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores the derivatives; `weighted` gives
+// for each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops::Kernel> stored,
                                                 Rcpp::XPtr<kernops::Kernel> weighted, Rcpp::NumericVector theta, SEXP x,

@@ -55,8 +55,10 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
     request.values = values.begin(), request.columns = values.ncol();
     request.settings = settings_of(backend, devices, isa, threads);
     const SetTotals totals = chosen(request).set_sums(request);
-    return Rcpp::List::create(Rcpp::_["sums"] = Rcpp::NumericVector(totals.sums.begin(), totals.sums.end()),
-                              Rcpp::_["bad"] = double(totals.bad + 1));
+    Rcpp::NumericVector sums = new_numbers(double(totals.sums.size())), bad = new_numbers(1);
+    std::copy(totals.sums.begin(), totals.sums.end(), sums.begin());
+    bad[0] = double(totals.bad + 1);
+    return named_list({{"sums", sums}, {"bad", bad}});
   });
 }
 
@@ -69,10 +71,10 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVec
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     request.settings = settings_of(backend, devices, isa, threads);
-    Rcpp::NumericMatrix weights(neighbours.nrow(), neighbours.ncol());
-    Rcpp::NumericVector sd(neighbours.ncol());
+    Rcpp::NumericMatrix weights = zeros(neighbours.nrow(), neighbours.ncol());
+    Rcpp::NumericVector sd = zeros(double(neighbours.ncol()));
     chosen(request).set_weights(request, weights.begin(), sd.begin());
-    return Rcpp::List::create(Rcpp::_["weights"] = weights, Rcpp::_["sd"] = sd);
+    return named_list({{"weights", weights}, {"sd", sd}});
   });
 }
 

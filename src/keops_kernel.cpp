@@ -95,7 +95,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
     const Settings settings{backend_named(backend), single, SumScheme(scheme), accumulate_double, threads, isa,
-                            watch(progress),      devices};
+                            watch(progress),        devices};
     if (stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
     if (stay && result.axes() != none) {

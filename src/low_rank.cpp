@@ -59,7 +59,8 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
       data.variables[v] = {points.back()->address(), 1, variable.size, MemorySpace::device_double, start.device};
     }
     Settings settings;
-    settings.backend = backend_named("cuda"), settings.devices = {start.device}, settings.keep_going = watch(R_NilValue);
+    settings.backend = backend_named("cuda"), settings.devices = {start.device},
+    settings.keep_going = watch(R_NilValue);
     for (;; ++job.step) {
       run("kernops_take_out_column", job.parts, job);
       run("kernops_choose_pivot", 1, job);

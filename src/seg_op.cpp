@@ -31,6 +31,6 @@ Rcpp::DataFrame seg_ops_table() {
     gradient.push_back(row.gradient != SegmentSpread::none);
   }
   return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["meaning"] = meaning, Rcpp::_["kind"] = kind,
-                                 Rcpp::_["least"] = least, Rcpp::_["weights"] = weights,
-                                 Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
+                                 Rcpp::_["least"] = least, Rcpp::_["weights"] = weights, Rcpp::_["gradient"] = gradient,
+                                 Rcpp::_["stringsAsFactors"] = false);
 }

@@ -78,8 +78,8 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, doub
     const Count rows = request.softmax ? request.segments.values : request.segments.count;
     const Operand incoming(eta, chosen, request.settings.devices[0]);
     (request.softmax ? request.weights : request.incoming) = read_values(incoming.values(), rows, request.columns);
-    Result result(stay, request.settings.devices[0], in_place ? request.segments.values : request.segments.covered, request.columns,
-                  request.x.type == SegmentValues::floats);
+    Result result(stay, request.settings.devices[0], in_place ? request.segments.values : request.segments.covered,
+                  request.columns, request.x.type == SegmentValues::floats);
     request.out = result.output();
     chosen.segment_gradient(request);
     return result.give(stay);

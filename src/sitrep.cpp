@@ -3,14 +3,13 @@
 #include "cuda/cuda.h"
 #include "cuda/archive.h"
 #include "cuda/segments/segments.h"
+#include "cuda/solver.h"
 
 using namespace kernops;
 
 namespace {
 
-const std::vector<Plan>& cuda_plans(const Kernel& kernel) {
-  return kernel.plans[number_of(*backend_named("cuda"))];
-}
+const std::vector<Plan>& cuda_plans(const Kernel& kernel) { return kernel.plans[number_of(*backend_named("cuda"))]; }
 
 }  // namespace
 
@@ -65,6 +64,10 @@ std::string cuda_driver() {
     return "";
   }
 }
+
+// The version of cuSOLVER; empty where there is none.
+// [[Rcpp::export]]
+std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
 
 // [[Rcpp::export]]
 std::string cuda_compiler() {

@@ -70,6 +70,10 @@ class SparseEntries {
   std::unique_ptr<cuda::Buffer> there_, values_;
 };
 
+bool any_nan(const double* from, Count count) {
+  return std::any_of(from, from + count, [](double x) { return x != x; });
+}
+
 SegmentFormula compiled(const std::string& formula) {
   const Granted granted = granted_by_r();
   try {
@@ -115,8 +119,7 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, 
     const bool single = request.weights.type == SegmentValues::floats;
     if (!Rf_isNull(values) && on_device) {
       request.x = {single ? SegmentValues::floats : SegmentValues::doubles, true, sparse.values_there(values, single)};
-      formula_of_products = compiled(product);
-      request.product = &formula_of_products;
+      request.product = &(formula_of_products = compiled(product));
     } else if (!Rf_isNull(values)) {
       request.x = {SegmentValues::doubles, false, REAL(in_memory(values))};
     }
@@ -127,9 +130,7 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, 
     Result result(stay, number, request.segments.count, request.columns * request.outputs());
     request.out = result.output();
     chosen.segments(request);
-    const auto is_nan = [](double x) { return x != x; };
-    const double* const out = request.out.data;
-    if (!on_device && std::any_of(out, out + request.segments.count * request.columns, is_nan)) return R_NilValue;
+    if (!on_device && any_nan(request.out.data, request.segments.count * request.columns)) return R_NilValue;
     return result.give(stay);
   });
 }

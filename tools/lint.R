@@ -113,7 +113,7 @@ long_in_cpp <- function(file) {
   say_long(file, lines, first, last)
 }
 
-# ---- Makevars.win lists the sources; ARCHITECTURE.md names files that are there; names are not compared ----
+# ---- Makevars.win lists the sources; ARCHITECTURE.md names files that are there; names are not compared, nor taken twice
 
 objects_listed <- function() {
   lines <- paste(readLines("src/Makevars.win"), collapse = "\n")
@@ -148,7 +148,21 @@ names_compared <- function() {
   }
 }
 
+# R takes the last of two functions of one name, without a word.
+names_taken_twice <- function() {
+  owner <- character()
+  for (file in find("R", "\\.R$")) {
+    for (part in as.list(parse(file))) {
+      if (!is.call(part) || !identical(part[[1]], as.name("<-")) || !is.name(part[[2]])) next
+      name <- as.character(part[[2]])
+      if (name %in% names(owner)) say(file, sprintf("defines %s, as %s does", name, owner[[name]]))
+      owner[[name]] <- file
+    }
+  }
+}
+
 lint_r()
+names_taken_twice()
 for (file in setdiff(find("R", "\\.R$"), "R/RcppExports.R")) long_in_r(file)
 for (file in setdiff(find(c("src", "inst/include"), "\\.(cpp|h|cuh)$"), "src/RcppExports.cpp")) long_in_cpp(file)
 objects_listed()

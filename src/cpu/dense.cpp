@@ -134,11 +134,11 @@ class HostDense : public Dense {
       dense::product(context(settings, work), matrix(x), true, matrix(y), {to, x.columns, y.columns, x.columns});
   }
 
-  void combine(const Block& x, const double* C, Count terms, const Block& out, const Settings& settings) const override {
+  void combine(const Block& x, const double* C, Count terms, const Block& out,
+               const Settings& settings) const override {
     const Block first{x.at, x.rows, terms}, weights{const_cast<double*>(C), terms, out.columns};
     const double work = double(x.length()) * double(out.columns);
-    if (out.length() > 0)
-      dense::product(context(settings, work), matrix(first), false, matrix(weights), matrix(out));
+    if (out.length() > 0) dense::product(context(settings, work), matrix(first), false, matrix(weights), matrix(out));
   }
 
   bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const override {

@@ -101,21 +101,22 @@ class HostPasses : public SegmentPasses {
   }
 
   void reduce(const SegmentRequest& request) const override {
-    const bool of_engine = request.weight_of || request.term == SegmentTerm::Itself ||
-                           (request.term == SegmentTerm::Times && request.op == int(StatisticId::sum) && plain(request));
+    const bool of_engine =
+        request.weight_of || request.term == SegmentTerm::Itself ||
+        (request.term == SegmentTerm::Times && request.op == int(StatisticId::sum) && plain(request));
     of_engine ? run_engine(request) : reduce_terms(request);
   }
 
   void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const override {
     const Count rows = in_place ? request.segments.values : request.segments.covered;
-    for (Count c = 0; c < request.columns; ++c)
-      std::fill_n(request.out.data + c * request.out.entry, rows, elsewhere);
+    for (Count c = 0; c < request.columns; ++c) std::fill_n(request.out.data + c * request.out.entry, rows, elsewhere);
     spreader_of(what)(request, in_place);
   }
 
   void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
             double value) const override {
-    for (Count n = 0; n < request.segments.count * request.columns; ++n) apply(step, out[n], a ? a[n] : 0, b ? b[n] : 0, value);
+    for (Count n = 0; n < request.segments.count * request.columns; ++n)
+      apply(step, out[n], a ? a[n] : 0, b ? b[n] : 0, value);
   }
 
   bool all_normal(const Temporary& numbers, Count count) const override {
@@ -132,7 +133,9 @@ class HostPasses : public SegmentPasses {
     for (Count column = 0; column < request.columns; ++column) {
       double* const out = request.out.data + column * request.out.entry;
       std::fill_n(out, request.in_place ? segments.values : segments.covered, 0.0);
-      const auto place = [&](Count s, Count m) { return request.in_place ? segments.source(s, m) : m - segments.first; };
+      const auto place = [&](Count s, Count m) {
+        return request.in_place ? segments.source(s, m) : m - segments.first;
+      };
       const auto x = [&](Count s, Count m) { return value_at(request.x, column, segments.source(s, m)); };
       for (Count s = 0; s < segments.segments(); ++s) {
         const Count first = segments.offsets()[size_t(s)], end = segments.offsets()[size_t(s) + 1];

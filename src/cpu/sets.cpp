@@ -3,6 +3,7 @@
 #include "sets/sets.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <mutex>
 
 #include "cpu/cpu.h"

@@ -31,12 +31,12 @@ class Backend {
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
-  virtual void axes(const AxisRequest& request) const = 0;                   // axes/axes.h
+  virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
   // What is summed over small sets of points, for Vecchia approximations.
-  virtual SetTotals set_sums(const SetRequest& request) const = 0;           // sets/sets.h
+  virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h
   // m x sets weights, and as many standard deviations as sets.
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
-  virtual const Dense& dense() const = 0;                                    // dense/algebra.h
+  virtual const Dense& dense() const = 0;  // dense/algebra.h
 };
 
 const std::vector<const Backend*>& backends();          // of run/backends.def

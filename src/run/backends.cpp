@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-#define BACKEND(name) \
-  namespace name {    \
+#define BACKEND(name)       \
+  namespace name {          \
   const Backend& backend(); \
   }
 #include "run/backends.def"

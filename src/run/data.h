@@ -47,7 +47,7 @@ struct Temporary {
 
 struct Settings {
   const Backend* backend = nullptr;  // null: chosen by where the data are, and by how much there is to compute
-  bool single = false;  // float32 arithmetic
+  bool single = false;               // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   bool accumulate_double = false;  // float32 terms are summed as doubles
   int threads = 1;

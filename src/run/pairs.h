@@ -12,7 +12,7 @@ struct Kernel {
   std::vector<int> order;
   std::vector<std::vector<Plan>> plans;  // of these reductions, for each backend
   const Reduction& result() const { return program.graph.reductions[program.result]; }
-  bool stores() const;                // the terms of its sum
+  bool stores() const;              // the terms of its sum
   double work(double pairs) const;  // operations, for so many pairs
 };
 // With `stored`, the terms of a sum: see store_terms().

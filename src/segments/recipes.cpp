@@ -94,8 +94,8 @@ std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest requ
   request.weights = {}, request.precise = true;
   if (gradient == SegmentSpread::VarGradient) parts.push_back(reduced(passes, request, StatisticId::mean));
   if (gradient == SegmentSpread::PositionGradient)
-    parts.push_back(reduced(passes, request, request.op == int(StatisticId::min) ? StatisticId::argmin
-                                                                                 : StatisticId::argmax));
+    parts.push_back(
+        reduced(passes, request, request.op == int(StatisticId::min) ? StatisticId::argmin : StatisticId::argmax));
   if (gradient == SegmentSpread::ProductGradient) {
     SegmentRequest others = request;
     others.term = SegmentTerm::OneForZero;

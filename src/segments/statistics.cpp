@@ -18,9 +18,17 @@ template <class R> double empty(int output) {
 
 const std::vector<Statistic>& statistics() {
   static const std::vector<Statistic> all = {
-#define STATISTIC(name, R, kind, least, weights, gradient, meaning)                                   \
-  {#name,      #R,  meaning, Statistic::kind, least, SegmentTerm::weights, SegmentSpread::gradient, \
-   R::outputs, sizeof(State<R, double, long long>), empty<R>},
+#define STATISTIC(name, R, kind, least, weights, gradient, meaning) \
+  {#name,                                                           \
+   #R,                                                              \
+   meaning,                                                         \
+   Statistic::kind,                                                 \
+   least,                                                           \
+   SegmentTerm::weights,                                            \
+   SegmentSpread::gradient,                                         \
+   R::outputs,                                                      \
+   sizeof(State<R, double, long long>),                             \
+   empty<R>},
 #include <kernops/segments.def>
   };
   return all;

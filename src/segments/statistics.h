@@ -30,7 +30,7 @@ struct Statistic {
   SegmentTerm weights;
   SegmentSpread gradient;
   int outputs;
-  size_t state_bytes;  // for a value at a time
+  size_t state_bytes;           // for a value at a time
   double (*empty)(int output);  // what finish() makes of a fresh state
 };
 const std::vector<Statistic>& statistics();

@@ -65,7 +65,8 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       positions = function() most(list(x = rows, y = matrix(1))),
       values = function() seg_reduce(seq_len(many), lengths = many),
       softmax = function() {
-        ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, "softmax", NULL, NULL, FALSE, NULL, "cpu", 0L, FALSE, 1L, "", NULL, 0)
+        ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, "softmax", NULL, NULL, FALSE, NULL, "cpu", 0L, FALSE, 1L, "", NULL,
+                   0)
       },
       owners = function() ns$seg_owners(plan()),
       rows = function() ns$seg_values(plan()),
@@ -74,8 +75,8 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       product = function() ns$block_combine(column, t(column), "", 1L),
       block = function() ns$block_new(20000L, 20000L, -1L),
       sparse = function() {
-        ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, 1, 1, "sum", NULL, NULL, "a * b", TRUE, "cpu",
-                    0L, FALSE, 1L, "", 0)
+        ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, 1, 1, "sum", NULL, NULL, "a * b", TRUE,
+                    "cpu", 0L, FALSE, 1L, "", 0)
       }
     )
     megabytes <- function() gc()[2, 2]

@@ -196,6 +196,7 @@ test_that("a graph prints as a summary", {
 })
 
 points <- matrix(c(1:9, 3), 5)
+line_fit <- \() gp(y ~ 1, data.frame(x = 1:4, y = c(1, 3, 2, 5)), ~ x, exponential(1, 1), estimate = "none")
 test_mistakes("kernops_input_error", alist(
   `no number of neighbours` = gp_neighbours(points, 0),
   `fractional number of neighbours` = gp_neighbours(points, 2.5),
@@ -216,8 +217,7 @@ test_mistakes("kernops_input_error", alist(
 ))
 test_mistakes("kernops_dim_error", alist(
   `covariance of other coordinates` = gp_neighbours(points, 2, covariance = matern(3/2, 1, 1:3)),
-  `fit of other coordinates` = gp_neighbours(
-    points, 2, covariance = gp(y ~ 1, data.frame(x = 1:4, y = c(1, 3, 2, 5)), ~ x, exponential(1, 1), estimate = "none"))
+  `fit of other coordinates` = gp_neighbours(points, 2, covariance = line_fit())
 ))
 
 test_that("a matrix of neighbours that does not fit is an error of memory", {

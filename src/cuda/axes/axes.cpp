@@ -1,5 +1,6 @@
 // Axis reductions on the GPU: how slices are shared out to blocks, and the launches of cuda/axes/reduce.cuh.
 #include <algorithm>
+#include <stdexcept>
 
 #include "axes/axes.h"
 #include "cuda/cuda.h"

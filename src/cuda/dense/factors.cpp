@@ -31,7 +31,9 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 Triangle triangle(const Block& k) { return {k.at, k.rows, k.rows}; }
 
 // Points from number `first` on, and blocks of vectors, as the engine reads them.
-ArrayRef from_row(const Block& x, Count first) { return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device}; }
+ArrayRef from_row(const Block& x, Count first) {
+  return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
+}
 
 // The unit matrix of `width` columns.
 struct UnitMatrix {
@@ -40,9 +42,7 @@ struct UnitMatrix {
     for (Count n = 0; n < width; ++n) values[size_t(n * (width + 1))] = 1;
     copy_in(memory.pointer(), values.data(), values.size() * sizeof(double));
   }
-  ArrayRef column() const {
-    return {memory.address(), width, 1, MemorySpace::device_double, current_device().number};
-  }
+  ArrayRef column() const { return {memory.address(), width, 1, MemorySpace::device_double, current_device().number}; }
   const Count width;
   const Buffer memory;
 };
@@ -94,8 +94,9 @@ class DeviceDense : public DeviceVectors {
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
     const Blocks lower = triangle ? lower_triangle(x.rows) : Blocks{};
-    run_formula(kernel, theta, {from_row(x, 0), from_row(y, 0)}, {{}, {}, x.rows, y.rows, {triangle ? &lower : nullptr}},
-                settings, {k.at, 0, k.rows, MemorySpace::device_double, k.device});
+    run_formula(kernel, theta, {from_row(x, 0), from_row(y, 0)},
+                {{}, {}, x.rows, y.rows, {triangle ? &lower : nullptr}}, settings,
+                {k.at, 0, k.rows, MemorySpace::device_double, k.device});
     clear(address(k.at + k.rows * y.rows), k.rows * (k.columns - y.rows));
   }
 
@@ -137,8 +138,8 @@ class DeviceDense : public DeviceVectors {
     multiply(triangle(m), true, product, b.columns, out.at);
   }
 
-  // Where M, the inverse of a factor, is lower triangular, W = M' M - left right'. Columns of W are made many at a time,
-  // those of M' M by cuBLAS, and weigh the sums of the engine: `weighted` gives, for each x_i, the gradient of
+  // Where M, the inverse of a factor, is lower triangular, W = M' M - left right'. Columns of W are made many at a
+  // time, those of M' M by cuBLAS, and weigh the sums of the engine: `weighted` gives, for each x_i, the gradient of
   // sum_j (w_i | e_j) k(x_i, y_j).
   // long: one pass over blocks, with the buffers that it uses again
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,

@@ -1,6 +1,7 @@
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "cuda/dense/dense.h"
 #include "cuda/solver.h"
@@ -74,9 +75,9 @@ void DeviceVectors::dots(const Block& x, const Block& y, double* to) const {
 void DeviceVectors::put(const Block& x, const int* columns, const Block& y) const {
   const size_t bytes = size_t(x.rows) * sizeof(double);
   for (Count n = 0; n < y.columns && bytes > 0; ++n)
-    driver().check(driver().cuMemcpyDtoD_v2(address(x.at + Count(columns[n] - 1) * x.rows), address(y.at + n * y.rows),
-                                            bytes),
-                   "copying on the GPU");
+    driver().check(
+        driver().cuMemcpyDtoD_v2(address(x.at + Count(columns[n] - 1) * x.rows), address(y.at + n * y.rows), bytes),
+        "copying on the GPU");
 }
 
 void DeviceVectors::inner(const Block& x, const Block& y, double* to, const Settings&) const {

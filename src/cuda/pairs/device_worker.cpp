@@ -10,7 +10,8 @@ namespace {
 
 // The kernels of a plan are looked for by their text at the first call only.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
-  const auto key = std::make_tuple(settings.single, settings.scheme, settings.accumulate_double, shape.fields(), device);
+  const auto key =
+      std::make_tuple(settings.single, settings.scheme, settings.accumulate_double, shape.fields(), device);
   using Known = std::map<std::remove_const_t<decltype(key)>, const Kernels*>;
   if (!plan.cached) plan.cached = std::make_shared<Known>();
   const Kernels*& k = (*static_cast<Known*>(plan.cached.get()))[key];

@@ -15,7 +15,10 @@ const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
   Tiled& known = *static_cast<Tiled*>(plan.cached.get());
   const bool key = adds_by_tiles(settings);
   const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, tiled(plan, settings)).first->second;
+  if (found != known.end()) return found->second;
+  TiledPlan& made = known.emplace(key, tiled(plan, settings)).first->second;
+  made.cached.reset();  // it has kernels of its own there
+  return made;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.

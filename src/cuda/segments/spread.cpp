@@ -18,7 +18,8 @@ char* column_of(const Output& out, Count column) {
 // that is the order of the values, or where these come so too.
 class Places {
  public:
-  Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk, Count rows)
+  Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk,
+         Count rows)
       : work_(work), first_(first), columns_(columns), rows_(rows), by_chunk_(by_chunk) {
     if (work.out.home != MemorySpace::host) return;
     column_ = by_chunk ? device.chunks[0].count : rows;

@@ -1,0 +1,44 @@
+# R_LIBS=.lib Rscript bench/preconditioners.R [points]
+#
+# Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds with the time to make the
+# preconditioner: pivoted Cholesky with the rank that gp() takes, and Vecchia's sparse inverse with 40 neighbours.
+# Points of the unit square, one right-hand side. `left / noise` is what gp(method = "iterative") chooses by: Vecchia
+# above 0.05.
+
+library(kernops)
+n <- as.numeric(c(commandArgs(TRUE), 5000)[[1]])
+set.seed(1)
+x <- matrix(runif(2 * n), n)
+b <- matrix(rnorm(n))
+
+cases <- expand.grid(noise = c(1e-4, 1e-2, 1), range = c(0.05, 0.3), field = 1:3)
+fields <- list(
+  exponential = "Exp(-Norm2(x - y) / r)",
+  `Matern 3/2` = "(1 + 1.73205 * Norm2(x - y) / r) * Exp(-1.73205 * Norm2(x - y) / r)",
+  Gaussian = "Exp(-SqDist(x, y) / (2 * r * r))"
+)
+left_over <- function(system) {
+  some <- round(seq(1, n, length.out = 1500))
+  kernops:::pivots(system$subset(some), rep(1, 1500), 150, 1e-10)$left / 1500
+}
+measure <- function(field, range, noise) {
+  op <- keops_kernel(paste0("Sum_Reduction(", fields[[field]], " * b, 1)"),
+                     c("r = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+  input <- list(r = range, x = x, y = x, b = b)
+  run <- function(type, rank) {
+    seconds <- system.time(fit <- suppressWarnings(
+      kernel_solve(op, "b", input, noise, precond = type, rank = rank, maxit = 200)
+    ))[["elapsed"]]
+    list(if (all(fit$converged)) paste(fit$iterations) else "> 200", seconds)
+  }
+  low <- run("pivoted_cholesky", round(2 * sqrt(n)))
+  sparse <- run("vecchia", 40)
+  data.frame(
+    field = names(fields)[[field]], range, noise, "left / noise" = signif(left_over(
+      kernops:::kernel_system(op, "b", input, noise)
+    ) / noise, 2), "pivoted Cholesky" = low[[1]], seconds = low[[2]], Vecchia = sparse[[1]], "seconds " = sparse[[2]],
+    check.names = FALSE
+  )
+}
+cat(sprintf("%d points, %d cores\n", n, kernops:::threads()))
+print(do.call(rbind, Map(measure, cases$field, cases$range, cases$noise)), digits = 3, row.names = FALSE)
