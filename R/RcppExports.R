@@ -129,8 +129,16 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
-sets_sums <- function(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, backend, devices, isa, threads) {
-    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, backend, devices, isa, threads)
+sets_hold <- function(points, noise, noise_slope, values, neighbours) {
+    .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours)
+}
+
+sets_sums <- function(covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads) {
+    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads)
+}
+
+sets_sources <- function(covariance, slopes) {
+    .Call(`_kernops_sets_sources`, covariance, slopes)
 }
 
 sets_weights <- function(covariance, theta, points, noise, neighbours, backend, devices, isa, threads) {

@@ -6,15 +6,26 @@ set_operators <- function(model, backend = "cpu") {
   list(values = covariance_matrix(model, backend = backend), slopes = covariance_derivatives(model, backend))
 }
 
-# Over the sets of the last ncol(neighbours) points: log det K, and the products of the whitened columns of `values`,
+# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a function
+# that has them as C++ holds them between likelihoods, so that a GPU copies them once.
+hold_sets <- function(points, noise, noise_slope, values, neighbours) {
+  given <- list(points, noise, noise_slope, values, neighbours)
+  held <- NULL
+  function() {
+    if (is.null(held) || is_null_pointer(held)) held <<- do.call(sets_hold, given)
+    held
+  }
+}
+
+# Over these sets, with `count` neighbours at most: log det K, and the products of the whitened columns of `values`,
 # with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood), if `slopes`.
 # `bad` is the number of the first set whose covariance is not positive definite.
-set_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes = FALSE) {
+set_sums <- function(operators, theta, nugget, sets, slopes = FALSE, count = Inf) {
   here <- environment(operators$values)
   found <- sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]],
-                     points, noise, noise_slope, values, neighbours, here$backend, here$device, isa(), threads())
+                     sets(), count, here$backend, here$device, isa(), threads())
   if (found$bad > 0) return(list(bad = found$bad))
-  size <- ncol(values)
+  size <- ncol(environment(sets)$values)
   number <- if (slopes) length(theta) else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
   changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))

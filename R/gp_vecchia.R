@@ -15,14 +15,14 @@ vecchia_likelihood <- function(data, model, how) {
   sets <- NULL
   used <- Inf
   group <- function(theta) vecchia_sets(data, model, theta, m, how$control, trend)
-  with_count <- function(m) replace(sets, "neighbours", list(ordered_neighbours(sets$near, m)))
-  state_of <- function(sets, theta, profile = FALSE, slopes = FALSE) {
-    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes)
+  with_count <- function(m) with_neighbours(sets, ordered_neighbours(sets$near, m))
+  state_of <- function(sets, theta, profile = FALSE, slopes = FALSE, count = Inf) {
+    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes, count)
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
       if (is.null(sets)) sets <<- group(theta)
-      state_of(nearest_sets(sets, used), theta, profile, search)
+      state_of(sets, theta, profile, search, used)
     },
     use = function(count) used <<- count,
     outdated = function(theta) neighbours_moved(sets, data, model, theta),
@@ -54,14 +54,16 @@ vecchia_sets <- function(data, model, theta, m, control, trend) {
   near <- near[order, , drop = FALSE]
   p <- ncol(data$x)
   y <- if (p) qr.resid(trend, data$y) else data$y
-  list(order = order, near = near, neighbours = ordered_neighbours(near, m), points = data$u[order, , drop = FALSE],
-       noise = data$noise[order], noise_slope = 1 / data$weights[order],
-       values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
+  sets <- list(order = order, near = near, points = data$u[order, , drop = FALSE],
+               noise = data$noise[order], noise_slope = 1 / data$weights[order],
+               values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
+  with_neighbours(sets, ordered_neighbours(near, m))
 }
 
-nearest_sets <- function(sets, count) {
-  if (count >= nrow(sets$neighbours)) return(sets)
-  replace(sets, "neighbours", list(sets$neighbours[seq_len(count), , drop = FALSE]))
+with_neighbours <- function(sets, neighbours) {
+  sets$neighbours <- neighbours
+  sets$held <- hold_sets(sets$points, sets$noise, sets$noise_slope, sets$values, neighbours)
+  sets
 }
 
 # Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
@@ -77,11 +79,8 @@ neighbours_moved <- function(sets, data, model, theta) {
 }
 
 # As exact_state(), of the sums over sets.
-vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, slopes) {
-  sums_at <- function(slopes) {
-    noise <- sets$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) * sets$noise_slope
-    set_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours, slopes)
-  }
+vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, slopes, count) {
+  sums_at <- function(slopes) set_sums(operators, theta, model$nugget, sets$held, slopes, count)
   sums <- sums_at(slopes)
   if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
   state <- gram_state(sums, data, trend, reml, profile)

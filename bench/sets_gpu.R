@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/sets_gpu.R [points]
 #
 # Vecchia's approximation on one GPU: milliseconds of one likelihood, and of one with its gradient and expected
-# information, for given neighbours, with what is copied to the GPU for it. Beside it, the same with all cores.
+# information, for given neighbours, which are on the GPU already. Beside it, the same with all cores.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 1e6)[[1]])
@@ -22,9 +22,9 @@ values <- cbind(withr::with_seed(2, rnorm(n)), 1)
 measure <- function(name, covariance, m, backend, runs) {
   model <- internal$covariance_model(covariance, 2)
   operators <- internal$set_operators(model, backend)
-  sets <- internal$ordered_neighbours(u, m)
+  sets <- internal$hold_sets(u, noise, zero, values, internal$ordered_neighbours(u, m))
   run <- function(slopes) {
-    found <- internal$set_sums(operators, model$parameters$value, integer(), u, noise, zero, values, sets, slopes)
+    found <- internal$set_sums(operators, model$parameters$value, integer(), sets, slopes)
     stopifnot(found$bad == 0)
     found
   }

@@ -410,25 +410,47 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sets_hold
+SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours);
+RcppExport SEXP _kernops_sets_hold(SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise_slope(noise_slopeSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_hold(points, noise, noise_slope, values, neighbours));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sets_sums
-Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
     Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise_slope(noise_slopeSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< double >::type count(countSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, points, noise, noise_slope, values, neighbours, backend, devices, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_sources
+Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes);
+RcppExport SEXP _kernops_sets_sources(SEXP covarianceSEXP, SEXP slopesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_sources(covariance, slopes));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1177,7 +1199,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 3},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
-    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 13},
+    {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
+    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 10},
+    {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 2},
     {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 9},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},

@@ -1,11 +1,20 @@
 // Sets of points of R/gp_vecchia.R, as the engine conditions them.
-#include "sets/sets.h"
+#include "cuda/sets/sets.h"
 
 #include "watch.h"
 
 using namespace kernops;
 
 namespace {
+
+// What R keeps between likelihoods: points and their sets, and what a GPU has copied of them.
+struct HeldSets {
+  Rcpp::NumericMatrix points;
+  Rcpp::NumericVector noise, noise_slope;
+  Rcpp::NumericMatrix values;
+  Rcpp::IntegerMatrix neighbours;
+  std::shared_ptr<void> kept;
+};
 
 SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericVector& theta,
                       const Rcpp::NumericMatrix& points, const Rcpp::NumericVector& noise,
@@ -16,11 +25,14 @@ SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericV
   request.covariance = &*covariance, request.nugget = -1;
   request.theta = theta.begin(), request.parameters = int(theta.size());
   request.points = points.begin(), request.n = n, request.d = points.ncol(), request.noise = noise.begin();
-  request.neighbours = neighbours.begin(), request.m = neighbours.nrow();
+  request.neighbours = neighbours.begin(), request.m = request.stride = neighbours.nrow();
   request.first = n - sets, request.sets = sets;
-  for (const int at : neighbours)
-    if (at < 0 || at > n) throw InputError("input", "neighbours are numbers of points");
   return request;
+}
+
+void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
+  for (const int at : neighbours)
+    if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
 }
 
 Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, const std::string& isa,
@@ -39,26 +51,47 @@ const Backend& chosen(const SetRequest& request) {
 
 }  // namespace
 
-// The sums of jobs/sets.h over the sets of the last points, and the number of the first singular set, or 0. `slopes`
-// may be NULL; `nugget` is the number of the parameter that multiplies `noise_slope`, or 0.
+// Points in their order and the neighbours of the last ones, for sets_sums().
+// [[Rcpp::export(rng = false)]]
+SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
+               Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours) {
+  return guard([&]() -> SEXP {
+    if (values.nrow() != points.nrow() || noise_slope.size() != points.nrow())
+      throw InputError("dim", "each point has values and the slope of its noise");
+    check_neighbours(neighbours, points.nrow());
+    return Rcpp::XPtr<HeldSets>(new HeldSets{points, noise, noise_slope, values, neighbours, nullptr});
+  });
+}
+
+// The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set, or
+// 0. `slopes` may be NULL; `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
-                     Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
-                     Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, std::string backend,
-                     Rcpp::IntegerVector devices, std::string isa, int threads) {
+                     SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, std::string isa,
+                     int threads) {
   return guard([&] {
-    SetRequest request = request_of(covariance, theta, points, noise, neighbours);
-    if (values.nrow() != request.n || noise_slope.size() != request.n)
-      throw InputError("dim", "each point has values and the slope of its noise");
+    HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
+    SetRequest request = request_of(covariance, theta, sets.points, sets.noise, sets.neighbours);
     if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
-    request.nugget = nugget - 1, request.noise_slope = noise_slope.begin();
-    request.values = values.begin(), request.columns = values.ncol();
+    request.nugget = nugget - 1, request.noise_slope = sets.noise_slope.begin();
+    request.slopes_of_noise = nugget > 0 ? theta[nugget - 1] : 0;
+    request.values = sets.values.begin(), request.columns = sets.values.ncol();
+    request.m = int(std::min<double>(request.stride, count)), request.kept = &sets.kept;
     request.settings = settings_of(backend, devices, isa, threads);
     const SetTotals totals = chosen(request).set_sums(request);
     Rcpp::NumericVector sums = new_numbers(double(totals.sums.size())), bad = new_numbers(1);
     std::copy(totals.sums.begin(), totals.sums.end(), sums.begin());
     bad[0] = double(totals.bad + 1);
     return named_list({{"sums", sums}, {"bad", bad}});
+  });
+}
+
+// The CUDA texts of sums, with slopes unless these are NULL, and of weights.
+// [[Rcpp::export(rng = false)]]
+Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes) {
+  return guard([&] {
+    const Kernel* both = Rf_isNull(slopes) ? nullptr : &*Rcpp::XPtr<Kernel>(slopes);
+    return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both), cuda::set_weights_text(*covariance));
   });
 }
 
@@ -70,6 +103,7 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVec
                         Rcpp::IntegerVector devices, std::string isa, int threads) {
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    check_neighbours(neighbours, request.n);
     request.settings = settings_of(backend, devices, isa, threads);
     Rcpp::NumericMatrix weights = zeros(neighbours.nrow(), neighbours.ncol());
     Rcpp::NumericVector sd = zeros(double(neighbours.ncol()));

@@ -35,7 +35,7 @@ class PreparedSets : public SetJob {
     if (request.slopes) slopes = formula(*request.slopes, request, uniform_[1]);
     parameters = request.slopes ? request.parameters : 0, nugget = request.nugget;
     d = request.d, columns = request.columns;
-    neighbours = request.neighbours, m = request.m, first = request.first, sets = request.sets;
+    neighbours = request.neighbours, m = request.m, stride = request.stride, first = request.first, sets = request.sets;
     copy_records(request);
   }
 
@@ -61,8 +61,9 @@ class PreparedSets : public SetJob {
     double* to = records_.data();
     for (Count i = 0; i < request.n; ++i) {
       for (int k = 0; k < d; ++k) *to++ = request.points[k * request.n + i];
-      *to++ = request.noise ? request.noise[i] : 0;
-      *to++ = request.noise_slope ? request.noise_slope[i] : 0;
+      const double slope = request.noise_slope ? request.noise_slope[i] : 0;
+      *to++ = (request.noise ? request.noise[i] : 0) + request.slopes_of_noise * slope;
+      *to++ = slope;
       for (int c = 0; c < columns; ++c) *to++ = request.values[c * request.n + i];
     }
     records = records_.data();

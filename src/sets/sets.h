@@ -18,12 +18,15 @@ struct SetRequest {
   Count n;
   int d;
   const double *noise, *noise_slope;  // of each point; null for 0
+  double slopes_of_noise = 0;         // how many of its slopes are added to its noise
   const double* values = nullptr;     // n x columns
   int columns = 0;
-  const int* neighbours;  // m x sets, see SetJob
-  int m;
+  const int* neighbours;  // stride x sets, see SetJob
+  int m, stride;          // the first m of each set are taken
   Count first, sets;
   Settings settings{};
+  // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it.
+  std::shared_ptr<void>* kept = nullptr;
 };
 
 struct SetTotals {

@@ -10,10 +10,8 @@ near <- \(m, u = points$u) {
 }
 model_of <- \(covariance, d = 2) kernops:::covariance_model(covariance, d)
 sums_by <- \(backend, model, neighbours, slopes = TRUE, columns = 1:2, u = points$u, noise = points$noise) {
-  theta <- model$parameters$value
-  noise <- noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / points$k
-  kernops:::set_sums(kernops:::set_operators(model, backend), theta, model$nugget, u, noise, 1 / points$k,
-                     points$values[, columns, drop = FALSE], neighbours, slopes)
+  held <- kernops:::hold_sets(u, noise, 1 / points$k, points$values[, columns, drop = FALSE], neighbours)
+  kernops:::set_sums(kernops:::set_operators(model, backend), model$parameters$value, model$nugget, held, slopes)
 }
 weights_by <- \(backend, model, neighbours, u = points$u, noise = points$noise) {
   kernops:::set_weights(kernops:::covariance_matrix(model, backend = backend), model$parameters$value, u, noise,
@@ -89,12 +87,37 @@ test_that("the first singular set is told, and points that are determined have n
   expect_identical(sums_by("cuda", model, sets, u = u)$bad, 5)
 })
 
+test_that("the texts of all covariances compile for the oldest and for new GPUs", {
+  skip_without_nvrtc()
+  for (covariance in vecchia_covariances()) for (slopes in c(FALSE, TRUE)) {
+    operators <- lapply(kernops:::set_operators(model_of(covariance)), kernops:::live)
+    texts <- kernops:::sets_sources(operators$values, if (slopes) operators$slopes)
+    for (text in texts) for (gpu in c("sm_75", "sm_90")) expect_gt(kernops:::cuda_compile(text, gpu), 1000)
+  }
+})
+
 test_that("sets beyond the memory of a block are computed as well", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4) + nugget(0.1))
   u <- withr::with_seed(1, matrix(runif(600), 300))
   sets <- matrix(pmax(0L, outer(1:280, 1:300, \(k, i) i - k)), 280)
   expect_alike(weights_by("cuda", model, sets, u, rep(0.1, 300)), weights_by("cpu", model, sets, u, rep(0.1, 300)))
+})
+
+test_that("several GPUs give the sums of one, and what is held serves any number of neighbours", {
+  skip_without_gpu()
+  skip_on_cran()
+  model <- model_of(exponential(1, 0.4) + nugget(0.1))
+  many <- 2^18 + 500
+  u <- matrix(sin(seq_len(2 * many)^2), many)
+  held <- kernops:::hold_sets(u, numeric(many), rep(1, many), matrix(u[, 1]), rbind(c(0L, seq_len(many - 1)), 0L))
+  sums <- \(backend, count) {
+    kernops:::set_sums(kernops:::set_operators(model, backend), model$parameters$value, model$nugget, held, count = count)
+  }
+  found <- sums("cuda", 1)
+  expect_alike(found, sums("cpu", 1))
+  expect_identical(sums("cuda", 2), found)
+  if (nrow(kernops:::cuda_describe()) > 1) expect_identical(with_kernops(sums("cuda", 1), device = 0:1), found)
 })
 
 test_that("a fit runs on a GPU", {

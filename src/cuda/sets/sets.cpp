@@ -3,6 +3,7 @@
 #include "cuda/sets/sets.h"
 
 #include <algorithm>
+#include <map>
 
 namespace kernops {
 namespace cuda {
@@ -39,10 +40,11 @@ SetMemory memory_for(const SetRequest& request, const DeviceSetJob& job) {
 
 template <class T> class Copied {
  public:
+  // Room for so many, with what is there, if anything.
   Copied(const T* from, size_t count) : count_(count), there_(count * sizeof(T)) {
     if (from) copy_in(there_.pointer(), from, count * sizeof(T));
   }
-  T* data() const { return static_cast<T*>(there_.address()); }
+  T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
   void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
 
  private:
@@ -50,25 +52,24 @@ template <class T> class Copied {
   Buffer there_;
 };
 
-// What a device has of a request.
+// What a device has of points and of their sets.
 class DeviceSets {
  public:
   explicit DeviceSets(const SetRequest& request)
-      : theta_(request.theta, size_t(request.parameters)),
-        points_(request.points, size_t(request.n * request.d)),
-        noise_(request.noise, size_t(request.n)),
-        slope_(request.noise_slope, size_t(request.n)),
+      : points_(request.points, size_t(request.n * request.d)),
+        noise_(request.noise, request.noise ? size_t(request.n) : 0),
+        slope_(request.noise_slope, request.noise_slope ? size_t(request.n) : 0),
         values_(request.values, size_t(request.n * request.columns)),
-        neighbours_(request.neighbours, size_t(request.sets * request.m)) {}
+        neighbours_(request.neighbours, size_t(request.sets * request.stride)) {}
 
   // Sets `begin` on, at most a batch of them.
   DeviceSetJob job(const SetRequest& request, Count begin) const {
     DeviceSetJob job{};
-    job.theta = theta_.data(), job.points = points_.data(), job.noise = request.noise ? noise_.data() : nullptr;
-    job.noise_slope = slope_.data(), job.values = values_.data();
-    job.neighbours = neighbours_.data() + begin * request.m;
+    job.points = points_.data(), job.noise = noise_.data(), job.noise_slope = slope_.data();
+    job.values = values_.data(), job.neighbours = neighbours_.data() + begin * request.stride;
+    job.slopes_of_noise = request.slopes_of_noise;
     job.n = request.n, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
-    job.m = job.stride = request.m, job.columns = request.columns, job.nugget = request.nugget;
+    job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
     job.parameters = request.slopes ? request.parameters : 0;
     job.chunk = chunk;
     job.memory = memory_for(request, job);
@@ -76,9 +77,19 @@ class DeviceSets {
   }
 
  private:
-  const Copied<double> theta_, points_, noise_, slope_, values_;
+  const Copied<double> points_, noise_, slope_, values_;
   const Copied<int> neighbours_;
 };
+
+// That of the current device, as the request keeps it.
+std::shared_ptr<const DeviceSets> device_sets(const SetRequest& request) {
+  using ByDevice = std::map<int, std::shared_ptr<const DeviceSets>>;
+  if (!request.kept) return std::make_shared<DeviceSets>(request);
+  if (!*request.kept) *request.kept = std::make_shared<ByDevice>();
+  auto& known = (*std::static_pointer_cast<ByDevice>(*request.kept))[current_device().number];
+  if (!known) known = std::make_shared<DeviceSets>(request);
+  return known;
+}
 
 unsigned shared_bytes(const DeviceSetJob& job) { return unsigned(job.memory.end) * unsigned(sizeof(double)); }
 
@@ -98,20 +109,27 @@ bool fits(const SetRequest& request) {
                      [&](int device) { return all.at(size_t(device)).shared_bytes >= int(shared_bytes(job)); });
 }
 
-// body(device, begin, number, watch) for each batch.
+// body(job, number) for each batch, on its device.
 template <class Body>
 void each_batch(const SetRequest& request, const std::string& text, const char* kernel, const Body& body) {
   const std::vector<int>& devices = request.settings.devices;
   const Count batches = ceil_div(request.sets, batch), used = std::min<Count>(Count(devices.size()), batches);
+  std::vector<std::shared_ptr<const DeviceSets>> sets(size_t(used), nullptr);
+  for (size_t n = size_t(used); n-- > 0;) {
+    use_device(devices[n]);
+    function(text, kernel);  // loads it
+    sets[n] = device_sets(request);
+  }
   const auto work = [&](size_t device, const Watch& watch) {
     use_device(devices[device]);
-    const DeviceSets sets(request);
+    const Copied<double> theta(request.theta, size_t(request.parameters));
     for (Count number = Count(device); number < batches; number += used) {
-      body(sets, number * batch, number);
+      DeviceSetJob job = sets[device]->job(request, number * batch);
+      job.theta = theta.data();
+      body(job, number);
       if (watch && !watch(double(number + 1) / double(batches))) throw Interrupted();
     }
   };
-  for (size_t n = size_t(used); n-- > 0;) use_device(devices[n]), function(text, kernel);  // loaded
   if (used == 1) return work(0, request.settings.keep_going);
   in_threads(size_t(used), request.settings.keep_going, work);
 }
@@ -139,12 +157,11 @@ SetTotals set_sums(const SetRequest& request) {
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
-  each_batch(request, text, "kernops_set_sums", [&](const DeviceSets& sets, Count begin, Count number) {
-    const DeviceSetJob job = sets.job(request, begin);
+  each_batch(request, text, "kernops_set_sums", [&](const DeviceSetJob& job, Count number) {
     std::vector<double>& sums = parts[size_t(number)];
     sums.resize(size_t(job.sums()));
     const Count found = sum_batch(job, text, sums.data());
-    if (found >= 0) bad[size_t(number)] = begin + found;
+    if (found >= 0) bad[size_t(number)] = number * batch + found;
   });
   for (size_t number = parts.size(); number-- > 0;)
     if (bad[number] >= 0) totals.bad = bad[number];
@@ -158,13 +175,12 @@ SetTotals set_sums(const SetRequest& request) {
 void set_weights(const SetRequest& request, double* weights, double* sd) {
   if (!fits(request)) return cpu_backend().set_weights(request, weights, sd);
   const std::string text = set_weights_text(*request.covariance);
-  each_batch(request, text, "kernops_set_weights", [&](const DeviceSets& sets, Count begin, Count) {
-    DeviceSetJob job = sets.job(request, begin);
+  each_batch(request, text, "kernops_set_weights", [&](DeviceSetJob job, Count number) {
     const Copied<double> some_weights(nullptr, size_t(job.sets * job.m)), some_sd(nullptr, size_t(job.sets));
     job.weights = some_weights.data(), job.sd = some_sd.data();
     launch_sharing(function(text, "kernops_set_weights"), unsigned(job.blocks()), threads_for(job.m), shared_bytes(job),
                    &job);
-    some_weights.copy_to(weights + begin * job.m), some_sd.copy_to(sd + begin);
+    some_weights.copy_to(weights + number * batch * job.m), some_sd.copy_to(sd + number * batch);
   });
 }
 

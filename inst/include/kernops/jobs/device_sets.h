@@ -16,10 +16,11 @@ struct SetMemory {
 };
 
 struct DeviceSetJob {
-  const double *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers
-  const int* neighbours;                                        // m of each set, nearest first, from 1
+  const double *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
+  double slopes_of_noise;                                       // how many of its slopes are added to the noise
+  const int* neighbours;                                        // `stride` of each set, nearest first, from 1
   long long n, first, sets;                                     // set s is that of point first + s
-  int m, stride, columns, parameters, nugget;                   // stride: neighbours of a set, of which m are taken
+  int m, stride, columns, parameters, nugget;                   // the first m neighbours are taken
   int chunk;                                                    // sets of a block
   SetMemory memory;
   double *parts, *totals;  // each sum: of all blocks, and in all

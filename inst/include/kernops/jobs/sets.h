@@ -23,8 +23,8 @@ struct SetJob {
   int nugget;                      // which of them multiplies the noise slopes; -1 for none
   const double* records;           // of each point: d coordinates, noise variance, its slope, `columns` values
   int d, columns;
-  const int* neighbours;  // m of each set, nearest first, from 1; 0 where there are fewer
-  int m;
+  const int* neighbours;  // `stride` of each set, nearest first, from 1; 0 where there are fewer
+  int m, stride;          // the first m are taken
   Count first, sets;  // set s is that of point first + s
   double* weights;    // where wanted: m of each set, of its neighbours in the conditional mean of its point
   double* sd;         // and the conditional standard deviation

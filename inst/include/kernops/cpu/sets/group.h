@@ -29,7 +29,7 @@ class SetGroup {
     int most = 0, least = job_.m;
     for (int lane = 0; lane < W; ++lane) {
       sets_[lane] = first + (lane < count ? lane : count - 1);
-      const int* neighbours = job_.neighbours + sets_[lane] * job_.m;
+      const int* neighbours = job_.neighbours + sets_[lane] * job_.stride;
       int known = job_.m;
       while (known > 0 && neighbours[known - 1] == 0) --known;
       known_[lane] = known;
@@ -65,7 +65,7 @@ class SetGroup {
   void gather() {
     columns().clear(job_.columns);
     for (int lane = 0; lane < W; ++lane) {
-      const int* neighbours = job_.neighbours + sets_[lane] * job_.m;
+      const int* neighbours = job_.neighbours + sets_[lane] * job_.stride;
       const double* own = record(job_.first + sets_[lane]);
       for (int a = 0; a < int(begin_[lane]); ++a) put_coordinates(own, a, lane);
       for (int k = 0; k < known_[lane]; ++k) put(record(neighbours[k] - 1), size_ - 2 - k, lane);
@@ -94,7 +94,7 @@ class SetGroup {
   KERNOPS_INLINE void prefetch(int k) const {
     if (k >= job_.m) return;
     for (Count set = sets_[0] + W; set < sets_[0] + 2 * W && set < job_.sets; ++set) {
-      const int point = job_.neighbours[set * job_.m + k];
+      const int point = job_.neighbours[set * job_.stride + k];
       if (point == 0) continue;
       __builtin_prefetch(record(point - 1));
       __builtin_prefetch(record(point) - 1);

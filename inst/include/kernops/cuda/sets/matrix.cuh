@@ -59,7 +59,8 @@ struct SetMatrix {
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
   KERNOPS_FN double* panel(int j) const { return at + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
-  KERNOPS_FN double& element(int a, int k) const { return panel(k / 4)[k % 4 * height(k / 4) + a]; }
+  KERNOPS_FN double* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
+  KERNOPS_FN double& element(int a, int k) const { return column(k)[a]; }
 
   KERNOPS_FN void load(int j, int a, double (&x)[4]) const {
     KERNOPS_UNROLL
@@ -142,7 +143,7 @@ struct SetMatrix {
       pivots.divide_transposed(x);
       __syncthreads();
       for (int k = threadIdx.x; k < 4 * j; k += blockDim.x) {
-        load_rows(panel(k / 4) + k % 4 * height(k / 4), j, l);
+        load_rows(column(k), j, l);
         KERNOPS_UNROLL
         for (int c = 0; c < 4; ++c) u[k] = fma(-l[c], x[c], u[k]);
       }

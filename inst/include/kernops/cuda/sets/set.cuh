@@ -58,12 +58,17 @@ template <class Covariance> class DeviceSet {
       for (int b = 0; b < pad && b <= a; ++b) matrix.element(a, b) = a == b;
   }
 
+  __device__ double noise(long long point) const {
+    const double known = job_.noise ? job_.noise[point] : 0;
+    return job_.slopes_of_noise == 0 ? known : fma(job_.slopes_of_noise, job_.noise_slope[point], known);
+  }
+
   __device__ void put_covariance() const {
     each_pair<Covariance, false>(
         job_, members, once(), memory_ + job_.memory.columns,
         [&](int a, int b, const Vec<double, 1>& value) {
           const int low = a < b ? a : b, high = a < b ? b : a;
-          matrix.element(pad + high, pad + low) = value.v[0] + (a == b && job_.noise ? job_.noise[members[a]] : 0);
+          matrix.element(pad + high, pad + low) = value.v[0] + (a == b ? noise(members[a]) : 0);
         },
         [](int) {});
   }
