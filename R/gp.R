@@ -52,8 +52,9 @@
 #'   divided by the number of observations, rounding errors hide the optimal variance and range, and the fit gives a
 #'   warning.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
-#'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. `"cpu"`, or
-#'   `"auto"`: a GPU, if there is one, for computations that are large enough.
+#'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
+#'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
+#'   there is one, for computations that are large enough.
 #' @param na.action how missing values are treated; default: `getOption("na.action")`.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
 #'

@@ -63,8 +63,8 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
   });
 }
 
-// The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set, or
-// 0. `slopes` may be NULL; `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
+// The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set,
+// or 0. `slopes` may be NULL; `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
                      SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, std::string isa,

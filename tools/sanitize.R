@@ -75,6 +75,16 @@ families <- alist(
   },
   `covariances` =
     gp(stats::rnorm(700) ~ 1, coords = random(700, 2), covariance = exponential(1, 0.3) + nugget(1), estimate = "none"),
+  `sets of points` = for (m in c(12, 60)) {
+    ns <- asNamespace("kernops")
+    model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)
+    u <- random(300, 2)
+    sets <- ns$ordered_neighbours(u, m)
+    held <- ns$hold_sets(u, numeric(300), rep(1, 300), random(300, 2), sets)
+    operators <- ns$set_operators(model, "cuda")
+    for (slopes in c(FALSE, TRUE)) ns$set_sums(operators, model$parameters$value, model$nugget, held, slopes)
+    ns$set_weights(operators$values, model$parameters$value, u, rep(0.1, 300), sets)
+  },
   `systems` = {
     op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
     x <- gpu_matrix(random(300, 3))

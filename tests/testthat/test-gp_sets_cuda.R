@@ -31,7 +31,7 @@ test_that("sums, derivatives and information are those of plain R and of the CPU
   slopes <- lapply(1:3, \(p) matrix(slopes, n * n)[, p])
   slopes <- lapply(slopes, matrix, n)
   diag(slopes[[3]]) <- 1 / points$k
-  for (m in c(1, 5, 31, 32, 60, 100)) {
+  for (m in c(1, 5, 31, 32, 60, 100, 129)) {
     sets <- near(m)
     expected <- oracle_sums(K, slopes, sets$list, points$values[, 1:2])
     found <- sums_by("cuda", model, sets$matrix)

@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t stack_bytes = 1 << 17;
 constexpr size_t memory = size_t(4) << 30;
-constexpr int gpus = 2, multiprocessors = 4, shared_bytes = 1 << 16;
+constexpr int gpus = 2, multiprocessors = 4, shared_bytes = 1 << 17;
 
 // Threads that wait for each other: those of a block, or of a warp.
 struct Together {

@@ -25,9 +25,9 @@ struct SetJob {
   int d, columns;
   const int* neighbours;  // `stride` of each set, nearest first, from 1; 0 where there are fewer
   int m, stride;          // the first m are taken
-  Count first, sets;  // set s is that of point first + s
-  double* weights;    // where wanted: m of each set, of its neighbours in the conditional mean of its point
-  double* sd;         // and the conditional standard deviation
+  Count first, sets;      // set s is that of point first + s
+  double* weights;        // where wanted: m of each set, of its neighbours in the conditional mean of its point
+  double* sd;             // and the conditional standard deviation
 
   int record() const { return d + 2 + columns; }
   // What is summed over sets: log det K, then products of whitened columns (lower triangle); then for each parameter

@@ -49,9 +49,9 @@ __device__ void each_pair(const DeviceSetJob& job, const SetMembers& members, co
     const int a = first + threadIdx.x;
     Vec<double, F::row> x;
     if (a < n) F::run_row(o, job.points + members[a], job.n, x);
-    for (int far = 0; 2 * far <= n; ++far) {
-      const int b = a + far < n ? a + far : a + far - n;
-      if (a < n && (2 * far < n || a < b)) {
+    for (int apart = 0; 2 * apart <= n; ++apart) {
+      const int b = a + apart < n ? a + apart : a + apart - n;
+      if (a < n && (2 * apart < n || a < b)) {
         Vec<double, F::column> y;
         KERNOPS_UNROLL_FEW(F::column)
         for (int k = 0; k < F::column; ++k) y.v[k] = columns[k * size + b];
