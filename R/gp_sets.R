@@ -6,8 +6,8 @@ set_operators <- function(model, backend = "cpu") {
   list(values = covariance_matrix(model, backend = backend), slopes = covariance_derivatives(model, backend))
 }
 
-# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a function
-# that has them as C++ holds them between likelihoods, so that a GPU copies them once.
+# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
+# function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
 hold_sets <- function(points, noise, noise_slope, values, neighbours) {
   given <- list(points, noise, noise_slope, values, neighbours)
   held <- NULL

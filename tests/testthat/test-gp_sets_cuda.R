@@ -112,7 +112,8 @@ test_that("several GPUs give the sums of one, and what is held serves any number
   u <- matrix(sin(seq_len(2 * many)^2), many)
   held <- kernops:::hold_sets(u, numeric(many), rep(1, many), matrix(u[, 1]), rbind(c(0L, seq_len(many - 1)), 0L))
   sums <- \(backend, count) {
-    kernops:::set_sums(kernops:::set_operators(model, backend), model$parameters$value, model$nugget, held, count = count)
+    operators <- kernops:::set_operators(model, backend)
+    kernops:::set_sums(operators, model$parameters$value, model$nugget, held, count = count)
   }
   found <- sums("cuda", 1)
   expect_alike(found, sums("cpu", 1))

@@ -104,9 +104,10 @@ bool fits(const SetRequest& request) {
   DeviceSetJob job{};
   job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
   job.memory = memory_for(request, job);
+  check_devices(request.settings.devices);
   const auto all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(),
-                     [&](int device) { return all.at(size_t(device)).shared_bytes >= int(shared_bytes(job)); });
+                     [&](int device) { return all[size_t(device)].shared_bytes >= int(shared_bytes(job)); });
 }
 
 // body(job, number) for each batch, on its device.
