@@ -45,7 +45,8 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
   }
   structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
                  dims = dims, translation_invariant = translation_invariant, about = about, ard = FALSE,
-                 geometry = "none", most_dims = Inf, positive = NULL, own = own, unit_range = FALSE), class = "kernops_covariance")
+                 geometry = "none", most_dims = Inf, positive = NULL, own = own,
+                 unit_range = FALSE), class = "kernops_covariance")
 }
 
 check_parameter <- function(x, name, own, call) {
