@@ -68,7 +68,9 @@ check_gpu <- function(device = 0L, call = caller_env()) {
 }
 
 # The GPU of what is computed on one alone.
-first_device <- function() check_device(NULL)[[1]]
+first_device <- function() {
+  if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # asked at every call
+}
 
 # GPUs as the driver numbers them, from 0; of the option, or the environment variable ("0:3", "0,2"), if not given.
 check_device <- function(device, call = caller_env()) {

@@ -140,7 +140,7 @@ wendland <- function(variance = NULL, range = NULL, ...) {
 #' @export
 linear <- function(variance = NULL, center = 0, dims = NULL, fixed = character()) {
   new_leaf("linear", "variance * (({x} - center) | ({y} - center))", list(variance = variance, center = center),
-           fixed = c("center", fixed), dims = dims, movable = FALSE)
+           fixed = c("center", fixed), dims = dims, translation_invariant = FALSE)
 }
 
 #' @rdname covariance_functions
@@ -170,7 +170,7 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
     stop_kernops("input", "Each of the {.arg parameters} of a user-defined formula needs a starting value.")
   }
   check_subset(positive, "positive", words)
-  leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, movable = FALSE, own = TRUE)
+  leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, translation_invariant = FALSE, own = TRUE)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
   # operators read parameters: there is at least a factor

@@ -21,7 +21,8 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
   parameters$row <- seq_len(nrow(parameters))
   # theta holds what the formula reads; the nugget comes last and stands outside
   list(formula = text, parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
-       movable = all_leaves(covariance, function(leaf) leaf$movable), covariance = covariance)
+       translation_invariant = all_leaves(covariance, function(leaf) leaf$translation_invariant),
+       covariance = covariance)
 }
 
 all_leaves <- function(x, test) if (x$kind == "leaf") test(x) else all(vapply(x$parts, all_leaves, NA, test))
@@ -74,8 +75,8 @@ check_leaf_dims <- function(leaf, dims, d, call) {
                  "{.fn {leaf$label}} is valid for at most {leaf$most_dims} coordinates, not {length(dims)}.",
                  call = call)
   }
-  if (leaf$geometry %in% c("turned", "great_circle") && length(dims) != 2) {
-    what <- if (leaf$geometry == "turned") "Anisotropy" else "Great-circle distance"
+  if (leaf$geometry %in% c("anisotropic", "great_circle") && length(dims) != 2) {
+    what <- if (leaf$geometry == "anisotropic") "Anisotropy" else "Great-circle distance"
     stop_kernops("dim", "{what} needs 2 coordinates, not {length(dims)}.", call = call)
   }
   if (leaf$own) return()  # whatever its parameters are called
@@ -154,7 +155,7 @@ scaled_sq_distance <- function(leaf, point) {
     lat <- paste0("(0.017453292519943295 * Elem(", p, ", 1))")
     sprintf("(6371.0088 * Concat(Cos(%s) * Concat(Cos(%s), Sin(%s)), Sin(%s)))", lat, lon, lon, lat)
   }
-  turned <- function(p) {
+  anisotropic <- function(p) {
     s <- "Sin(0.017453292519943295 * angle)"
     c <- "Cos(0.017453292519943295 * angle)"
     u <- paste0("(", point$x, " - ", point$y, ")")
@@ -162,7 +163,7 @@ scaled_sq_distance <- function(leaf, point) {
             u, s, u, c, u, c, u, s)
   }
   if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
-  distance <- switch(leaf$geometry, turned = turned(),
+  distance <- switch(leaf$geometry, anisotropic = anisotropic(),
                      great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
                      sprintf("SqDist(%s, %s)", point$x, point$y))
   paste0("(", distance, " / Square(range))")

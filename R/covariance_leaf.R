@@ -13,26 +13,26 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   }
   check_flag(ard, "ard", call)
   check_choice(distance, "distance", c("euclidean", "great_circle"), call)
-  turned <- !is.null(angle) || !is.null(ratio)
-  if (turned && (ard || length(parameters$range) > 1 || distance == "great_circle")) {
+  anisotropic <- !is.null(angle) || !is.null(ratio)
+  if (anisotropic && (ard || length(parameters$range) > 1 || distance == "great_circle")) {
     stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
                  call = call)
   }
-  if (turned) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
+  if (anisotropic) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
   if (distance == "great_circle" && (ard || length(parameters$range) > 1)) {
     stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   }
   leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
   leaf$ard <- ard || length(parameters$range) > 1
-  leaf$geometry <- if (turned) "turned" else if (unit_range) "none" else distance
-  leaf$movable <- distance == "euclidean"  # not where coordinates are angles
+  leaf$geometry <- if (anisotropic) "anisotropic" else if (unit_range) "none" else distance
+  leaf$translation_invariant <- distance == "euclidean"  # not where coordinates are angles
   leaf[c("most_dims", "spectrum", "constants", "gstat", "unit_range")] <-
     list(most_dims, spectrum, constants, gstat, unit_range)
   leaf
 }
 
-new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, movable = TRUE, about = NULL,
-                     own = FALSE, call = caller_env()) {
+new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, translation_invariant = TRUE,
+                     about = NULL, own = FALSE, call = caller_env()) {
   check_subset(fixed, "fixed", names(parameters), call)
   for (name in names(parameters)) check_parameter(parameters[[name]], name, own, call)
   if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
@@ -44,8 +44,9 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
                  call = call)
   }
   structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
-                 dims = dims, movable = movable, about = about, ard = FALSE, geometry = "none",
-                 most_dims = Inf, positive = NULL, own = own, unit_range = FALSE), class = "kernops_covariance")
+                 dims = dims, translation_invariant = translation_invariant, about = about, ard = FALSE,
+                 geometry = "none", most_dims = Inf, positive = NULL, own = own,
+                 unit_range = FALSE), class = "kernops_covariance")
 }
 
 check_parameter <- function(x, name, own, call) {

@@ -141,7 +141,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."))
   }
-  if (data_parts$long_lat && model$movable) {
+  if (data_parts$long_lat && model$translation_invariant) {
     warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
   if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)

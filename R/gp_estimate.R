@@ -26,8 +26,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
     if (how$method == "vecchia") vecchia_search(candidates, target, likelihood) else best_from(candidates, target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
-  turned <- with(problem$model$parameters, kind == "angle" & !fixed)
-  best$theta[turned] <- best$theta[turned] %% 180
+  angles <- with(problem$model$parameters, kind == "angle" & !fixed)
+  best$theta[angles] <- best$theta[angles] %% 180
   best$at_bound <- at_bound(problem$model, best$theta)
   warn_about_search(best, how$control)
   best
@@ -37,8 +37,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
 is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
 
 # Starting values of the search on all points, one in each row: the optimum of the subset and its competing optima; the
-# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget. Of many
-# observations, for which each likelihood takes as long as a step of the search, a larger subset chooses one of them.
+# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget. Of
+# many observations, for which each likelihood takes as long as a step of the search, a larger subset chooses one.
 start_candidates <- function(starts, target, some) {
   whole <- target
   target$data <- subset_data(whole$data, some)

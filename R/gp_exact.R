@@ -7,7 +7,7 @@
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
   factor <- covariance_factor(data, model, backend, call)
-  slopes_of <- covariance_slopes(model)
+  derivatives_of <- derivative_products(model)
   own_variance <- covariance_diagonal(model)
   list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
@@ -20,8 +20,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
     state <- exact_state(factor, data, reml, profile)
     state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
     state$information <- function(profiled = profile) {
-      slopes <- noisy_slopes(slopes_of, state, data, model, theta)
-      average_information(slopes, state, factor$inverse_times, profiled, if (reml) ncol(data$x) else 0)
+      derivatives <- noisy_derivatives(derivatives_of, state, data, model, theta)
+      average_information(derivatives, state, factor$inverse_times, profiled, if (reml) ncol(data$x) else 0)
     }
     state
   })
@@ -122,14 +122,14 @@ nearly_singular <- function(factor, variance) {
 }
 
 # dK alpha, a column for each parameter.
-noisy_slopes <- function(slopes_of, state, data, model, theta) {
-  slopes <- slopes_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
-  with_nugget(slopes, state$alpha, data, model)
+noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
+  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
+  with_nugget(derivatives, state$alpha, data, model)
 }
 
-with_nugget <- function(slopes, b, data, model) {
-  if (length(model$nugget)) slopes[, model$nugget] <- b / data$weights
-  slopes
+with_nugget <- function(derivatives, b, data, model) {
+  if (length(model$nugget)) derivatives[, model$nugget] <- b / data$weights
+  derivatives
 }
 
 # Of each observation: the nugget over its weight, and what is known.

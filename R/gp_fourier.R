@@ -3,9 +3,9 @@
 #
 # A covariance is a sum of terms, each a list of
 #   variance
-#   waves   for each stationary factor, place(u), the coordinates in which it is stationary, and frequencies(n) for
-#           these coordinates, n x q, such that the mean of cos(w . h) is the correlation of the factor
-#   slopes  for each linear factor, a function that returns the coordinates whose scalar product is the factor
+#   spectral  for each stationary factor, place(u), the coordinates in which it is stationary, and frequencies(n) for
+#             these coordinates, n x q, such that the mean of cos(w . h) is the correlation of the factor
+#   linear    for each linear factor, a function that returns the coordinates whose scalar product is the factor
 
 fourier_draws <- function(object, u, nsim, features, call = NULL) {
   terms <- spectral_terms(object$covariance, list(d = object$model$d, sample = object$data$u, u = u), call)
@@ -15,21 +15,22 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
 # With these amplitudes, independent for each draw, the sum has the exact covariance on average, and normal margins.
 # Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
-  slopes <- lapply(term$slopes, function(slope) slope(u))
-  wave <- length(term$waves) > 0
-  widths <- vapply(slopes, ncol, 0L)
-  count <- if (wave) features else prod(widths)
-  amplitudes <- matrix(stats::rnorm(count * nsim), count) * sqrt(term$variance * if (wave) 2 / features else 1)
-  if (!wave && !length(slopes)) return(amplitudes[rep(1, nrow(u)), , drop = FALSE])
-  signs <- if (wave) lapply(widths, function(width) random_signs(features, width)) else unit_signs(widths)
-  input <- c(slopes, signs, if (wave) list(
-    do.call(cbind, lapply(term$waves, function(wave) wave$place(u))),
-    do.call(cbind, lapply(term$waves, function(wave) wave$frequencies(features))), stats::runif(features, 0, 2 * pi)
+  linear <- lapply(term$linear, function(coordinates) coordinates(u))
+  oscillates <- length(term$spectral) > 0
+  widths <- vapply(linear, ncol, 0L)
+  count <- if (oscillates) features else prod(widths)
+  amplitudes <- matrix(stats::rnorm(count * nsim), count) * sqrt(term$variance * if (oscillates) 2 / features else 1)
+  if (!oscillates && !length(linear)) return(amplitudes[rep(1, nrow(u)), , drop = FALSE])
+  signs <- if (oscillates) lapply(widths, function(width) random_signs(features, width)) else unit_signs(widths)
+  input <- c(linear, signs, if (oscillates) list(
+    do.call(cbind, lapply(term$spectral, function(factor) factor$place(u))),
+    do.call(cbind, lapply(term$spectral, function(factor) factor$frequencies(features))),
+    stats::runif(features, 0, 2 * pi)
   ), list(amplitudes))
-  k <- seq_along(slopes)
-  factors <- c(sprintf("(l%d | s%d)", k, k), if (wave) "Cos((x | w) + t)", "b")
+  k <- seq_along(linear)
+  factors <- c(sprintf("(l%d | s%d)", k, k), if (oscillates) "Cos((x | w) + t)", "b")
   declared <- c(sprintf("l%d = Vi(%d)", k, widths), sprintf("s%d = Vj(%d)", k, widths),
-                if (wave) sprintf(c("x = Vi(%d)", "w = Vj(%d)", "t = Vj(1)"), ncol(input[[2 * length(k) + 1]])),
+                if (oscillates) sprintf(c("x = Vi(%d)", "w = Vj(%d)", "t = Vj(1)"), ncol(input[[2 * length(k) + 1]])),
                 sprintf("b = Vj(%d)", nsim))
   keops_kernel(paste0("Sum_Reduction(", paste(factors, collapse = " * "), ", 1)"), declared, backend = backend)(input)
 }
@@ -50,7 +51,7 @@ spectral_terms <- function(x, where, call = NULL) {
   Map(function(a, b) {
     a <- sides[[1]][[a]]
     b <- sides[[2]][[b]]
-    list(variance = a$variance * b$variance, waves = c(a$waves, b$waves), slopes = c(a$slopes, b$slopes))
+    list(variance = a$variance * b$variance, spectral = c(a$spectral, b$spectral), linear = c(a$linear, b$linear))
   }, pairs$a, pairs$b)
 }
 
@@ -62,8 +63,8 @@ spectral_leaf <- function(x, where, call) {
   switch(
     x$label, nugget = list(), constant = list(list(variance = p$variance)),
     linear = list(list(variance = p$variance,
-                       slopes = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
-    list(list(variance = p$variance, waves = list(list(
+                       linear = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
+    list(list(variance = p$variance, spectral = list(list(
       place = if (x$geometry == "great_circle") function(u) on_sphere(chosen(u)) else chosen,
       frequencies = scaled_frequencies(x, if (x$geometry == "great_circle") 3L else length(dims))
     ))))
@@ -74,12 +75,12 @@ scaled_frequencies <- function(x, d) {
   p <- x$parameters
   unit <- function(n) x$spectrum(n, d, c(p, x$constants))
   if (x$unit_range) return(unit)
-  if (x$geometry == "turned") return(function(n) unit(n) %*% turned_scales(p))
+  if (x$geometry == "anisotropic") return(function(n) unit(n) %*% anisotropic_scales(p))
   function(n) sweep(unit(n), 2, rep_len(p$range, d), "/")
 }
 
 # A with |A h| the scaled distance of h, so that frequencies are A' w: rows along and across the angle.
-turned_scales <- function(p) {
+anisotropic_scales <- function(p) {
   a <- p$angle * pi / 180
   rbind(c(sin(a), cos(a)) / p$range, c(cos(a), -sin(a)) / (p$range * p$ratio))
 }

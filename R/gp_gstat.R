@@ -37,13 +37,13 @@ gstat_term <- function(row, fixed) {
     stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
                             i = "{.val {c('Nug', 'Err', names(unlist(factors)))}} are supported."), call = NULL)
   }
-  turned <- !is.null(row$anis1) && row$anis1 != 1
+  anisotropic <- !is.null(row$anis1) && row$anis1 != 1
   if (any(unlist(row[names(row) %in% c("ang2", "ang3")]) != 0, row$anis2 != 1)) {
     stop_kernops("input", "The anisotropy of {.val {name}} is in three dimensions: only anisotropy in
                            the plane is supported.",
                  call = NULL)
   }
   given <- c(list(variance = row$psill, range = row$range * factors[[family]][[name]]),
-             if (turned) list(angle = row$ang1, ratio = row$anis1))
+             if (anisotropic) list(angle = row$ang1, ratio = row$anis1))
   do.call(families[[family]], c(given, list(fixed = if (fixed) names(given) else character())))
 }

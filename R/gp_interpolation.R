@@ -32,7 +32,7 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   if (length(model$nugget)) {
     stop_kernops("input", "Give the noise of {.arg kernel} by {.arg lambda}, not by {.fn nugget}.")
   }
-  center <- if (model$movable) colMeans(x) else rep(0, ncol(x))
+  center <- if (model$translation_invariant) colMeans(x) else rep(0, ncol(x))
   x <- unname(sweep(x, 2, center))
   values <- as.matrix(y)
   if (!is.numeric(values) || nrow(values) != nrow(x)) {

@@ -15,8 +15,8 @@ iterative_likelihood <- function(data, model, how) {
     data = data, model = model, how = how, trend = trend, points = points, basis = deflation_basis(trend$q, data$u),
     # derivatives along ridges cancel to a millionth
     gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
-    slopes_of = covariance_slopes(model, 1L, "float64", how$backend),
-    all_slopes_of = remembered(function(width) covariance_slopes(model, width, how$precision, how$backend))
+    derivatives_of = derivative_products(model, 1L, "float64", how$backend),
+    all_derivatives_of = remembered(function(width) derivative_products(model, width, how$precision, how$backend))
   )
   count <- control$probes
   tol <- max(control$cg_tol, control$search_tol)
@@ -95,20 +95,20 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
     count <- ncol(probes$signs)
     solved <- as.matrix(solved_probes())
     given <- list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block)
-    slopes <- parts$all_slopes_of(count)(given)
-    slopes <- array(slopes, c(nrow(solved), length(theta), count))
+    derivatives <- parts$all_derivatives_of(count)(given)
+    derivatives <- array(derivatives, c(nrow(solved), length(theta), count))
     each <- vapply(seq_len(count), function(k) {
-      of_probe <- with_nugget(matrix(slopes[, , k], nrow(solved)), probes$signs[, k], data, model)
+      of_probe <- with_nugget(matrix(derivatives[, , k], nrow(solved)), probes$signs[, k], data, model)
       colSums(of_probe * solved[, k])
     }, numeric(length(theta)))
     stats::cov(t(matrix(each, length(theta)))) / count
   }
   state$information <- function(profiled = profile) {
-    slopes <- noisy_slopes(parts$slopes_of, state, data, model, theta)
+    derivatives <- noisy_derivatives(parts$derivatives_of, state, data, model, theta)
     # standard errors of three digits
     tol <- max(how$control$cg_tol, 1e-3)
     solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, tol)$solution)
-    average_information(slopes, state, solve, profiled, if (how$reml) p else 0)
+    average_information(derivatives, state, solve, profiled, if (how$reml) p else 0)
   }
   state
 }
@@ -231,13 +231,13 @@ iterative_gradient <- function(left, right, theta, parts, space) {
 
 # Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
 # the columns dK alpha; where the scale is profiled out, what is left of them.
-average_information <- function(slopes, state, solve, profile, lost) {
-  solved <- solve(slopes)
-  across <- crossprod(state$z, slopes)
-  information <- (crossprod(slopes, solved) - crossprod(across)) / state$scale
+average_information <- function(derivatives, state, solve, profile, lost) {
+  solved <- solve(derivatives)
+  across <- crossprod(state$z, derivatives)
+  information <- (crossprod(derivatives, solved) - crossprod(across)) / state$scale
   if (profile) {
-    along <- crossprod(slopes, state$alpha) / state$scale
-    information <- information - tcrossprod(along) / (nrow(slopes) - lost)
+    along <- crossprod(derivatives, state$alpha) / state$scale
+    information <- information - tcrossprod(along) / (nrow(derivatives) - lost)
   }
   (information + t(information)) / 2
 }

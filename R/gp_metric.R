@@ -77,8 +77,8 @@ leaf_metric <- function(leaf, p, u) {
     metric$views <- list(list(place = place, weight = 1))
   } else if (leaf$geometry == "great_circle") {
     metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
-  } else if (leaf$geometry == "turned") {
-    metric$matrix[dims, dims] <- crossprod(turned_scales(p))
+  } else if (leaf$geometry == "anisotropic") {
+    metric$matrix[dims, dims] <- crossprod(anisotropic_scales(p))
   } else if (leaf$label != "constant") {
     metric$matrix[cbind(dims, dims)] <- 1 / rep_len(p$range, length(dims))^2
   }

@@ -38,7 +38,7 @@ covariance_gradient <- function(model, columns, precision = "float64", backend =
 }
 
 # Sums over j of dk(x_i, y_j) / dtheta b_j: for each column of b a column for each parameter.
-covariance_slopes <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
+derivative_products <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
   kernel_operator(paste0("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
                   c(point_declarations(model), paste0("b = Vj(", columns, ")")), "auto", precision, backend)
 }

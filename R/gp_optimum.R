@@ -128,13 +128,13 @@ angle_lines <- function(angle, theta, model, line) {
   own <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
   ratio <- own("ratio")
   range <- own("range")
-  turned <- theta[[angle]] + seq(0, 165, by = 15)
-  if (any(parameters$fixed[c(ratio, range)])) return(list(line(angle, cbind(turned))))
+  angles <- theta[[angle]] + seq(0, 165, by = 15)
+  if (any(parameters$fixed[c(ratio, range)])) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]
   more <- 2 * sum(theta[own("variance")])
   shapes <- expand.grid(part = c(1, 0.25, 0.06), more = if (length(nugget)) c(FALSE, TRUE) else FALSE)
   Map(function(part, raised) {
     changed <- c(angle, ratio, range, if (raised) nugget)
-    line(changed, cbind(turned, theta[[ratio]] * part, theta[[range]] / part, if (raised) max(more, theta[[nugget]])))
+    line(changed, cbind(angles, theta[[ratio]] * part, theta[[range]] / part, if (raised) max(more, theta[[nugget]])))
   }, shapes$part, shapes$more)
 }

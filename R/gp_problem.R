@@ -11,7 +11,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
                    call = call)
     }
   }
-  center <- if (model$movable) colMeans(parts$u) else rep(0, ncol(parts$u))
+  center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
   data <- list(
     y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],

@@ -1,7 +1,7 @@
 # Random frequencies of the covariances: draws from their spectral densities, at range 1.
 
-# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal ones are
-# those of the Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a multivariate t;
+# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal ones
+# are those of the Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a multivariate t;
 # multiplied by one, those of the rational quadratic.
 normal_frequencies <- function(n, d, about) matrix(stats::rnorm(n * d), n)
 

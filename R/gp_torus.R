@@ -12,7 +12,7 @@ own_spectrum <- function(x, where, call) {
     if (off <= 0.01) break
   }
   if (!is.finite(off) || off > 0.01) stop_no_series(off, call)
-  list(variance = series$variance, waves = list(list(place = identity, frequencies = function(n) {
+  list(variance = series$variance, spectral = list(list(place = identity, frequencies = function(n) {
     series$frequencies[sample.int(length(series$chance), n, replace = TRUE, prob = series$chance), , drop = FALSE]
   })))
 }

@@ -45,7 +45,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
   # whether points may be taken out without telling their numbers, many together
-  movable <- any_width && !grepl("\\bIndex[IJ]\\b", from$formula)
+  selectable <- any_width && !grepl("\\bIndex[IJ]\\b", from$formula)
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
     any_width = any_width,
@@ -54,14 +54,14 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       if (!identical(dim(result), dim(a))) stop_not_square(b_name, a, result, call)
       space$add_rows(shift, a, result)
     },
-    product_at = if (movable) function(rows, a) {
+    product_at = if (selectable) function(rows, a) {
       of_result <- with(from$about$variables, name[category == from$about$axis])
       chosen <- replace(with_b(a), of_result, lapply(input[of_result], chosen_point, rows))
       result <- of_width(ncol(a), "float64")(chosen, output = space$output)
       space$add_rows(if (length(lambda) == 1) shift else shift[rows, , drop = FALSE], a[rows, , drop = FALSE], result)
     },
     columns = columns,
-    subset = if (movable) function(rows) {
+    subset = if (selectable) function(rows) {
       on_axes <- with(from$about$variables, name[category != "Pm" & name != b_name])
       kernel_system(op, b_name, replace(input, on_axes, lapply(input[on_axes], chosen_point, rows)), call = call)
     },

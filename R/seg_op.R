@@ -88,8 +88,11 @@ print.seg_op <- function(x, ...) {
 # The rows of segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
-# What segments.def says of one of them.
-statistic <- function(op) segment_ops()[match(op, segment_ops()$name), ]
+# What segments.def says of one of them: a list, as each call asks.
+statistic <- function(op) {
+  if (is.null(the$statistics)) the$statistics <- lapply(split(segment_ops(), segment_ops()$name), as.list)
+  the$statistics[[op]]
+}
 
 # A row of segments.def, or one of `more`, or a seg_op.
 check_op <- function(op, call = caller_env()) {

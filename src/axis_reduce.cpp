@@ -69,8 +69,8 @@ SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, doubl
     Result result(stay, request.settings.devices[0], height, height > 0 ? length / height : 0,
                   request.softmax && request.job.floats);
     const Output out = result.output();
-    request.to = out.home, request.job.out = out.data;
-    if (out.home == MemorySpace::device_float) request.job.out_floats = reinterpret_cast<float*>(out.data);
+    request.to = out.space, request.job.out = out.data;
+    if (out.space == MemorySpace::device_float) request.job.out_floats = reinterpret_cast<float*>(out.data);
     chosen.axes(request);
     return result.give(stay);
   });

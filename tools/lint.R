@@ -113,7 +113,7 @@ long_in_cpp <- function(file) {
   say_long(file, lines, first, last)
 }
 
-# ---- Makevars.win lists the sources; ARCHITECTURE.md names files that are there; names are not compared, nor taken twice
+# ---- Makevars.win lists the sources; ARCHITECTURE.md names files; names are not compared, nor taken twice
 
 objects_listed <- function() {
   lines <- paste(readLines("src/Makevars.win"), collapse = "\n")

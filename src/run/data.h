@@ -22,7 +22,7 @@ enum class MemorySpace { host, device_double, device_float };
 struct ArrayRef {
   const void* data = nullptr;
   Count entry = 0, item = 0;
-  MemorySpace home = MemorySpace::host;
+  MemorySpace space = MemorySpace::host;
   int device = 0;  // which one
   Count batch = 0;
 };
@@ -32,7 +32,7 @@ struct ArrayRef {
 struct Output {
   double* data;
   Count entry, row;
-  MemorySpace home = MemorySpace::host;
+  MemorySpace space = MemorySpace::host;
   int device = 0;
   Count batch = 0;  // numbers from one batch to the next
 };
@@ -40,7 +40,7 @@ struct Output {
 // What one reduction leaves for the next.
 struct Temporary {
   double* data;
-  MemorySpace home;
+  MemorySpace space;
   int device;
   std::shared_ptr<void> memory;
 };

@@ -74,9 +74,9 @@ Temporary Pairs::keep(Count count) {
 }
 
 const Backend& backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out) {
-  MemorySpace there = out.home;
+  MemorySpace there = out.space;
   for (const ArrayRef& column : data.variables)
-    if (column.home != MemorySpace::host) there = column.home;
+    if (column.space != MemorySpace::host) there = column.space;
   return choose_backend(settings.backend, {there}, kernel.work(double(data.pair_count())));
 }
 
@@ -94,7 +94,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
     if (id != kernel.program.result) {
       kept.push_back(both_axes ? pairs.Pairs::keep(size) : pairs.keep(rows * size));
       const Temporary& room = kept.back();
-      to = {room.data, 1, size, room.home, room.device};
+      to = {room.data, 1, size, room.space, room.device};
     }
     Settings here = settings;  // float32 counts only to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
@@ -102,7 +102,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
       reduce_both(pairs, plan, data, here, to);
     else
       pairs.reduce(plan, data, here, 0, rows, to);
-    data.reduced[id] = {to.data, 1, size, to.home, to.device};
+    data.reduced[id] = {to.data, 1, size, to.space, to.device};
   }
 }
 

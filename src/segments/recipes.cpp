@@ -12,7 +12,7 @@ Count result_count(const SegmentRequest& request) { return request.segments.coun
 Temporary reduced(const SegmentPasses& passes, SegmentRequest part, StatisticId op) {
   Temporary there = passes.numbers(result_count(part));
   part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr;
-  part.out = {there.data, part.segments.count, 1, there.home, there.device};
+  part.out = {there.data, part.segments.count, 1, there.space, there.device};
   passes.reduce(part);
   return there;
 }
@@ -63,7 +63,7 @@ void fill_empty(const SegmentPasses& passes, const SegmentRequest& request) {
   Temporary count = passes.numbers(result_count(request));
   SegmentRequest counted = request;
   counted.op = int(StatisticId::count), counted.formula = nullptr, counted.empty = nullptr;
-  counted.out = {count.data, request.segments.count, 1, count.home, count.device};
+  counted.out = {count.data, request.segments.count, 1, count.space, count.device};
   is_weighted(request) ? reduce_weighted(passes, counted) : passes.reduce(counted);
   for (int output = 0; output < request.outputs(); ++output)
     passes.step(ResultStep::fill_where_none, request, request.out.data + output * request.columns * request.out.entry,
@@ -111,8 +111,8 @@ Temporary incoming_numbers(const SegmentPasses& passes, const SegmentGradient& r
   Temporary there = passes.numbers(count);
   Temporary from = there;
   from.data = const_cast<double*>(static_cast<const double*>(request.incoming.data));
-  from.home = request.incoming.on_device ? MemorySpace::device_double : MemorySpace::host;
-  passes.copy(from, count, {there.data, count, 1, there.home, there.device});
+  from.space = request.incoming.on_device ? MemorySpace::device_double : MemorySpace::host;
+  passes.copy(from, count, {there.data, count, 1, there.space, there.device});
   return there;
 }
 

@@ -18,7 +18,7 @@ test_that("frequencies of each covariance are those of its spectral density", {
   for (d in 1:2) for (name in setdiff(names(oracle_objects()), c("linear", "constant"))) {
     h <- lags[, seq_len(d), drop = FALSE]
     term <- spectrum(oracle_objects()[[name]], h)[[1]]
-    waves <- cos(term$waves[[1]]$frequencies(count) %*% t(h))
+    waves <- cos(term$spectral[[1]]$frequencies(count) %*% t(h))
     expected <- as.vector(oracle_covariance[[name]](h, 0 * h[1, , drop = FALSE]))
     off <- (colMeans(waves) - expected / 2) / (apply(waves, 2, sd) / sqrt(count))
     expect_lt(max(abs(off)), 4.5, label = paste(name, "in", d, "dimensions: error in standard errors"))
@@ -38,7 +38,7 @@ test_that("draws of sums and products have their covariance", {
   for (case in cases) expect_lt(far_off(draws_of(case[[1]], u), case[[2]]), 4.5)
 })
 
-test_that("without waves the features are exact", {
+test_that("without stationary factors the features are exact", {
   withr::local_seed(3)
   u <- matrix(runif(16), 8)
   draws <- draws_of(linear(2, 0.3) * linear(1, c(0, 1)), u, nsim = 5000, features = 1)
@@ -52,7 +52,7 @@ test_that("without waves the features are exact", {
   expect_lt(abs(var(constant[1, ]) - 2) / (2 * sqrt(2 / 5000)), 4.5)
 })
 
-test_that("great-circle distances have waves in space", {
+test_that("great-circle distances have frequencies in space", {
   withr::local_seed(4)
   u <- cbind(runif(8, -180, 180), runif(8, -80, 80))
   for (object in list(matern(3/2, 2, 4000, distance = "great_circle"), wendland(2, 9000, distance = "great_circle"))) {
@@ -60,7 +60,7 @@ test_that("great-circle distances have waves in space", {
   }
 })
 
-test_that("a stationary formula of one's own has waves by a Fourier transform", {
+test_that("a stationary formula of one's own has frequencies by a Fourier transform", {
   withr::local_seed(5)
   for (d in 1:3) {
     u <- matrix(runif(8 * d), 8)
@@ -72,7 +72,7 @@ test_that("a stationary formula of one's own has waves by a Fourier transform", 
   expect_lt(far_off(draws_of(rough, u), covariance_values(rough, u, u)), 4.5)
 })
 
-test_that("many points are drawn by waves, given the data or not", {
+test_that("many points are drawn by spectral simulation, given the data or not", {
   withr::local_seed(6)
   d <- smooth_case(40)
   new <- smooth_case(5)

@@ -36,7 +36,7 @@ PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer* aside)
 }
 
 bool DeviceWorker::writes_directly(const Output& out) const {
-  return out.home != MemorySpace::host && out.device == number_;
+  return out.space != MemorySpace::host && out.device == number_;
 }
 
 void DeviceWorker::deliver(const Task& task, Range rows, const Buffer& from) {
@@ -50,7 +50,7 @@ void DeviceWorker::deliver(const Task& task, Range rows, const Buffer& from) {
   for (Count run = 0; run < runs; ++run) {
     double* to = first + run * out.entry;
     const DevicePointer there = from.pointer() + size_t(run) * run_bytes;
-    if (out.home == MemorySpace::host)
+    if (out.space == MemorySpace::host)
       copy_out(to, there, run_bytes);
     else
       copy_across(reinterpret_cast<DevicePointer>(to), out.device, there, number_, run_bytes);

@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-inline int bytes_of_number(const ArrayRef& column) { return column.home == MemorySpace::device_float ? 4 : 8; }
+inline int bytes_of_number(const ArrayRef& column) { return column.space == MemorySpace::device_float ? 4 : 8; }
 
 struct Range {
   Count begin, end;

@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 
 bool DeviceWorker::is_here(const ArrayRef& column) const {
-  return column.home != MemorySpace::host && column.device == number_;
+  return column.space != MemorySpace::host && column.device == number_;
 }
 
 // Some items of a column, on this card. Each is copied once, however many reductions read it.
@@ -29,13 +29,13 @@ ArrayRef DeviceWorker::here(const ArrayRef& column, int size, Range items) {
     for (Count run = 0; run < runs; ++run) {
       const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
       const DevicePointer from = address + size_t(items.begin * column.item + run * column.entry) * bytes;
-      if (column.home == MemorySpace::host)
+      if (column.space == MemorySpace::host)
         copy_in(to, reinterpret_cast<const void*>(from), run_bytes);
       else
         copy_across(to, number_, from, column.device, run_bytes);
     }
   }
-  return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.home, number_};
+  return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.space, number_};
 }
 
 void DeviceWorker::keep_shared(const Data& data) {
@@ -55,7 +55,7 @@ void DeviceWorker::fetch(const Task& task, Range rows, Range lanes, bool to_stat
   const auto take = [&](Level level, Range items) {
     for (const Load& load : task.plan.loads[int(level)]) {
       const ArrayRef* from = task.data.column(load);
-      if (from && from->home != MemorySpace::host) here(*from, task.plan.slots[load.slot].size, items);
+      if (from && from->space != MemorySpace::host) here(*from, task.plan.slots[load.slot].size, items);
     }
   };
   if (rows.count() == 0) return;
@@ -75,13 +75,13 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
     if (load.kind == Load::index) s.kind = DeviceSource::index;
     if (const ArrayRef* from = task.data.column(load)) {
-      if (level == Level::uniform && from->home == MemorySpace::host && count + slot.size <= FillJob::most_given) {
+      if (level == Level::uniform && from->space == MemorySpace::host && count + slot.size <= FillJob::most_given) {
         s.kind = DeviceSource::given, s.first = count;
         const double* values = static_cast<const double*>(from->data);
         for (int k = 0; k < slot.size; ++k) given[count++] = values[k * from->entry];
       } else {
         const ArrayRef some = here(*from, slot.size, items);
-        s.kind = some.home == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
+        s.kind = some.space == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
         s.data = some.data, s.entry = some.entry, s.item = some.item;
       }
     }

@@ -83,7 +83,7 @@ class CudaPairs : public Pairs {
     const auto write = [&](const Output& to, Range some) {
       reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
     };
-    if (out.home != MemorySpace::host && out.device == device) return write(out, lanes);
+    if (out.space != MemorySpace::host && out.device == device) return write(out, lanes);
     constexpr Count most_numbers = 1 << 24;
     const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
     for (Range some{lanes.begin, 0}; some.begin < lanes.end; some.begin = some.end) {
@@ -103,7 +103,7 @@ class CudaPairs : public Pairs {
     const size_t bytes = size_t(together ? rows * columns.count() : rows) * sizeof(double);
     for (Count j = columns.begin; j < (together ? columns.begin + 1 : columns.end); ++j, from += bytes) {
       double* const to = out.data + k * out.entry + j * out.row;
-      if (out.home == MemorySpace::host)
+      if (out.space == MemorySpace::host)
         copy_out(to, from, bytes);
       else
         copy_across(reinterpret_cast<DevicePointer>(to), out.device, from, first().number(), bytes);
@@ -185,8 +185,8 @@ class CudaPairs : public Pairs {
     for (const DeviceWorker& worker : workers_) involved.insert(worker.number());
     for (const auto* columns : {&data.variables, &data.reduced})
       for (const ArrayRef& column : *columns)
-        if (column.home != MemorySpace::host) involved.insert(column.device);
-    if (out.home != MemorySpace::host) involved.insert(out.device);
+        if (column.space != MemorySpace::host) involved.insert(column.device);
+    if (out.space != MemorySpace::host) involved.insert(out.device);
     if (involved.size() > 1)
       for (const int number : involved) {
         use_device(number);

@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 int here() { return current_device().number; }
-bool on_device(const Output& out) { return out.home != MemorySpace::host; }
+bool on_device(const Output& out) { return out.space != MemorySpace::host; }
 DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
 
 class DevicePasses : public SegmentPasses {
@@ -44,7 +44,7 @@ class DevicePasses : public SegmentPasses {
     const size_t bytes = size_t(count) * sizeof(double);
     if (!on_device(to))
       copy_out(to.data, address(from.data), bytes);
-    else if (from.home == MemorySpace::host)
+    else if (from.space == MemorySpace::host)
       copy_in(address(to.data), from.data, bytes);
     else
       copy_across(address(to.data), here(), address(from.data), here(), bytes);
@@ -90,9 +90,9 @@ class DevicePasses : public SegmentPasses {
   };
 
   static void put(const std::vector<double>& from, const Output& to) {
-    if (to.home == MemorySpace::host) {
+    if (to.space == MemorySpace::host) {
       std::copy(from.begin(), from.end(), to.data);
-    } else if (to.home == MemorySpace::device_float) {
+    } else if (to.space == MemorySpace::device_float) {
       const std::vector<float> floats(from.begin(), from.end());
       copy_in(address(to.data), floats.data(), floats.size() * sizeof(float));
     } else {
@@ -110,7 +110,7 @@ template <class Request, class Run> void made_there(const Request& request, Coun
   const Count count = rows * request.columns * request.outputs();
   const Temporary results = passes.numbers(count);
   Request aside = request;
-  aside.out = {results.data, rows, 1, results.home, results.device};
+  aside.out = {results.data, rows, 1, results.space, results.device};
   run(aside);
   passes.copy(results, count, request.out);
 }

@@ -44,7 +44,7 @@ class Results {
   }
 
  private:
-  bool stays() const { return work_.out.home != MemorySpace::host; }
+  bool stays() const { return work_.out.space != MemorySpace::host; }
   void fill_empties(double* from, Count column, Count count) const {
     if (count == 0 || work_.segments.empties.empty()) return;
     ResultsJob job{};
@@ -91,7 +91,7 @@ void give_nothing(const SegmentRequest& work) {
     double* out = work.out.data + output * work.columns * work.out.entry;
     ResultsJob job{};
     job.out = out, job.value = nothing(work, output);
-    if (work.out.home == MemorySpace::host)
+    if (work.out.space == MemorySpace::host)
       std::fill(out, out + count, job.value);
     else
       on_results("kernops_fill", work, job);

@@ -105,7 +105,7 @@ std::string gaps_text(const SegmentRequest& work, bool staged) {
 std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged) {
   return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) +
          ", " + type_of(work.x) + ", " + type_of(work.weights) + ", " +
-         (work.out.home == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
+         (work.out.space == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
 }
 

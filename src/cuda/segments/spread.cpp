@@ -8,7 +8,7 @@ namespace cuda {
 namespace {
 
 size_t number_bytes(const Output& out) {
-  return out.home == MemorySpace::device_float ? sizeof(float) : sizeof(double);
+  return out.space == MemorySpace::device_float ? sizeof(float) : sizeof(double);
 }
 char* column_of(const Output& out, Count column) {
   return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
@@ -21,7 +21,7 @@ class Places {
   Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk,
          Count rows)
       : work_(work), first_(first), columns_(columns), rows_(rows), by_chunk_(by_chunk) {
-    if (work.out.home != MemorySpace::host) return;
+    if (work.out.space != MemorySpace::host) return;
     column_ = by_chunk ? device.chunks[0].count : rows;
     aside_ = std::make_unique<Buffer>(size_t(column_ * columns) * sizeof(double));
     if (by_chunk) return;
@@ -65,9 +65,9 @@ class Places {
 // Everything, before what is in a segment is written.
 void fill_all(const SegmentRequest& work, Count rows, double value) {
   const Count count = rows * work.columns;
-  if (work.out.home == MemorySpace::host) {
+  if (work.out.space == MemorySpace::host) {
     std::fill(work.out.data, work.out.data + count, value);
-  } else if (work.out.home == MemorySpace::device_float) {
+  } else if (work.out.space == MemorySpace::device_float) {
     const float narrow = float(value);
     unsigned bits;
     static_assert(sizeof bits == sizeof narrow, "a float is a word");

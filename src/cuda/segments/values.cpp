@@ -18,7 +18,7 @@ size_t bytes_for(const SegmentRequest& work, Count chunk, Count columns, bool sp
   if (travels(work.x)) each += bytes_of(work.x);
   if (travels(work.weights) && !work.weight_of) each += bytes_of(work.weights);
   const size_t results = spreads ? size_t(chunk) : size_t(std::min(chunk, work.segments.count));
-  return size_t(columns) * (size_t(chunk) * each + (work.out.home == MemorySpace::host ? 8 * results : 0));
+  return size_t(columns) * (size_t(chunk) * each + (work.out.space == MemorySpace::host ? 8 * results : 0));
 }
 
 size_t extent(const SegmentValues& values, Count rows, Count columns) {
@@ -39,7 +39,7 @@ Portions choose_portions(const SegmentRequest& work, bool spreads) {
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
-    const bool elsewhere = spreads && work.out.home != MemorySpace::host;  // numbers go to where values stand
+    const bool elsewhere = spreads && work.out.space != MemorySpace::host;  // numbers go to where values stand
     portions.staged =
         !in_order(work) && host && !work.weight_of && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
     while (needed() > most / 2 && (portions.columns > 1 || portions.chunk > tile))
