@@ -3,13 +3,13 @@
 
 # The operators of a covariance for sets: its values and its derivatives with respect to theta.
 set_operators <- function(model, backend = "cpu") {
-  list(values = covariance_matrix(model, backend = backend), slopes = covariance_derivatives(model, backend))
+  list(values = covariance_matrix(model, backend = backend), derivatives = covariance_derivatives(model, backend))
 }
 
 # Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
 # function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
-hold_sets <- function(points, noise, noise_slope, values, neighbours) {
-  given <- list(points, noise, noise_slope, values, neighbours)
+hold_sets <- function(points, noise, noise_derivative, values, neighbours) {
+  given <- list(points, noise, noise_derivative, values, neighbours)
   held <- NULL
   function() {
     if (is.null(held) || is_null_pointer(held)) held <<- do.call(sets_hold, given)
@@ -18,22 +18,22 @@ hold_sets <- function(points, noise, noise_slope, values, neighbours) {
 }
 
 # Over these sets, with `count` neighbours at most: log det K, and the products of the whitened columns of `values`,
-# with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood), if `slopes`.
+# if wanted with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood).
 # `bad` is the number of the first set whose covariance is not positive definite.
-set_sums <- function(operators, theta, nugget, sets, slopes = FALSE, count = Inf) {
+set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
   here <- environment(operators$values)
-  found <- sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]],
-                     sets(), count, here$backend, here$device, isa(), threads())
+  found <- sets_sums(live(operators$values), if (derivatives) live(operators$derivatives), unname(theta),
+                     c(nugget, 0L)[[1]], sets(), count, here$backend, here$device, isa(), threads())
   if (found$bad > 0) return(list(bad = found$bad))
   size <- ncol(environment(sets)$values)
-  number <- if (slopes) length(theta) else 0L
+  number <- if (derivatives) length(theta) else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
   changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))
   sums <- list(bad = 0, logdet = found$sums[[1]], gram = from_triangle(found$sums[first[-1]], size))
-  if (!slopes) return(sums)
+  if (!derivatives) return(sums)
   c(sums, list(
-    logdet_slope = changes[1, ],
-    gram_slope = array(apply(changes[-1, , drop = FALSE], 2, from_triangle, size), c(size, size, number)),
+    logdet_derivative = changes[1, ],
+    gram_derivative = array(apply(changes[-1, , drop = FALSE], 2, from_triangle, size), c(size, size, number)),
     information = from_triangle(found$sums[-seq_len(length(first) * (1 + number))], number)
   ))
 }

@@ -16,8 +16,8 @@ vecchia_likelihood <- function(data, model, how) {
   used <- Inf
   group <- function(theta) vecchia_sets(data, model, theta, m, how$control, trend)
   with_count <- function(m) with_neighbours(sets, ordered_neighbours(sets$near, m))
-  state_of <- function(sets, theta, profile = FALSE, slopes = FALSE, count = Inf) {
-    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes, count)
+  state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
+    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, derivatives, count)
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
@@ -55,14 +55,14 @@ vecchia_sets <- function(data, model, theta, m, control, trend) {
   p <- ncol(data$x)
   y <- if (p) qr.resid(trend, data$y) else data$y
   sets <- list(order = order, near = near, points = data$u[order, , drop = FALSE],
-               noise = data$noise[order], noise_slope = 1 / data$weights[order],
+               noise = data$noise[order], noise_derivative = 1 / data$weights[order],
                values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
   with_neighbours(sets, ordered_neighbours(near, m))
 }
 
 with_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$held <- hold_sets(sets$points, sets$noise, sets$noise_slope, sets$values, neighbours)
+  sets$held <- hold_sets(sets$points, sets$noise, sets$noise_derivative, sets$values, neighbours)
   sets
 }
 
@@ -79,9 +79,9 @@ neighbours_moved <- function(sets, data, model, theta) {
 }
 
 # As exact_state(), of the sums over sets.
-vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, slopes, count) {
-  sums_at <- function(slopes) set_sums(operators, theta, model$nugget, sets$held, slopes, count)
-  sums <- sums_at(slopes)
+vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, derivatives, count) {
+  sums_at <- function(derivatives) set_sums(operators, theta, model$nugget, sets$held, derivatives, count)
+  sums <- sums_at(derivatives)
   if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
   state <- gram_state(sums, data, trend, reml, profile)
   if (is.null(state)) return(list(value = Inf, bad = sets$order[[1]]))
@@ -101,30 +101,30 @@ gram_state <- function(sums, data, trend, reml, profile) {
   root <- if (p) tryCatch(chol(gram[-1, -1, drop = FALSE]), error = function(e) NULL) else matrix(0, 0, 0)
   if (is.null(root)) return(NULL)
   along <- if (p) backsolve(root, gram[-1, 1], transpose = TRUE) else numeric()
-  turned <- if (p) backsolve(root, along) else numeric()
+  coefficients <- if (p) backsolve(root, along) else numeric()
   r <- if (p) qr.R(trend) else root
-  beta <- if (p) backsolve(r, turned) + qr.coef(trend, data$y) else numeric()
+  beta <- if (p) backsolve(r, coefficients) + qr.coef(trend, data$y) else numeric()
   state <- likelihood_state(
     n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
     root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
   degrees <- length(data$y) - if (reml) p else 0
-  c(state, list(contrast = c(1, -turned), inverse = if (p) chol2inv(root), degrees = degrees))
+  c(state, list(contrast = c(1, -coefficients), inverse = if (p) chol2inv(root), degrees = degrees))
 }
 
 vecchia_gradient <- function(sums, state, reml) {
-  residual <- apply(sums$gram_slope, 3, function(slope) sum(state$contrast * (slope %*% state$contrast)))
-  trace_slope(sums, state, reml) + residual / state$scale
+  residual <- apply(sums$gram_derivative, 3, function(slope) sum(state$contrast * (slope %*% state$contrast)))
+  trace_derivative(sums, state, reml) + residual / state$scale
 }
 
 # Of log det K, and with REML of log det X' K^-1 X.
-trace_slope <- function(sums, state, reml) {
-  if (!reml || is.null(state$inverse)) return(sums$logdet_slope)
-  sums$logdet_slope + apply(sums$gram_slope, 3, function(slope) sum(state$inverse * slope[-1, -1]))
+trace_derivative <- function(sums, state, reml) {
+  if (!reml || is.null(state$inverse)) return(sums$logdet_derivative)
+  sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(state$inverse * slope[-1, -1]))
 }
 
 # The expected information, which for REML ignores the trend: they differ by p / n.
 vecchia_information <- function(sums, state, reml, profiled) {
   if (!profiled) return(sums$information)
-  sums$information - tcrossprod(trace_slope(sums, state, reml)) / state$degrees
+  sums$information - tcrossprod(trace_derivative(sums, state, reml)) / state$degrees
 }

@@ -55,14 +55,14 @@ oracle_sums <- function(K, slopes, neighbours, values) {
     v <- values[s, , drop = FALSE]
     changed <- lapply(slopes, \(slope) inverse %*% slope[s, s])
     list(logdet = sign * 2 * sum(log(diag(root))), gram = sign * t(v) %*% inverse %*% v,
-         logdet_slope = sign * vapply(changed, \(x) sum(diag(x)), 0),
-         gram_slope = -sign * vapply(changed, \(x) t(v) %*% x %*% inverse %*% v, array(0, rep(ncol(v), 2))))
+         logdet_derivative = sign * vapply(changed, \(x) sum(diag(x)), 0),
+         gram_derivative = -sign * vapply(changed, \(x) t(v) %*% x %*% inverse %*% v, array(0, rep(ncol(v), 2))))
   }
   parts <- unlist(lapply(seq_along(neighbours), \(i) {
     near <- neighbours[[i]]
     list(part(c(near, i), 1), if (length(near)) part(near, -1))
   }), FALSE)
   total <- \(name) Reduce(`+`, lapply(Filter(length, parts), `[[`, name))
-  c(sapply(c("logdet", "gram", "logdet_slope", "gram_slope"), total, simplify = FALSE),
+  c(sapply(c("logdet", "gram", "logdet_derivative", "gram_derivative"), total, simplify = FALSE),
     list(information = oracle_information(K, slopes, neighbours)))
 }
