@@ -8,11 +8,20 @@ set_operators <- function(model) list(values = covariance_matrix(model), slopes 
 # with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood), if `slopes`.
 # `bad` is the number of the first set whose covariance is not positive definite.
 set_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes = FALSE) {
-  found <- sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]],
-                     points, noise, noise_slope, values, neighbours, isa(), threads())
+  found <- unnamed_sums(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes)
+  named_sums(found, ncol(values), length(theta), slopes)
+}
+
+# The numbers one after the other: those of several parts of the sets can be added.
+unnamed_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes) {
+  sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]], points, noise,
+            noise_slope, values, neighbours, isa(), threads())
+}
+
+# The sums of `size` columns, with derivatives with respect to `parameters`, if `slopes`.
+named_sums <- function(found, size, parameters, slopes) {
   if (found$bad > 0) return(list(bad = found$bad))
-  size <- ncol(values)
-  number <- if (slopes) length(theta) else 0L
+  number <- if (slopes) parameters else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
   changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))
   sums <- list(bad = 0, logdet = found$sums[[1]], gram = from_triangle(found$sums[first[-1]], size))

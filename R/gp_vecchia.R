@@ -14,15 +14,20 @@ vecchia_likelihood <- function(data, model, how) {
   trend <- qr(data$x, LAPACK = FALSE)
   sets <- NULL
   used <- Inf
-  group <- function(theta) vecchia_sets(data, model, theta, m, how$control, trend)
-  with_count <- function(m) replace(sets, "neighbours", list(ordered_neighbours(sets$near, m)))
-  state_of <- function(sets, theta, profile = FALSE, slopes = FALSE) {
-    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, slopes)
+  shared <- worth_sharing(length(data$y), m)
+  group <- function(theta) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id()))
+  with_count <- function(m) replace(sets, c("neighbours", "id"), list(ordered_neighbours(sets$near, m), new_id()))
+  state_of <- function(sets, theta, count = Inf, profile = FALSE, slopes = FALSE) {
+    summed <- if (shared) function(slopes) sums_elsewhere(sets, model, theta, count, slopes) else {
+      nearest <- nearest_sets(sets, count)
+      function(slopes) sums_of_sets(operators, nearest, model, theta, slopes)
+    }
+    vecchia_state(summed, sets, data, theta, trend, how$reml, profile, slopes)
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
       if (is.null(sets)) sets <<- group(theta)
-      state_of(nearest_sets(sets, used), theta, profile, search)
+      state_of(sets, theta, used, profile, search)
     },
     use = function(count) used <<- count,
     outdated = function(theta) neighbours_moved(sets, data, model, theta),
@@ -76,12 +81,15 @@ neighbours_moved <- function(sets, data, model, theta) {
   length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }
 
-# As exact_state(), of the sums over sets.
-vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, slopes) {
-  sums_at <- function(slopes) {
-    noise <- sets$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) * sets$noise_slope
-    set_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours, slopes)
-  }
+# The sums over the sets at theta, with derivatives if `slopes`.
+sums_of_sets <- function(operators, sets, model, theta, slopes) {
+  noise <- sets$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) * sets$noise_slope
+  unnamed_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours, slopes)
+}
+
+# As exact_state(), of summed(slopes), the sums over the sets.
+vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, slopes) {
+  sums_at <- function(slopes) named_sums(summed(slopes), ncol(sets$values), length(theta), slopes)
   sums <- sums_at(slopes)
   if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
   state <- gram_state(sums, data, trend, reml, profile)
