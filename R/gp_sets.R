@@ -14,8 +14,8 @@ set_sums <- function(operators, theta, nugget, points, noise, noise_slope, value
 
 # The numbers one after the other: those of several parts of the sets can be added.
 unnamed_sums <- function(operators, theta, nugget, points, noise, noise_slope, values, neighbours, slopes) {
-  sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]], points, noise,
-            noise_slope, values, neighbours, isa(), threads())
+  sets_sums(live(operators$values), if (slopes) live(operators$slopes), unname(theta), c(nugget, 0L)[[1]], points,
+            noise, noise_slope, values, neighbours, isa(), threads())
 }
 
 # The sums of `size` columns, with derivatives with respect to `parameters`, if `slopes`.

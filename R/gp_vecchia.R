@@ -84,7 +84,8 @@ neighbours_moved <- function(sets, data, model, theta) {
 # The sums over the sets at theta, with derivatives if `slopes`.
 sums_of_sets <- function(operators, sets, model, theta, slopes) {
   noise <- sets$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) * sets$noise_slope
-  unnamed_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours, slopes)
+  unnamed_sums(operators, theta, model$nugget, sets$points, noise, sets$noise_slope, sets$values, sets$neighbours,
+               slopes)
 }
 
 # As exact_state(), of summed(slopes), the sums over the sets.

@@ -35,7 +35,8 @@ run <- function(method, formula) {
 
 row <- function(method, formula, p, fitting, predicting, cores) {
   cbind(method = method, trend = deparse1(formula[[3]]), scores(p, held$TrueTemp),
-        "fit, seconds" = fitting, "predict, seconds" = predicting, minutes = sum(fitting, predicting, na.rm = TRUE) / 60, cores = cores)
+        "fit, seconds" = fitting, "predict, seconds" = predicting,
+        minutes = sum(fitting, predicting, na.rm = TRUE) / 60, cores = cores)
 }
 
 # With our variance, range and nugget; one core.
