@@ -21,12 +21,21 @@ hold_sets <- function(points, noise, noise_derivative, values, neighbours) {
 # if wanted with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood).
 # `bad` is the number of the first set whose covariance is not positive definite.
 set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
+  found <- unnamed_sums(operators, theta, nugget, sets, derivatives, count)
+  named_sums(found, ncol(environment(sets)$values), length(theta), derivatives)
+}
+
+# The numbers one after the other: those of several parts of the sets can be added.
+unnamed_sums <- function(operators, theta, nugget, sets, derivatives, count) {
   here <- environment(operators$values)
-  found <- sets_sums(live(operators$values), if (derivatives) live(operators$derivatives), unname(theta),
-                     c(nugget, 0L)[[1]], sets(), count, here$backend, here$device, isa(), threads())
+  sets_sums(live(operators$values), if (derivatives) live(operators$derivatives), unname(theta), c(nugget, 0L)[[1]],
+            sets(), count, here$backend, here$device, isa(), threads())
+}
+
+# The sums of `size` columns, with derivatives with respect to `parameters`, if wanted.
+named_sums <- function(found, size, parameters, derivatives) {
   if (found$bad > 0) return(list(bad = found$bad))
-  size <- ncol(environment(sets)$values)
-  number <- if (derivatives) length(theta) else 0L
+  number <- if (derivatives) parameters else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
   changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))
   sums <- list(bad = 0, logdet = found$sums[[1]], gram = from_triangle(found$sums[first[-1]], size))

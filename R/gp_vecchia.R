@@ -14,10 +14,14 @@ vecchia_likelihood <- function(data, model, how) {
   trend <- qr(data$x, LAPACK = FALSE)
   sets <- NULL
   used <- Inf
-  group <- function(theta) vecchia_sets(data, model, theta, m, how$control, trend)
-  with_count <- function(m) with_neighbours(sets, ordered_neighbours(sets$near, m))
+  shared <- how$backend != "cuda" && worth_sharing(length(data$y), m)
+  group <- function(theta) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id()))
+  with_count <- function(m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
-    vecchia_state(operators, sets, data, model, theta, trend, how$reml, profile, derivatives, count)
+    summed <- if (shared) function(derivatives) sums_elsewhere(sets, model, theta, count, derivatives) else {
+      function(derivatives) unnamed_sums(operators, theta, model$nugget, sets$held, derivatives, count)
+    }
+    vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives)
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {
@@ -78,9 +82,9 @@ neighbours_moved <- function(sets, data, model, theta) {
   length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }
 
-# As exact_state(), of the sums over sets.
-vecchia_state <- function(operators, sets, data, model, theta, trend, reml, profile, derivatives, count) {
-  sums_at <- function(derivatives) set_sums(operators, theta, model$nugget, sets$held, derivatives, count)
+# As exact_state(), of summed(derivatives), the sums over the sets.
+vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives) {
+  sums_at <- function(derivatives) named_sums(summed(derivatives), ncol(sets$values), length(theta), derivatives)
   sums <- sums_at(derivatives)
   if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
   state <- gram_state(sums, data, trend, reml, profile)

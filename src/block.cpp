@@ -19,7 +19,10 @@ Block block_of(SEXP x) {
 const Dense& dense_of(const Block& block) { return choose_backend(nullptr, {block.space}, 0).dense(); }
 
 SEXP new_block(Count rows, Count columns, int device) {
-  if (device >= 0) return wrap_gpu_matrix(std::make_unique<cuda::Matrix>(rows, columns, false, device));
+  if (device >= 0) {
+    read_memory_limit();
+    return wrap_gpu_matrix(std::make_unique<cuda::Matrix>(rows, columns, false, device));
+  }
   return zeros(int(rows), int(columns));
 }
 

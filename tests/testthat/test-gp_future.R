@@ -43,3 +43,47 @@ test_that("starts of a subset are searched in other processes", {
   under_plans(function(plan) expect_equal(gp(z ~ 1, more, ~ a + b, control = small)$theta, fit$theta, tolerance = 1e-4,
                                            info = plan))
 })
+
+test_that("sums over sets are shared out over other processes, which keep their sets", {
+  many <- withr::with_seed(3, smooth_case(3000))
+  fitted <- \(...) gp(z ~ w, many, ~ a + b, matern(3/2) + nugget(), "vecchia", ...)
+  expect_same <- \(plan) {
+    for (estimate in c("ML", "REML")) {
+      again <- fitted(estimate = estimate)
+      expect_equal(again$theta, fits[[estimate]]$theta, tolerance = 1e-6, info = plan)
+      expect_equal(again$loglik, fits[[estimate]]$loglik, tolerance = 1e-10, info = plan)
+      expect_equal(vcov(again), vcov(fits[[estimate]]), tolerance = 1e-6, info = plan)
+    }
+  }
+  fits <- list(ML = fitted(), REML = fitted(estimate = "REML"))
+  model <- fits$ML$model
+  how <- list(method = "vecchia", reml = FALSE, control = gp_control())
+  here <- kernops:::vecchia_likelihood(fits$ML$data, model, how)$evaluate(fits$ML$theta, search = TRUE)
+  near <- data.frame(a = (1:20) / 1000, z = sin(1:20))
+  singular <- \() conditionMessage(expect_error(gp(z ~ 1, near, ~ a, squared_exponential(1, 1), "vecchia", "none"),
+                                                class = "kernops_singular_error"))
+  alone <- singular()
+  rule <- kernops:::worth_sharing
+  withr::defer(utils::assignInNamespace("worth_sharing", rule, "kernops"))
+  utils::assignInNamespace("worth_sharing", function(n, m) TRUE, "kernops")
+  under_plans(function(plan) {
+    there <- kernops:::vecchia_likelihood(fits$ML$data, model, how)
+    for (theta in list(1.1 * fits$ML$theta, fits$ML$theta)) state <- there$evaluate(theta, search = TRUE)
+    expect_equal(state$value, here$value, tolerance = 1e-12, info = plan)
+    expect_equal(state$gradient(), here$gradient(), tolerance = 1e-8, info = plan)
+    expect_equal(state$information(), here$information(), tolerance = 1e-10, info = plan)
+    expect_same(plan)
+    expect_identical(singular(), alone, info = plan)
+  })
+})
+
+test_that("sums stay here where they take little, or where others have no more cores", {
+  expect_false(kernops:::worth_sharing(1e7, 30)) # no other processes
+  under_plans(function(plan) {
+    expect_false(kernops:::worth_sharing(1e4, 30), info = plan)
+    cores <- min(2, parallel::detectCores())
+    expect_equal(kernops:::cores_elsewhere(), cores, info = plan)
+    expect_identical(with_kernops(kernops:::worth_sharing(1e7, 30), threads = 1), cores > 1, info = plan)
+    expect_false(with_kernops(kernops:::worth_sharing(1e7, 30), threads = 2), info = plan)
+  })
+})

@@ -1,0 +1,67 @@
+# Sums over sets in the processes of future::plan(). Each keeps its part of the sets, so that a likelihood sends the
+# parameters alone.
+
+# As unnamed_sums(), of all parts in their order: with another number of processes the result is the same to rounding.
+sums_elsewhere <- function(sets, model, theta, count, derivatives) {
+  n <- ncol(sets$neighbours)
+  ends <- unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
+  names <- paste(sets$id, seq_along(ends[-1]), length(ends))
+  found <- future_each(names, sums_of_part, theta, count, derivatives)
+  if (length(lacking <- which(vapply(found, is.null, NA)))) {
+    parts <- lapply(lacking, function(k) {
+      c(part_of_sets(sets, ends[[k]] + 1, ends[[k + 1]]), list(name = names[[k]], model = model))
+    })
+    found[lacking] <- future_each(parts, sums_of_sent_part, theta, count, derivatives)
+  }
+  bad <- vapply(found, function(part) part$bad, 0)
+  first <- which(bad > 0)[1]
+  list(sums = Reduce(`+`, lapply(found, function(part) part$sums)),
+       bad = if (is.na(first)) 0 else ends[[first]] + bad[[first]])
+}
+
+future_each <- function(x, f, ...) {
+  future.apply::future_lapply(x, f, ..., future.seed = NULL, future.packages = "kernops", future.globals = FALSE)
+}
+
+# The sets of points `first` to `last`, with the points that may be their neighbours.
+part_of_sets <- function(sets, first, last) {
+  points <- seq_len(last)
+  own <- first:last
+  list(id = sets$id, neighbours = sets$neighbours[, own, drop = FALSE], points = sets$points[points, , drop = FALSE],
+       noise = sets$noise[points], noise_derivative = sets$noise_derivative[points],
+       values = sets$values[points, , drop = FALSE])
+}
+
+# NULL where this process does not have the part.
+sums_of_part <- function(name, theta, count, derivatives) {
+  part <- the$parts[[name]]
+  if (!is.null(part)) unnamed_sums(part$operators, theta, part$model$nugget, part$held, derivatives, count)
+}
+
+# Parts of other sets are dropped.
+sums_of_sent_part <- function(part, theta, count, derivatives) {
+  part$operators <- set_operators(part$model)
+  part$held <- with(part, hold_sets(points, noise, noise_derivative, values, neighbours))
+  the$parts <- c(Filter(function(kept) identical(kept$id, part$id), the$parts), stats::setNames(list(part), part$name))
+  sums_of_part(part$name, theta, count, derivatives)
+}
+
+# A name that no other sets have, on any host.
+new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(tempfile("sets")))
+
+# Whether other processes sum over the sets: a sum takes a fifth of a second or more, and they have more cores than this
+# process uses.
+worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
+
+# Processes of one host share its cores. Each waits, so that no other one answers in its place.
+cores_elsewhere <- function() {
+  found <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
+  found <- unique(do.call(rbind, found))
+  sum(vapply(split(found, found$host), function(same) min(same$cores[[1]], sum(same$threads)), 0))
+}
+
+about_worker <- function(k) {
+  Sys.sleep(0.1)
+  data.frame(host = Sys.info()[["nodename"]], id = Sys.getpid(), threads = threads(),
+             cores = max(parallel::detectCores(), 1, na.rm = TRUE))
+}
