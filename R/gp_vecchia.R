@@ -14,7 +14,7 @@ vecchia_likelihood <- function(data, model, how) {
   trend <- qr(data$x, LAPACK = FALSE)
   sets <- NULL
   used <- Inf
-  shared <- how$backend != "cuda" && worth_sharing(length(data$y), m)
+  shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), m)
   group <- function(theta) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id()))
   with_count <- function(m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {

@@ -28,6 +28,7 @@ test_that("of an argument that lists its choices, only the whole list stands for
 
 # What `code` gives in another R that has 2 GB.
 in_little_memory <- function(code) {
+  skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer needs more address space than the limit leaves")
   skip_if_not_in_library()
   skip_on_os(c("windows", "mac")) # where `ulimit -v` does nothing
   files <- file.path(withr::local_tempdir(), c("script", "result"))
