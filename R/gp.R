@@ -176,8 +176,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
 #' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
-#'   field up to a small part of the noise, as for smooth fields with long ranges; else `"vecchia"`.
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, on a GPU, or if a few columns of the covariance matrix
+#'   explain the field up to a small part of the noise, as for smooth fields with long ranges; else `"vecchia"`.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.

@@ -167,7 +167,9 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
 iterative_preconditioner <- function(system, control, data, model, theta) {
   if (all(system$diagonal() == 0)) return(NULL) # noise alone
   type <- control$precond
-  if (type == "auto") type <- if (is.null(control$rank)) best_preconditioner(system) else "pivoted_cholesky"
+  # the CPU applies a sparse factor, and copies of vectors would take longer than the steps of a GPU that it saves
+  if (type == "auto" && (!is.null(control$rank) || system$space$device >= 0)) type <- "pivoted_cholesky"
+  if (type == "auto") type <- best_preconditioner(system)
   if (type == "vecchia") {
     near <- neighbour_coordinates(model, theta, data$u)
     return(system_preconditioner(system, type, control$rank, near = near))
