@@ -245,10 +245,6 @@ seg_describe_runs <- function(segments) {
     .Call(`_kernops_seg_describe_runs`, segments)
 }
 
-seg_offsets <- function(segments) {
-    .Call(`_kernops_seg_offsets`, segments)
-}
-
 seg_from_groups <- function(g, count) {
     .Call(`_kernops_seg_from_groups`, g, count)
 }

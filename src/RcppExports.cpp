@@ -779,17 +779,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_offsets
-Rcpp::NumericVector seg_offsets(SEXP segments);
-RcppExport SEXP _kernops_seg_offsets(SEXP segmentsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_offsets(segments));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_from_groups
 Rcpp::List seg_from_groups(SEXP g, double count);
 RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP) {
@@ -1228,7 +1217,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
-    {"_kernops_seg_offsets", (DL_FUNC) &_kernops_seg_offsets, 1},
     {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
     {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},

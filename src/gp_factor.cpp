@@ -7,14 +7,23 @@ namespace {
 
 ArrayRef parameters(const Rcpp::NumericVector& theta) { return {theta.begin(), 1, 0}; }
 
-Rcpp::NumericVector numbers(const Dense::Numbers& from) { return numbers_of(from); }
-
 // b where the factor is, as something that may be written into.
 SEXP vectors_for(const Block& factor, SEXP b) {
   const SEXP there = beside(factor, b);
   if (block_of(there).rows != factor.rows) throw InputError("dim", "vectors must fit the factor");
   if (there != b || is_gpu_matrix(b)) return there;
   return allocate(8.0 * double(Rf_xlength(b)), [&] { return Rf_duplicate(b); });
+}
+
+// What product(matrix, b, to) makes of a square matrix and b, on the host.
+template <class Product> SEXP multiplied(SEXP matrix, SEXP b, Product product) {
+  const Block at = block_of(matrix);
+  const Rcpp::Shield<SEXP> there(beside(at, b));
+  const Block from = block_of(there);
+  if (from.rows != at.rows) throw InputError("dim", "vectors must fit the factor");
+  const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(at)));
+  product(at, from, block_of(result));
+  return to_host(result);
 }
 
 }  // namespace
@@ -98,7 +107,7 @@ SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_diagonal(SEXP factor) {
-  return guard([&] { return numbers(dense_of(block_of(factor)).diagonal(block_of(factor))); });
+  return guard([&] { return numbers_of(dense_of(block_of(factor)).diagonal(block_of(factor))); });
 }
 
 // L^-1 b, or L^-T b, where b is; one on the GPU is overwritten.
@@ -116,13 +125,7 @@ SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, std::string isa,
 // [[Rcpp::export(rng = false)]]
 SEXP factor_times(SEXP factor, SEXP b) {
   return guard([&]() -> SEXP {
-    const Block l = block_of(factor);
-    const Rcpp::Shield<SEXP> there(beside(l, b));
-    const Block from = block_of(there);
-    if (from.rows != l.rows) throw InputError("dim", "vectors must fit the factor");
-    const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(l)));
-    dense_of(l).times(l, from, block_of(result));
-    return to_host(result);
+    return multiplied(factor, b, [](const Block& a, const Block& x, const Block& to) { dense_of(a).times(a, x, to); });
   });
 }
 
@@ -131,7 +134,7 @@ SEXP factor_times(SEXP factor, SEXP b) {
 Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, std::string isa, int threads) {
   return guard([&] {
     const Block l = block_of(factor);
-    return numbers(dense_of(l).diagonal_of_inverse(l, settings_for(isa, threads)));
+    return numbers_of(dense_of(l).diagonal_of_inverse(l, settings_for(isa, threads)));
   });
 }
 
@@ -146,20 +149,15 @@ SEXP factor_invert(SEXP factor, std::string isa, int threads) {
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_inverse_diagonal(SEXP inverse) {
-  return guard([&] { return numbers(dense_of(block_of(inverse)).inverse_diagonal(block_of(inverse))); });
+  return guard([&] { return numbers_of(dense_of(block_of(inverse)).inverse_diagonal(block_of(inverse))); });
 }
 
 // The product of the inverse and b, on the host.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   return guard([&]() -> SEXP {
-    const Block at = block_of(inverse);
-    const Rcpp::Shield<SEXP> there(beside(at, b));
-    const Block from = block_of(there);
-    if (from.rows != at.rows) throw InputError("dim", "vectors must fit the factor");
-    const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(at)));
-    dense_of(at).inverse_times(at, from, block_of(result));
-    return to_host(result);
+    return multiplied(inverse, b,
+                      [](const Block& a, const Block& x, const Block& to) { dense_of(a).inverse_times(a, x, to); });
   });
 }
 
@@ -172,8 +170,8 @@ Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops
   return guard([&] {
     const Block at = block_of(inverse);
     const Rcpp::Shield<SEXP> points(beside(at, x)), l(beside(at, left)), r(beside(at, right));
-    return numbers(dense_of(at).weighted_derivatives(*stored, *weighted, parameters(theta), block_of(points), at,
-                                                     block_of(l), block_of(r), settings_for(isa, threads)));
+    return numbers_of(dense_of(at).weighted_derivatives(*stored, *weighted, parameters(theta), block_of(points), at,
+                                                        block_of(l), block_of(r), settings_for(isa, threads)));
   });
 }
 

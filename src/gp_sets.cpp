@@ -1,7 +1,7 @@
 // Sets of points of R/gp_vecchia.R, as the engine conditions them.
 #include "cuda/sets/sets.h"
 
-#include "watch.h"
+#include "block.h"
 
 using namespace kernops;
 
@@ -37,9 +37,8 @@ void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
 
 Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, const std::string& isa,
                      int threads) {
-  Settings settings;
+  Settings settings = settings_for(isa, threads);
   settings.backend = backend_named(backend), settings.devices.assign(devices.begin(), devices.end());
-  settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
   return settings;
 }
 

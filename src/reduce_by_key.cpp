@@ -84,12 +84,3 @@ Rcpp::List seg_describe_runs(SEXP segments) {
     return named_list({{"keys", keys}, {"lengths", counts}});
   });
 }
-
-// Where runs begin, and the end of the last one.
-// [[Rcpp::export]]
-Rcpp::NumericVector seg_offsets(SEXP segments) {
-  return guard([&] {
-    const std::vector<Count>& offsets = found(segments).offsets();
-    return numbers_of(offsets);
-  });
-}
