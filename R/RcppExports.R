@@ -269,10 +269,6 @@ seg_from_lengths <- function(lengths, sources, values) {
     .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
 }
 
-seg_owners <- function(segments) {
-    .Call(`_kernops_seg_owners`, segments)
-}
-
 seg_values <- function(segments) {
     .Call(`_kernops_seg_values`, segments)
 }

@@ -49,8 +49,9 @@
 #'   is divided by its weight. Without a nugget, weights are an error.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
-#'   divided by the number of observations, rounding errors hide the optimal variance and range, and the fit gives a
-#'   warning.
+#'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change
+#'   the log-likelihood by more than 0.5, the fit uses `"float64"` instead and says so (a message of class
+#'   `kernops_rounding`).
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
@@ -154,6 +155,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   likelihood <- likelihood_for(problem$data, problem$model, how)
   with_bar("Fitting", wanted = control$progress == "bar", {
     search <- estimate_covariance(problem, likelihood, how, estimate, here)
+    how$precision <- search$precision %||% precision
     fit <- finish_fit(problem, likelihood, search, how, here)
   })
   if (estimate != "none") warn_about_fit(fit)

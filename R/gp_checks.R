@@ -12,7 +12,7 @@ warn_about_search <- function(search, control) {
                     i = if (limited) "{.code gp_control(maxit = )} allows more than {control$maxit} steps."),
                   class = "kernops_not_converged")
   }
-  if (isTRUE(search$rounding > 0.5)) {
+  if (isTRUE(search$rounding > allowed_rounding)) {
     cli::cli_warn(c("float32 rounding makes the log-likelihood uncertain by about {signif(search$rounding, 2)}: variance
                      and ranges are not determined separately.",
                     i = "Use {.code precision = \"float64\"} if the field varies much more than the noise."),
@@ -32,6 +32,9 @@ at_bound <- function(model, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
 }
+
+# How much rounding may change a log-likelihood.
+allowed_rounding <- 0.5
 
 # Estimates that fit the observations but predict nothing between them.
 warn_about_fit <- function(fit) {

@@ -23,14 +23,27 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   some <- subset_rows(data$u, min(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
     candidates <- start_candidates(starts, target, some)
+    how$precision <- sufficient_precision(how, data, problem$model, candidates[1, ], likelihood)
     if (how$method == "vecchia") vecchia_search(candidates, target, likelihood) else best_from(candidates, target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
   angles <- with(problem$model$parameters, kind == "angle" & !fixed)
   best$theta[angles] <- best$theta[angles] %% 180
   best$at_bound <- at_bound(problem$model, best$theta)
+  best$precision <- how$precision
   warn_about_search(best, how$control)
   best
+}
+
+# A search in float32 would end at the wrong place where rounding changes the log-likelihood.
+sufficient_precision <- function(how, data, model, theta, likelihood) {
+  if (how$method != "iterative" || how$precision == "float64") return(how$precision)
+  loss <- expected_rounding(data, model, theta, how$precision)
+  if (isTRUE(loss < allowed_rounding)) return(how$precision)
+  cli::cli_inform(c(i = "{.code precision = \"float32\"} would change the log-likelihood by about {signif(loss, 2)}:
+                         float64 is used instead."), class = "kernops_rounding")
+  likelihood$use_precision("float64")
+  "float64"
 }
 
 # Whether the common factor of all variances is known in closed form.

@@ -4,25 +4,31 @@
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
 # quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
 # all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others.
+# use_precision() continues in another one.
 # long: closures that share what is kept from one likelihood to the next
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
-  product <- covariance_product(model, 1L, how$precision, how$backend)
+  product <- parts <- NULL
   p <- ncol(data$x)
   trend <- trend_basis(data)
-  points <- resident_points(product, data$u)
-  parts <- list(
-    data = data, model = model, how = how, trend = trend, points = points, basis = deflation_basis(trend$q, data$u),
-    # derivatives along ridges cancel to a millionth
-    gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
-    derivatives_of = derivative_products(model, 1L, "float64", how$backend),
-    all_derivatives_of = remembered(function(width) derivative_products(model, width, how$precision, how$backend))
-  )
+  basis <- deflation_basis(trend$q, data$u)
+  use_precision <- function(precision) {
+    how$precision <- precision
+    product <<- covariance_product(model, 1L, precision, how$backend)
+    parts <<- list(
+      data = data, model = model, how = how, trend = trend, points = resident_points(product, data$u), basis = basis,
+      # derivatives along ridges cancel to a millionth
+      gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
+      derivatives_of = derivative_products(model, 1L, "float64", how$backend),
+      all_derivatives_of = remembered(function(width) derivative_products(model, width, precision, how$backend))
+    )
+  }
+  use_precision(how$precision)
   count <- control$probes
   tol <- max(control$cg_tol, control$search_tol)
   probes <- latest <- NULL  # where a search compares last, the fit is made
   at <- function(theta) {
-    system <- iterative_system(product, data, model, theta, points)
+    system <- iterative_system(product, data, model, theta, parts$points)
     list(system = system, precond = iterative_preconditioner(system, control, data, model, theta))
   }
   for_search <- function(theta, profile) {
@@ -62,7 +68,7 @@ iterative_likelihood <- function(data, model, how) {
   }
   list(evaluate = function(theta, profile = FALSE, search = FALSE) {
     if (search) for_search(theta, profile) else if (profile) with_value(theta, TRUE) else estimate(theta)
-  })
+  }, use_precision = use_precision)
 }
 
 # For a search: a gradient, its `noise`, which is its covariance over draws of the probes, average information, and no
@@ -82,7 +88,8 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   random <- ncol(known) + seq_len(ncol(probes$signs))
   state <- iterative_state(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
   solved_probes <- function() fit$solution[, random, drop = FALSE]
-  state$rounding <- rounding_loss(here$system, mean(space$dots(probes$block, solved_probes())), how$precision)
+  trace <- mean(space$dots(probes$block, solved_probes()))
+  state$rounding <- rounding_loss(mean(here$system$diagonal()), trace, how$precision)
   state$gradient <- function() {
     left <- beside(space, cbind(-state$alpha / state$scale, if (how$reml) -state$z, solved[, -1, drop = FALSE]), {
       chosen <- solved_probes()
@@ -114,10 +121,25 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
 }
 
 # What rounding takes from the log-likelihood. Entries that are off by e, each another way, change log det K on average
-# by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges.
-rounding_loss <- function(system, trace, precision) {
+# by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges. `trace` is that
+# of K^-1.
+rounding_loss <- function(variance, trace, precision) {
   unit <- if (precision == "float32") 2^-23 else 2^-52
-  (unit * mean(system$diagonal()) * trace)^2 / 2
+  (unit * variance * trace)^2 / 2
+}
+
+# The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others, of which the
+# nearest ones are enough.
+expected_rounding <- function(data, model, theta, precision, sample = 200, m = 30) {
+  n <- length(data$y)
+  some <- unique(round(seq(1, n, length.out = min(n, sample))))
+  near <- neighbour_coordinates(model, theta, data$u)
+  others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
+  noise <- noise_variance(data, model, theta)
+  points <- rbind(data$u, data$u[some, , drop = FALSE])
+  given <- set_weights(covariance_matrix(model), theta, points, c(noise, noise[some]), others)
+  variance <- covariance_diagonal(model)(list(theta = theta, x = data$u[some, , drop = FALSE]))
+  rounding_loss(mean(variance), n * mean(1 / given$sd^2), precision)
 }
 
 # NULL where the matrix is singular, or not finite.

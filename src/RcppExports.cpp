@@ -849,17 +849,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_owners
-Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments);
-RcppExport SEXP _kernops_seg_owners(SEXP segmentsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_owners(segments));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_values
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_values(SEXP segmentsSEXP) {
@@ -1223,7 +1212,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
-    {"_kernops_seg_owners", (DL_FUNC) &_kernops_seg_owners, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 12},

@@ -30,7 +30,7 @@ int row_of(const std::string& op) {
 void read_values(SEXP x, AxisRequest& request) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
-    request.from = matrix.single ? MemorySpace::device_float : MemorySpace::device_double;
+    request.from = matrix.space();
     request.settings.devices = {matrix.device};
     if (matrix.single)
       request.job.floats = static_cast<const float*>(matrix.memory.address());
@@ -59,8 +59,7 @@ SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, doubl
     request.job = slice_job(runs);
     request.job.skip = skip, request.job.alpha = alpha, request.job.op = row_of(op);
     request.softmax = op == "softmax";
-    request.settings.threads = threads, request.settings.isa = isa, request.settings.devices = {device};
-    request.settings.keep_going = watch(R_NilValue);
+    request.settings = settings_for(isa, threads), request.settings.devices = {device};
     read_values(x, request);
     const Backend& chosen = choose_backend(backend_named(backend), {request.from}, 0);
     check_stays(stay, chosen);

@@ -43,12 +43,6 @@ SEXP beside(const Block& block, SEXP x) {
   return matrix.device == device ? x : wrap_gpu_matrix(std::make_unique<cuda::Matrix>(matrix, device));
 }
 
-Settings settings_for(const std::string& isa, int threads) {
-  Settings settings;
-  settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
-  return settings;
-}
-
 }  // namespace kernops
 
 using namespace kernops;

@@ -17,6 +17,4 @@ inline int device_of(const Block& block) { return block.space == MemorySpace::ho
 SEXP beside(const Block& block, SEXP x);  // x as doubles where the block is: itself, or a copy
 SEXP to_host(SEXP x);                     // as a matrix of R
 
-Settings settings_for(const std::string& isa, int threads);  // interrupts are answered
-
 }  // namespace kernops

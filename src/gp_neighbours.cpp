@@ -23,11 +23,6 @@ neighbours::Points points_of(const Rcpp::NumericMatrix& u, double unit) {
   return points;
 }
 
-Settings on(int threads) {
-  Settings settings;
-  settings.threads = threads, settings.keep_going = watch(R_NilValue);
-  return settings;
-}
 
 Rcpp::IntegerMatrix positions(int rows, Count columns) {
   return allocate(bytes_of(INTSXP, double(rows) * double(columns)),
@@ -39,7 +34,7 @@ Rcpp::IntegerMatrix positions(int rows, Count columns) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
   return guard([&] {
-    const std::vector<int> order = neighbours::maxmin_order(points_of(u, unit(u)), on(threads));
+    const std::vector<int> order = neighbours::maxmin_order(points_of(u, unit(u)), settings_for("", threads));
     Rcpp::IntegerVector rows = new_integers(double(order.size()));
     for (size_t i = 0; i < order.size(); ++i) rows[R_xlen_t(i)] = order[i] + 1;
     return rows;
@@ -50,7 +45,7 @@ Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
 Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, int threads) {
   return guard([&] {
     Rcpp::IntegerMatrix found = positions(m, u.nrow());
-    neighbours::earlier_neighbours(points_of(u, unit(u)), m, on(threads), found.begin());
+    neighbours::earlier_neighbours(points_of(u, unit(u)), m, settings_for("", threads), found.begin());
     return found;
   });
 }
@@ -60,7 +55,7 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatri
   return guard([&] {
     Rcpp::IntegerMatrix found = positions(m, query.nrow());
     const double common = std::min(unit(query), unit(u));
-    neighbours::nearest_points(points_of(query, common), points_of(u, common), m, on(threads), found.begin());
+    neighbours::nearest_points(points_of(query, common), points_of(u, common), m, settings_for("", threads), found.begin());
     return found;
   });
 }

@@ -11,6 +11,16 @@ using cuda::Matrix;
 
 namespace kernops {
 namespace cuda {
+namespace {
+
+constexpr Count batch = 1 << 20;  // numbers converted at a time
+
+// body(first, count) for one batch of `length` numbers after another.
+template <class F> void in_batches(Count length, F body) {
+  for (Count first = 0; first < length; first += batch) body(first, std::min(batch, length - first));
+}
+
+}  // namespace
 
 Matrix::Matrix(Count rows, Count columns, bool single, int device)
     : rows(rows), columns(columns), single(single), device(device), memory((use_device(device), bytes())) {}
@@ -25,19 +35,25 @@ Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.colum
   if (device != other.device) synchronize();  // the other one may go before
 }
 
-}  // namespace cuda
-}  // namespace kernops
-
-namespace {
-
-constexpr Count slab = 1 << 20;  // numbers converted at a time
-
-// body(first, count) for one slab of `length` numbers after another.
-template <class F> void in_slabs(Count length, F body) {
-  for (Count first = 0; first < length; first += slab) body(first, std::min(slab, length - first));
+void Matrix::copy_from(const double* numbers) {
+  if (!single) return copy_in(memory.pointer(), numbers, bytes());
+  in_batches(length(), [&](Count first, Count count) {
+    const std::vector<float> floats(numbers + first, numbers + first + count);
+    copy_in(memory.pointer() + size_t(first) * sizeof(float), floats.data(), size_t(count) * sizeof(float));
+  });
 }
 
-}  // namespace
+void Matrix::copy_to(double* numbers) const {
+  if (!single) return copy_out(numbers, memory.pointer(), bytes());
+  in_batches(length(), [&](Count first, Count count) {
+    std::vector<float> floats(static_cast<size_t>(count));
+    copy_out(floats.data(), memory.pointer() + size_t(first) * sizeof(float), size_t(count) * sizeof(float));
+    std::copy(floats.begin(), floats.end(), numbers + first);
+  });
+}
+
+}  // namespace cuda
+}  // namespace kernops
 
 bool is_gpu_matrix(SEXP x) { return TYPEOF(x) == EXTPTRSXP && Rf_inherits(x, "gpu_matrix"); }
 
@@ -77,13 +93,7 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
   return guard([&]() -> SEXP {
     read_memory_limit();
     auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single, device);
-    const cuda::DevicePointer to = matrix->memory.pointer();
-    if (!single) cuda::copy_in(to, x.begin(), matrix->bytes());
-    if (single)
-      in_slabs(matrix->length(), [&](Count first, Count count) {
-        const std::vector<float> floats(x.begin() + first, x.begin() + first + count);
-        cuda::copy_in(to + size_t(first) * sizeof(float), floats.data(), size_t(count) * sizeof(float));
-      });
+    matrix->copy_from(x.begin());
     return wrap_gpu_matrix(std::move(matrix));
   });
 }
@@ -99,14 +109,7 @@ Rcpp::NumericMatrix gpu_download(SEXP x) {
   return guard([&] {
     const Matrix& matrix = gpu_matrix(x);
     Rcpp::NumericMatrix out = zeros(int(matrix.rows), int(matrix.columns));
-    const cuda::DevicePointer from = matrix.memory.pointer();
-    if (!matrix.single) cuda::copy_out(out.begin(), from, matrix.bytes());
-    if (matrix.single)
-      in_slabs(matrix.length(), [&](Count first, Count count) {
-        std::vector<float> floats(count);
-        cuda::copy_out(floats.data(), from + size_t(first) * sizeof(float), size_t(count) * sizeof(float));
-        std::copy(floats.begin(), floats.end(), out.begin() + first);
-      });
+    matrix.copy_to(out.begin());
     return out;
   });
 }

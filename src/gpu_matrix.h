@@ -18,6 +18,9 @@ struct Matrix {
   Count length() const { return rows * columns; }
   size_t bytes() const { return size_t(length()) * (single ? sizeof(float) : sizeof(double)); }
   double* doubles() const { return static_cast<double*>(memory.address()); }
+  MemorySpace space() const { return single ? MemorySpace::device_float : MemorySpace::device_double; }
+  void copy_from(const double* numbers);  // column by column
+  void copy_to(double* numbers) const;
 };
 
 }  // namespace cuda

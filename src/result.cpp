@@ -1,21 +1,6 @@
 #include "result.h"
 
 namespace kernops {
-namespace {
-
-Rcpp::NumericVector downloaded(const cuda::Matrix& matrix) {
-  Rcpp::NumericVector host = new_numbers(double(matrix.length()));
-  if (!matrix.single) cuda::copy_out(host.begin(), matrix.memory.pointer(), matrix.bytes());
-  if (matrix.single) {
-    std::vector<float> floats(size_t(matrix.length()));
-    cuda::copy_out(floats.data(), matrix.memory.pointer(), matrix.bytes());
-    std::copy(floats.begin(), floats.end(), host.begin());
-  }
-  return host;
-}
-
-}  // namespace
-
 void check_stays(bool stays, const Backend& backend) {
   if (stays && !backend.holds(MemorySpace::device_double))
     throw InputError("input", "`output = \"gpu\"` requires a GPU matrix or the backend \"cuda\".");
@@ -30,8 +15,7 @@ Result::Result(bool on_device, int device, Count rows, Count columns, bool singl
 
 Output Result::output() const {
   if (!matrix_) return {const_cast<double*>(numbers_.begin()), rows_, 1};
-  const MemorySpace space = matrix_->single ? MemorySpace::device_float : MemorySpace::device_double;
-  return {matrix_->doubles(), rows_, 1, space, matrix_->device};
+  return {matrix_->doubles(), rows_, 1, matrix_->space(), matrix_->device};
 }
 
 void Result::fill(double value) { std::fill(numbers_.begin(), numbers_.end(), value); }
@@ -51,7 +35,9 @@ void Result::keep_rows(Count rows) {
 SEXP Result::give(bool stays) {
   if (!matrix_) return numbers_;
   if (stays) return wrap_gpu_matrix(std::move(matrix_));
-  return downloaded(*matrix_);
+  const Rcpp::NumericVector numbers = new_numbers(double(matrix_->length()));
+  matrix_->copy_to(const_cast<double*>(numbers.begin()));
+  return numbers;
 }
 
 Operand::Operand(SEXP x, const Backend& backend, int device) : values_(x) {

@@ -99,19 +99,6 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
-// For each value the number of its segment from 1, NA for none; of segments without sources and groups.
-// [[Rcpp::export]]
-Rcpp::IntegerVector seg_owners(Rcpp::XPtr<kernops::Segments> segments) {
-  return guard([&] {
-    Rcpp::IntegerVector owners = new_integers(double(segments->values));
-    std::fill(owners.begin(), owners.end(), NA_INTEGER);
-    const std::vector<Count>& offsets = segments->offsets();
-    for (Count s = 0; s < segments->segments(); ++s)
-      std::fill(owners.begin() + offsets[s], owners.begin() + offsets[s + 1], int(segments->row(s)) + 1);
-    return owners;
-  });
-}
-
 // The rows of x, from 1, in the order of the segments, and how many each segment has.
 // [[Rcpp::export]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {

@@ -21,8 +21,7 @@ SegmentRequest request_for(Segments& all, SEXP x, double columns, const std::str
   request.softmax = op == "softmax";
   request.op = std::max(0, statistic_row(op));
   request.tile = Count(tile);
-  request.settings.threads = threads, request.settings.isa = isa;
-  request.settings.devices = {number};
+  request.settings = settings_for(isa, threads), request.settings.devices = {number};
   return request;
 }
 
@@ -72,7 +71,7 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, doub
   return guard([&]() -> SEXP {
     SegmentGradient request(request_for(*segments, x, columns, op, device, tile, threads, isa));
     request.segments.find();
-    request.settings.keep_going = watch(R_NilValue), request.in_place = in_place;
+    request.in_place = in_place;
     const Backend& chosen = choose_backend(backend_named(backend), {space_of(request.x)}, 0);
     check_stays(stay, chosen);
     const Count rows = request.softmax ? request.segments.values : request.segments.count;

@@ -111,8 +111,7 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, 
     const int number = there ? gpu_matrix(v).device : device;
     SegmentRequest request{on_device ? sparse.rows_on(number) : sparse.rows()};
     request.columns = Count(columns), request.tile = Count(tile);
-    request.settings.threads = threads, request.settings.isa = isa, request.settings.devices = {number};
-    request.settings.keep_going = watch(R_NilValue);
+    request.settings = settings_for(isa, threads), request.settings.devices = {number};
     request.weights = read_values(v, Count(height), request.columns);
     request.weight_of = on_device ? sparse.columns_there() : sparse.columns();
     SegmentFormula formula_of_products;

@@ -133,6 +133,7 @@ class Buffer {
   size_t bytes_;
   DevicePointer pointer_;
 };
+inline DevicePointer address(const void* at) { return reinterpret_cast<DevicePointer>(at); }
 size_t memory_in_use(int device);     // bytes that Buffers hold now
 size_t memory_left();                 // what they may still take of the current device
 void release_memory();                // gives back what is kept for it

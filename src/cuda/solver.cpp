@@ -129,7 +129,7 @@ void invert_parts(const Triangle& t, const double* unit, double* room) {
   const Library& l = library();
   const Handles& h = handles();
   if (t.n <= leaf) {
-    copy_across(reinterpret_cast<DevicePointer>(room), 0, reinterpret_cast<DevicePointer>(unit), 0,
+    copy_across(address(room), 0, address(unit), 0,
                 size_t(leaf * leaf) * sizeof(double));
     check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride), room,
                            int(leaf)),

@@ -69,7 +69,6 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
         ns$seg_run(plan(1.5e8), seq_len(1.5e8), 1, "softmax", NULL, NULL, FALSE, NULL, "cpu", 0L, FALSE, 1L, "", NULL,
                    0)
       },
-      owners = function() ns$seg_owners(plan()),
       rows = function() ns$seg_values(plan()),
       number = function() ns$seg_number_groups(seq_len(many)),
       groups = function() ns$seg_from_groups(seq_len(many), 1),

@@ -138,15 +138,31 @@ test_that("a search ends where rounding decides, and says so", {
     E[upper.tri(E)] <- 50 * 2^-23 * 1e3 * rnorm(n * (n - 1) / 2)
     as.numeric(determinant(A + E + t(E))$modulus - determinant(A)$modulus)
   })
-  expected <- kernops:::rounding_loss(list(diagonal = \() diag(K)), sum(diag(solve(A))), "float32") * 1e6
+  expected <- kernops:::rounding_loss(50, sum(diag(solve(A))), "float32") * 1e6
   expect_lt(abs(log(-mean(change) / expected)), 0.5)
 
   d <- data.frame(x = seq(0, 1, length.out = 400))
   d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
-  suppressWarnings(expect_warning(
-    gp(y ~ 1, d, ~x, matern(3/2) + nugget(), method = "iterative", precision = "float32"),
-    class = "kernops_rounding", "float64"
-  ))
+})
+
+test_that("a search that rounding of float32 would mislead is one in float64", {
+  withr::local_seed(4)
+  d <- data.frame(x = seq(0, 1, length.out = 400))
+  d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
+  fit_in <- function(precision, y = d$y) {
+    # the noise is far smaller than the field
+    suppressWarnings(gp(y ~ 1, data.frame(d["x"], y), ~x, matern(3/2) + nugget(), method = "iterative",
+                        precision = precision), "kernops_degenerate")
+  }
+  expect_message(found <- fit_in("float32"), class = "kernops_rounding", "float64 is used")
+  expected <- fit_in("float64")
+  expect_equal(found$theta, expected$theta)
+  expect_equal(predict(found, data.frame(x = 0.33)), predict(expected, data.frame(x = 0.33)), tolerance = 1e-8)
+  # the expected loss is that of the search at its end
+  rough <- sin(9 * d$x) + rnorm(400, sd = 0.3)
+  expect_no_message(found <- fit_in("float32", rough), class = "kernops_rounding")
+  expected <- kernops:::expected_rounding(found$data, found$model, found$theta, "float32")
+  expect_lt(abs(log(expected / found$search$rounding)), 0.5)
 })
 
 test_that("a scale alone is found in closed form", {

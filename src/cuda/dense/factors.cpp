@@ -74,8 +74,6 @@ void clear(DevicePointer at, Count numbers) {
   if (numbers > 0) driver().check(driver().cuMemsetD32_v2(at, 0, size_t(2 * numbers)), "clearing memory of the GPU");
 }
 
-DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
-
 class DeviceDense : public DeviceVectors {
  public:
   std::string problem() const override {

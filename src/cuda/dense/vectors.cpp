@@ -31,8 +31,6 @@ VectorJob job_for(const Block& x, const Block& y) {
 // Whether products with matrices of this size are left to cuBLAS, where it is found: opening it takes a while.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
-DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
-
 // A matrix of the host as the CPU factorises it, where there is no cuSOLVER: a copy of x on the host, and back.
 struct OnHost {
   explicit OnHost(const Block& x) : there(x), numbers(size_t(x.length())) {

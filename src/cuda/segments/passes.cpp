@@ -12,7 +12,6 @@ namespace {
 
 int here() { return current_device().number; }
 bool on_device(const Output& out) { return out.space != MemorySpace::host; }
-DevicePointer address(const double* at) { return reinterpret_cast<DevicePointer>(at); }
 
 class DevicePasses : public SegmentPasses {
  public:
@@ -67,7 +66,7 @@ class DevicePasses : public SegmentPasses {
  private:
   static std::vector<double> fetched(const void* from, Count count) {
     std::vector<double> numbers(static_cast<size_t>(count));
-    copy_out(numbers.data(), reinterpret_cast<DevicePointer>(from), numbers.size() * sizeof(double));
+    copy_out(numbers.data(), address(from), numbers.size() * sizeof(double));
     return numbers;
   }
 
@@ -78,7 +77,7 @@ class DevicePasses : public SegmentPasses {
       const Count count = rows * columns;
       if (from.type == SegmentValues::floats) {
         std::vector<float> floats(static_cast<size_t>(count));
-        copy_out(floats.data(), reinterpret_cast<DevicePointer>(from.data), floats.size() * sizeof(float));
+        copy_out(floats.data(), address(from.data), floats.size() * sizeof(float));
         numbers.assign(floats.begin(), floats.end());
       } else {
         numbers = fetched(from.data, count);

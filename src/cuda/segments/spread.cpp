@@ -72,7 +72,7 @@ void fill_all(const SegmentRequest& work, Count rows, double value) {
     unsigned bits;
     static_assert(sizeof bits == sizeof narrow, "a float is a word");
     std::copy_n(reinterpret_cast<const char*>(&narrow), sizeof bits, reinterpret_cast<char*>(&bits));
-    driver().check(driver().cuMemsetD32_v2(reinterpret_cast<DevicePointer>(work.out.data), bits, size_t(count)),
+    driver().check(driver().cuMemsetD32_v2(address(work.out.data), bits, size_t(count)),
                    "filling a result");
   } else {
     ResultsJob job{};
