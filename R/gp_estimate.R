@@ -90,7 +90,7 @@ exact_evaluate <- function(target) {
 # The likelihood of more of them, and its search, where a likelihood of all takes far longer than a few of these.
 larger_subset <- function(whole) {
   n <- length(whole$data$y)
-  size <- if (factor_device(1e4, solving_backend(whole$how), first_device()) < 0) 4000 else 1e4
+  size <- if (factor_device(1e4, solving_backend(whole$how), first_device()) < 0) 4000 else min(max(1e4, n / 25), 4e4)
   if (whole$how$method != "iterative" || n < 8 * size) return(NULL)
   whole$data <- subset_data(whole$data, subset_rows(whole$data$u, size, whole$how$control$seed))
   evaluate <- exact_evaluate(whole)

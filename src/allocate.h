@@ -68,7 +68,7 @@ template <class Values> Rcpp::NumericVector numbers_of(const Values& values) {
 
 // x itself, or converted to this type (real or integer). Its values are in memory then, which those of 1:n are not yet.
 inline SEXP in_memory(SEXP x, SEXPTYPE type) {
-  if (TYPEOF(x) == type && !ALTREP(x)) return x;
+  if (SEXPTYPE(TYPEOF(x)) == type && !ALTREP(x)) return x;
   return allocate(bytes_of(type, double(Rf_xlength(x))), [&] {
     const SEXP values = PROTECT(Rf_coerceVector(x, type));
     if (type == REALSXP) REAL(values);

@@ -13,7 +13,7 @@ namespace {
 using Status = int;
 constexpr int lower = 0, left = 0, right = 1, general = 0,
               doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
-const double one = 1, zero = 0, minus_one = -1;
+const double zero = 0;
 
 struct Library {
   Status (*cublasCreate_v2)(void**);
@@ -23,6 +23,8 @@ struct Library {
                            const double* a, int lda, const double* b, int ldb, double* c, int ldc);
   Status (*cublasDgemm_v2)(void*, int transposed_a, int transposed_b, int m, int n, int k, const double*,
                            const double* a, int lda, const double* b, int ldb, const double*, double* c, int ldc);
+  Status (*cublasDsyrk_v2)(void*, int triangle, int transposed, int n, int k, const double*, const double* a, int lda,
+                           const double*, double* c, int ldc);
   Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*, const double* a,
                         int lda, const double*, const double* b, int ldb, double* c, int ldc);
   Status (*cusolverGetVersion)(int*);
@@ -61,7 +63,7 @@ Library open_libraries() {
   // clang-format off
 #define FIND(from, name) find(from, #name, l.name);
   FIND(blas, cublasCreate_v2) FIND(blas, cublasDtrsm_v2) FIND(blas, cublasDtrmm_v2)
-  FIND(blas, cublasDgemm_v2) FIND(blas, cublasDgeam)
+  FIND(blas, cublasDgemm_v2) FIND(blas, cublasDsyrk_v2) FIND(blas, cublasDgeam)
   FIND(solver, cusolverGetVersion) FIND(solver, cusolverDnCreate) FIND(solver, cusolverDnCreateParams)
   FIND(solver, cusolverDnXpotrf_bufferSize) FIND(solver, cusolverDnXpotrf)
 #undef FIND
@@ -101,16 +103,16 @@ const Handles& handles() {
 
 }  // namespace
 
-Count factor(const Triangle& a) {
+Count cholesky(const Panel& a) {
   const Library& l = library();
   const Handles& h = handles();
   size_t device = 0, host = 0;
-  check(l.cusolverDnXpotrf_bufferSize(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles, &device,
+  check(l.cusolverDnXpotrf_bufferSize(h.solver, h.parameters, lower, a.rows, doubles, a.at, a.stride, doubles, &device,
                                       &host),
         "preparing a Cholesky decomposition");
   const Buffer there(device), info(sizeof(int));
   std::vector<char> here(host);
-  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.n, doubles, a.at, a.stride, doubles, there.address(),
+  check(l.cusolverDnXpotrf(h.solver, h.parameters, lower, a.rows, doubles, a.at, a.stride, doubles, there.address(),
                            device, here.data(), host, static_cast<int*>(info.address())),
         "a Cholesky decomposition");
   int bad = 0;
@@ -118,73 +120,39 @@ Count factor(const Triangle& a) {
   return bad;
 }
 
-namespace {
-
-// Small enough to be solved as it stands.
-constexpr Count leaf = 512;
-
-// The parts of a triangle are inverted first: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). Nearly all of that
-// is products, which are several times as fast as what cuSOLVER has for triangles.
-void invert_parts(const Triangle& t, const double* unit, double* room) {
-  const Library& l = library();
-  const Handles& h = handles();
-  if (t.n <= leaf) {
-    copy_across(address(room), 0, address(unit), 0,
-                size_t(leaf * leaf) * sizeof(double));
-    check(l.cublasDtrsm_v2(h.blas, left, lower, false, general, int(t.n), int(t.n), &one, t.at, int(t.stride), room,
-                           int(leaf)),
-          "inverting a triangle");
-    check(l.cublasDgeam(h.blas, false, false, int(t.n), int(t.n), &one, room, int(leaf), &zero, room, int(leaf), t.at,
-                        int(t.stride)),
-          "inverting a triangle");
-    return;
-  }
-  const Count first = (t.n / 2 + leaf - 1) / leaf * leaf, second = t.n - first;
-  const Triangle a{t.at, first, t.stride}, c{t.at + first * (t.stride + 1), second, t.stride};
-  double* const b = t.at + first;
-  invert_parts(a, unit, room);
-  invert_parts(c, unit, room);
-  check(l.cublasDtrmm_v2(h.blas, right, lower, false, general, int(second), int(first), &one, a.at, int(t.stride), b,
-                         int(t.stride), room, int(second)),
-        "inverting a triangle");
-  check(l.cublasDtrmm_v2(h.blas, left, lower, false, general, int(second), int(first), &minus_one, c.at, int(t.stride),
-                         room, int(second), b, int(t.stride)),
-        "inverting a triangle");
+void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
+          const Panel& c) {
+  const Count k = a_transposed ? a.rows : a.columns;
+  check(library().cublasDgemm_v2(handles().blas, a_transposed, b_transposed, int(c.rows), int(c.columns), int(k), &scale,
+                                 a.at, int(a.stride), b.at, int(b.stride), &kept, c.at, int(c.stride)),
+        "a product of matrices");
 }
 
-}  // namespace
-
-void invert(const Triangle& t) {
-  const Count half = (t.n / 2 + leaf) / leaf * leaf;
-  std::vector<double> diagonal(size_t(leaf * leaf), 0.0);
-  for (Count n = 0; n < leaf; ++n) diagonal[size_t(n * (leaf + 1))] = 1;
-  const Buffer unit(diagonal.size() * sizeof(double)), room(size_t(half * half) * sizeof(double));
-  copy_in(unit.pointer(), diagonal.data(), diagonal.size() * sizeof(double));
-  invert_parts(t, static_cast<double*>(unit.address()), static_cast<double*>(room.address()));
+void syrk(double scale, const Panel& a, double kept, const Panel& c) {
+  check(library().cublasDsyrk_v2(handles().blas, lower, false, int(c.rows), int(a.columns), &scale, a.at, int(a.stride),
+                                 &kept, c.at, int(c.stride)),
+        "a product of matrices");
 }
 
-void solve(const Triangle& l, bool transposed, double* b, Count columns) {
-  check(library().cublasDtrsm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one, l.at,
-                                 int(l.stride), b, int(l.n)),
-        "solving with a triangle");
-}
-
-void solve_right(const Triangle& l, double* b, Count rows) {
-  check(library().cublasDtrsm_v2(handles().blas, right, l.upper, true, general, int(rows), int(l.n), &one, l.at,
-                                 int(l.stride), b, int(rows)),
-        "solving with a triangle");
-}
-
-void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out) {
-  check(library().cublasDtrmm_v2(handles().blas, left, l.upper, transposed, general, int(l.n), int(columns), &one, l.at,
-                                 int(l.stride), b, int(l.n), out, int(l.n)),
+void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c) {
+  check(library().cublasDtrmm_v2(handles().blas, side == Side::left ? left : right, upper, transposed, general,
+                                 int(c.rows), int(c.columns), &scale, t.at, int(t.stride), b.at, int(b.stride), c.at,
+                                 int(c.stride)),
         "multiplying by a triangle");
 }
 
-void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c) {
-  check(library().cublasDgemm_v2(handles().blas, transposed, false, int(m), int(n), int(k), &one, a,
-                                 int(transposed ? k : m), b, int(k), &scale, c, int(m)),
-        "a product of matrices");
+void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b) {
+  const double one = 1;
+  check(library().cublasDtrsm_v2(handles().blas, side == Side::left ? left : right, upper, transposed, general,
+                                 int(b.rows), int(b.columns), &one, t.at, int(t.stride), b.at, int(b.stride)),
+        "solving with a triangle");
+}
+
+void copy_panel(const Panel& a, const Panel& to) {
+  const double one = 1;
+  check(library().cublasDgeam(handles().blas, false, false, int(a.rows), int(a.columns), &one, a.at, int(a.stride), &zero,
+                              a.at, int(a.stride), to.at, int(to.stride)),
+        "copying a matrix");
 }
 
 bool has_solver() {

@@ -1,32 +1,31 @@
-// Triangular factors of matrices on the GPU, by cuSOLVER and cuBLAS of the CUDA toolkit, which are opened at
-// run time as the driver is. Everything is handed to the default stream of the current device.
+// cuBLAS and cuSOLVER of the CUDA toolkit, which are opened at run time as the driver is. Everything is handed to the
+// default stream of the current device.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-// n x n doubles, column by column, `stride` apart, of which only the lower triangle is read and written, or
-// the upper one.
-struct Triangle {
+// rows x columns doubles, column by column, `stride` apart.
+struct Panel {
   double* at;
-  Count n, stride;
-  bool upper = false;
+  Count rows, columns, stride;
+  Panel block(Count row, Count column, Count some_rows, Count some_columns) const {
+    return {at + row + column * stride, some_rows, some_columns, stride};
+  }
 };
 
-// A matrix becomes its Cholesky factor L: 0, or the row, from 1, of the first pivot that is not positive.
-Count factor(const Triangle& a);
-// L becomes its inverse.
-void invert(const Triangle& l);
-// b, n x columns, becomes L^-1 b, or L^-T b.
-void solve(const Triangle& l, bool transposed, double* b, Count columns);
-// b, rows x n, becomes b L^-T.
-void solve_right(const Triangle& l, double* b, Count rows);
-// L b, or L' b.
-void multiply(const Triangle& l, bool transposed, const double* b, Count columns, double* out);
+// The lower triangle of a becomes its Cholesky factor L: 0, or the row, from 1, of the first pivot that is not positive.
+Count cholesky(const Panel& a);
 
-// c becomes a b + scale c, for an m x k matrix a (or k x m, to be transposed) and k x n b, all without gaps.
-void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);
+// The names are those of BLAS. Triangles are lower ones, but where `upper` says so.
+enum class Side { left, right };
+void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
+          const Panel& c);                                              // c = scale a b + kept c
+void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, its lower triangle
+void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
+void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);
+void copy_panel(const Panel& a, const Panel& to);
 
 bool has_solver();
 std::string solver_version();  // "12.0.4" of cuSOLVER; throws CudaError where it cannot be opened

@@ -27,6 +27,23 @@ test_that("likelihood, gradient and information are those of the CPU", {
   }
 })
 
+test_that("large matrices are worked on by halves", {
+  skip_unless_exact()
+  n <- 18000
+  fit <- kriged(n, backend = "cuda")
+  at <- function(theta) kernops:::exact_likelihood(fit$data, fit$model, FALSE, "cuda")$evaluate(unname(theta), FALSE)
+  state <- at(fit$theta)
+  u <- as.matrix(fit$data$u)
+  product <- keops_kernel("Sum_Reduction(1.3 * (1 + Norm2(x - y)) * Exp(-Norm2(x - y)) * b, 1)",
+                          c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+  residual <- fit$data$y - fit$data$x %*% state$beta
+  scaled <- u * sqrt(3) / 0.4
+  expect_close(product(list(x = scaled, y = scaled, b = state$alpha)) + 0.05 * state$alpha, residual, tolerance = 1e-9)
+  slope <- sum(state$gradient() * fit$theta)
+  change <- (at(fit$theta * 1.0001)$value - at(fit$theta * 0.9999)$value) / 2e-4
+  expect_equal(slope, change, tolerance = 1e-5)
+})
+
 test_that("a fit on the GPU is that on the CPU, and predicts, draws and validates alike", {
   skip_unless_exact()
   fits <- lapply(c("cpu", "cuda"), \(backend) gp(z ~ w, data_of(200), ~ a + b, method = "exact", backend = backend))

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cuda/dense/dense.h"
-#include "cuda/solver.h"
+#include "cuda/dense/triangles.h"
 
 namespace kernops {
 namespace cuda {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "cuda/dense/dense.h"
-#include "cuda/solver.h"
+#include "cuda/dense/triangles.h"
 
 namespace kernops {
 namespace cuda {
