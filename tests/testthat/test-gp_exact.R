@@ -130,6 +130,7 @@ test_that("folds may label all rows of the data", {
 })
 
 test_that("fit, prediction and leave-one-out take little more memory than one matrix of n x n", {
+  skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "sanitizers need memory of their own")
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
   skip_if_not_in_library()
