@@ -21,13 +21,13 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
     if (nrow * ncol != v.size)
       throw InputError("dim", "the parameter `" + v.name + "` must have " + counted(v.size, "entry", "entries") +
                                   ", not " + std::to_string(nrow * ncol));
-    input.column.entry = 1;
+    input.array.entry = 1;
     return input;
   }
   if ((points_are_columns ? nrow : ncol) != v.size) wrong_size(v, points_are_columns ? nrow : ncol, points_are_columns);
   input.points = points_are_columns ? ncol : nrow;
-  input.column.entry = points_are_columns ? 1 : nrow;
-  input.column.item = points_are_columns ? nrow : 1;
+  input.array.entry = points_are_columns ? 1 : nrow;
+  input.array.item = points_are_columns ? nrow : 1;
   return input;
 }
 
@@ -67,7 +67,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
                                 "not of " +
                                 std::to_string(dims));
   Input input{in_memory(x, REALSXP), {}, 1};
-  input.column.data = input.values.begin();
+  input.array.data = input.values.begin();
   const Count length = Rf_xlength(x);
   const bool vector = dims < 2;  // or an array of one dimension, as table() makes it
   const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
@@ -75,13 +75,13 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   if (dims == 3) {
     input.batched = true;
     input.batches = INTEGER(dim)[2];
-    input.column.batch = input.batches == 1 ? 0 : nrow * ncol;
+    input.array.batch = input.batches == 1 ? 0 : nrow * ncol;
   }
   input = as_points(v, input, nrow, ncol, points_are_columns);
   if (is_matrix(v, nrow, ncol)) {
     check_matrix(v, nrow, ncol);
     input.values = by_rows(input, nrow, ncol);
-    input.column.data = input.values.begin();
+    input.array.data = input.values.begin();
   }
   return input;
 }
@@ -135,7 +135,7 @@ Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<R
   const Reduction& result = kernel.result();
   for (size_t n = 0; n < program.variables.size(); ++n) {
     inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
-    data.variables.push_back(inputs.back().column);
+    data.variables.push_back(inputs.back().array);
     batched = batched || inputs.back().batched;
   }
   data.m = common_points(program, inputs, axis_i);

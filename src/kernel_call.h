@@ -16,7 +16,7 @@ void check_matrix(const Variable& v, Count rows, Count columns);
 // what it converted.
 struct Input {
   Rcpp::NumericVector values;
-  ArrayRef column;
+  ArrayRef array;
   Count points;
   Count batches = 1;
   bool batched = false;  // an array of three dimensions

@@ -44,11 +44,11 @@ void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_beg
   for (int level = 0; level < 3; ++level) {
     const Count first = level == int(Level::row) ? row_begin : 0;
     for (const Load& load : plan.loads[level]) {
-      const ArrayRef* column = data.column(load);
+      const ArrayRef* array = data.array(load);
       Source source{load, nullptr, 0, 0, first};
-      if (column) {
-        source.data = static_cast<const double*>(column->data) + first * column->item;
-        source.entry = column->entry, source.item = column->item;
+      if (array) {
+        source.data = static_cast<const double*>(array->data) + first * array->item;
+        source.entry = array->entry, source.item = array->item;
       }
       sources_[level].push_back(source);
     }

@@ -13,8 +13,8 @@ namespace {
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {
-  for (ArrayRef& column : data.variables)
-    if (column.batch) column.data = static_cast<const double*>(column.data) + batch * column.batch;
+  for (ArrayRef& array : data.variables)
+    if (array.batch) array.data = static_cast<const double*>(array.data) + batch * array.batch;
   return data;
 }
 

@@ -77,7 +77,7 @@ struct Data {
   Count m, n;
   const Blocks* ranges[2] = {};
   // What a load reads, or null for what comes from nowhere.
-  const ArrayRef* column(const Load& load) const {
+  const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     return load.kind == Load::reduced ? &reduced[load.id] : nullptr;
   }

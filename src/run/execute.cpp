@@ -75,8 +75,8 @@ Temporary Pairs::keep(Count count) {
 
 const Backend& backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out) {
   MemorySpace there = out.space;
-  for (const ArrayRef& column : data.variables)
-    if (column.space != MemorySpace::host) there = column.space;
+  for (const ArrayRef& array : data.variables)
+    if (array.space != MemorySpace::host) there = array.space;
   return choose_backend(settings.backend, {there}, kernel.work(double(data.pair_count())));
 }
 

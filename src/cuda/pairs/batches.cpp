@@ -32,7 +32,7 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.shape.makes_lanes ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
-    const ArrayRef* from = task.data.column(load);
+    const ArrayRef* from = task.data.array(load);
     if (from && !is_here(*from)) bytes += Count(task.plan.slots[load.slot].size) * bytes_of_number(*from);
   }
   return bytes;

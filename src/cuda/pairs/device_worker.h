@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-inline int bytes_of_number(const ArrayRef& column) { return column.space == MemorySpace::device_float ? 4 : 8; }
+inline int bytes_of_number(const ArrayRef& array) { return array.space == MemorySpace::device_float ? 4 : 8; }
 
 struct Range {
   Count begin, end;
@@ -113,8 +113,8 @@ class DeviceWorker {
   void read_levels(const Work& work, Range lanes, PairJob& job);
   PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
-  ArrayRef here(const ArrayRef& column, int size, Range items);
-  bool is_here(const ArrayRef& column) const;
+  ArrayRef here(const ArrayRef& array, int size, Range items);
+  bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
   void deliver(const Task& task, Range rows, const Buffer& from);

@@ -6,42 +6,42 @@
 namespace kernops {
 namespace cuda {
 
-bool DeviceWorker::is_here(const ArrayRef& column) const {
-  return column.space != MemorySpace::host && column.device == number_;
+bool DeviceWorker::is_here(const ArrayRef& array) const {
+  return array.space != MemorySpace::host && array.device == number_;
 }
 
-// Some items of a column, on this card. Each is copied once, however many reductions read it.
-ArrayRef DeviceWorker::here(const ArrayRef& column, int size, Range items) {
-  const size_t bytes = size_t(bytes_of_number(column));
-  const auto address = reinterpret_cast<DevicePointer>(column.data);
-  if (is_here(column)) {
-    ArrayRef some = column;
-    some.data = reinterpret_cast<const void*>(address + size_t(items.begin * column.item) * bytes);
+// Some items of an array, on this device. Each is copied once, however many reductions read it.
+ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
+  const size_t bytes = size_t(bytes_of_number(array));
+  const auto address = reinterpret_cast<DevicePointer>(array.data);
+  if (is_here(array)) {
+    ArrayRef some = array;
+    some.data = reinterpret_cast<const void*>(address + size_t(items.begin * array.item) * bytes);
     return some;
   }
   const Count count = items.count();
-  const bool by_item = column.entry == 1;
+  const bool by_item = array.entry == 1;
   auto& copy = copies_[{Count(address), items.begin, items.end}];
   if (!copy) {
     copy = std::make_unique<Buffer>(size_t(count) * size_t(size) * bytes);
-    const Count runs = by_item || count == column.entry ? 1 : size;  // stretches that stand together
+    const Count runs = by_item || count == array.entry ? 1 : size;  // stretches that stand together
     const size_t run_bytes = size_t(count * size / runs) * bytes;
     for (Count run = 0; run < runs; ++run) {
       const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
-      const DevicePointer from = address + size_t(items.begin * column.item + run * column.entry) * bytes;
-      if (column.space == MemorySpace::host)
+      const DevicePointer from = address + size_t(items.begin * array.item + run * array.entry) * bytes;
+      if (array.space == MemorySpace::host)
         copy_in(to, reinterpret_cast<const void*>(from), run_bytes);
       else
-        copy_across(to, number_, from, column.device, run_bytes);
+        copy_across(to, number_, from, array.device, run_bytes);
     }
   }
-  return {copy->address(), by_item ? 1 : count, by_item ? column.item : 1, column.space, number_};
+  return {copy->address(), by_item ? 1 : count, by_item ? array.item : 1, array.space, number_};
 }
 
 void DeviceWorker::keep_shared(const Data& data) {
   const auto serves_all = [&](Count address) {
-    return std::any_of(data.variables.begin(), data.variables.end(), [=](const ArrayRef& column) {
-      return column.batch == 0 && Count(reinterpret_cast<DevicePointer>(column.data)) == address;
+    return std::any_of(data.variables.begin(), data.variables.end(), [=](const ArrayRef& array) {
+      return array.batch == 0 && Count(reinterpret_cast<DevicePointer>(array.data)) == address;
     });
   };
   for (auto copy = copies_.begin(); copy != copies_.end();)
@@ -54,7 +54,7 @@ void DeviceWorker::fetch(const Task& task, Range rows, Range lanes, bool to_stat
   if (slabs.rows < rows.count() || slabs.lanes < lanes.count()) return;
   const auto take = [&](Level level, Range items) {
     for (const Load& load : task.plan.loads[int(level)]) {
-      const ArrayRef* from = task.data.column(load);
+      const ArrayRef* from = task.data.array(load);
       if (from && from->space != MemorySpace::host) here(*from, task.plan.slots[load.slot].size, items);
     }
   };
@@ -74,7 +74,7 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
     const Slot& slot = task.plan.slots[load.slot];
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};
     if (load.kind == Load::index) s.kind = DeviceSource::index;
-    if (const ArrayRef* from = task.data.column(load)) {
+    if (const ArrayRef* from = task.data.array(load)) {
       if (level == Level::uniform && from->space == MemorySpace::host && count + slot.size <= FillJob::most_given) {
         s.kind = DeviceSource::given, s.first = count;
         const double* values = static_cast<const double*>(from->data);

@@ -183,9 +183,9 @@ class CudaPairs : public Pairs {
   bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;
     for (const DeviceWorker& worker : workers_) involved.insert(worker.number());
-    for (const auto* columns : {&data.variables, &data.reduced})
-      for (const ArrayRef& column : *columns)
-        if (column.space != MemorySpace::host) involved.insert(column.device);
+    for (const auto* arrays : {&data.variables, &data.reduced})
+      for (const ArrayRef& array : *arrays)
+        if (array.space != MemorySpace::host) involved.insert(array.device);
     if (out.space != MemorySpace::host) involved.insert(out.device);
     if (involved.size() > 1)
       for (const int number : involved) {
