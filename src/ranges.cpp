@@ -44,17 +44,17 @@ SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_mem
 // A row for each cluster: its own range, and those of the other axis that it meets, up to its slice.
 class Half {
  public:
-  Half(const Rcpp::List& arrays, const std::string& rows, const std::string& lanes, Count m, Count n)
+  Half(const Rcpp::List& arrays, const std::string& rows, const std::string& columns, Count m, Count n)
       : clusters_{"ranges_" + rows, integers(arrays, "ranges_" + rows), m, rows.c_str()},
         slices_name_("slices_" + rows),
         slices_(integers(arrays, slices_name_)),
-        kept_{"redranges_" + lanes, integers(arrays, "redranges_" + lanes), n, lanes.c_str()} {
+        kept_{"redranges_" + columns, integers(arrays, "redranges_" + columns), n, columns.c_str()} {
     clusters_.check(0, clusters_.count());
     check_slices();
     for (Count c = 0; c < clusters_.count(); ++c) kept_.check(slice(c), slice(c + 1));
   }
 
-  // All rows, in order: those of no cluster meet no lanes.
+  // All rows, in order: those of no cluster meet no columns.
   Blocks blocks() const {
     Blocks all;
     Count covered = 0;
@@ -68,8 +68,8 @@ class Half {
         if (Count(all.lanes.size()) > block.first && all.lanes.back().end == kept_.begin(n))
           all.lanes.back().end = kept_.end(n);
         else
-          all.lanes.push_back({kept_.begin(n), kept_.end(n), block.lanes});
-        block.lanes += kept_.end(n) - kept_.begin(n);
+          all.lanes.push_back({kept_.begin(n), kept_.end(n), block.columns});
+        block.columns += kept_.end(n) - kept_.begin(n);
       }
       block.last = Count(all.lanes.size());
       covered = block.end;

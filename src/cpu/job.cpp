@@ -17,10 +17,10 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
     : Job() {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
-  const Count all_lanes = data.length(both & ~plan.rows);
-  pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_lanes) : all_pairs(rows, all_lanes);
+  const Count all_columns = data.length(both & ~plan.rows);
+  pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_columns) : all_pairs(rows, all_columns);
   blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.lanes.data();
-  for (const RowBlock& block : pairs_.rows) lanes = std::max(lanes, block.lanes);
+  for (const RowBlock& block : pairs_.rows) columns = std::max(columns, block.columns);
   out = target.data, out_entry = target.entry, out_row = target.row;
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;
   take_plan(plan);
@@ -56,16 +56,16 @@ void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_beg
   }
 }
 
-// What one lane touches times the tile should fit the first-level cache, the rows that share it the second.
-// Few rows: the lanes are split.
+// What one column touches times the tile should fit the first-level cache, the rows that share it the second.
+// Few rows: the columns are split.
 void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
   for (tile = most; tile > 64 && Count(tile) * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
   const Count row_bytes = 64 * (Count(plan.entries[int(Level::row)]) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
   const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
   row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
-  const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), lanes / 8192);
-  chunk = std::min<Count>(lanes / std::max<Count>(pieces, 1) + 1, 1 << 30);
+  const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
+  chunk = std::min<Count>(columns / std::max<Count>(pieces, 1) + 1, 1 << 30);
 }
 
 void PreparedJob::keep_partials(size_t bytes) {

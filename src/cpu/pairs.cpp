@@ -16,12 +16,12 @@ class Schedule {
  public:
   Schedule(const Job& job, const Settings& settings) : job_(job), settings_(settings) {
     for (const RowBlock* block = job.blocks; block < job.blocks + job.block_count; ++block) {
-      pairs_ += double(block->end - block->begin) * double(block->lanes);
+      pairs_ += double(block->end - block->begin) * double(block->columns);
       for (Count row = block->begin; row < block->end; row += job.row_block)
         for (Count chunk = 0; chunk < job.chunks(); ++chunk)
           units_.push_back({row, std::min(row + job.row_block, block->end), chunk, block});
     }
-    const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->lanes; };
+    const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->columns; };
     std::stable_sort(units_.begin(), units_.end(), [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
   }
 

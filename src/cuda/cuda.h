@@ -29,21 +29,23 @@ const Dense& dense();
 
 // ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
 
-// How a kernel is laid out: the part of it that is compiled in. `lanes` is how many a block takes at a time. Unless
+// How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless
 // it is narrow, 4 threads share their rows.
 struct Shape {
   enum Kind { narrow, wide, spread };  // cuda/map_reduce.cuh, cuda/wide/map_reduce.cuh, cuda/wide/spread.cuh
   Kind kind;
-  int rows_per_thread, threads, lanes;
-  int unrolled = 1;          // of a narrow one: lanes that a thread meets without a jump
-  bool some = false;         // not all pairs, but those of ranges
-  bool makes_lanes = false;  // as it needs them, instead of reading a filled place
-  auto fields() const { return std::make_tuple(kind, rows_per_thread, threads, lanes, unrolled, some, makes_lanes); }
+  int rows_per_thread, threads, columns;
+  int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump
+  bool some = false;           // not all pairs, but those of ranges
+  bool makes_columns = false;  // as it needs them, instead of reading a filled place
+  auto fields() const {
+    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns);
+  }
 };
-constexpr Count few_rows = 128;  // one block meets all lanes, and makes them itself
+constexpr Count few_rows = 128;  // one block meets all columns, and makes them itself
 TiledPlan tiled(const Plan& plan, const Settings& settings);
 bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
-bool much_work(const TiledPlan& plan);         // for each pair: one row a thread and one lane at a time
+bool much_work(const TiledPlan& plan);         // for each pair: one row a thread and one column at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);

@@ -1,4 +1,4 @@
-// Which pairs there are, as blocks of rows with their intervals of lanes.
+// Which pairs there are, as blocks of rows with their intervals of columns.
 #include <algorithm>
 
 #include "run/data.h"
@@ -7,23 +7,24 @@ namespace kernops {
 
 Count Blocks::pair_count() const {
   Count pairs = 0;
-  for (const RowBlock& block : rows) pairs += (block.end - block.begin) * block.lanes;
+  for (const RowBlock& block : rows) pairs += (block.end - block.begin) * block.columns;
   return pairs;
 }
 
-Blocks all_pairs(Count rows, Count lanes) { return {{{0, rows, 0, 1, lanes}}, {{0, lanes, 0}}}; }
+Blocks all_pairs(Count rows, Count columns) { return {{{0, rows, 0, 1, columns}}, {{0, columns, 0}}}; }
 
-Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end) {
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_begin, Count column_end) {
   Blocks clipped;
   for (const RowBlock& block : blocks.rows) {
     if (block.begin >= row_end || block.end <= row_begin) continue;
     RowBlock some{std::max(block.begin, row_begin) - row_begin, std::min(block.end, row_end) - row_begin,
                   Count(clipped.lanes.size()), 0, 0};
     for (Count n = block.first; n < block.last; ++n) {
-      const Count begin = std::max(blocks.lanes[n].begin, lane_begin), end = std::min(blocks.lanes[n].end, lane_end);
+      const Count begin = std::max(blocks.lanes[n].begin, column_begin),
+                  end = std::min(blocks.lanes[n].end, column_end);
       if (begin >= end) continue;
-      clipped.lanes.push_back({begin, end, some.lanes});
-      some.lanes += end - begin;
+      clipped.lanes.push_back({begin, end, some.columns});
+      some.columns += end - begin;
     }
     some.last = Count(clipped.lanes.size());
     clipped.rows.push_back(some);

@@ -61,12 +61,12 @@ struct Interrupted {};
 // Which pairs there are, seen from one axis: blocks that hold all its items, in order.
 struct Blocks {
   std::vector<RowBlock> rows;
-  std::vector<Interval> lanes;
+  std::vector<Interval> lanes;  // of columns
   Count pair_count() const;
 };
-Blocks all_pairs(Count rows, Count lanes);
-// Some of the rows, counted from the first of them, and of the lanes.
-Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count lane_begin, Count lane_end);
+Blocks all_pairs(Count rows, Count columns);
+// Some of the rows, counted from the first of them, and of the columns.
+Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_begin, Count column_end);
 // Blocks of at most so many rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
 

@@ -5,7 +5,7 @@ vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 
-# body(kernel, D, x, y, close), with numbers of rows and lanes that fill no tile
+# body(kernel, D, x, y, close), with numbers of rows and columns that fill no tile
 for_each_size <- function(body, D = sizes) {
   withr::local_seed(1)
   for (d in D) {
@@ -74,7 +74,7 @@ test_that("long vectors are summed", {
   }, D = c(16, 50, 513))
 })
 
-test_that("several contractions, long vectors of other kinds, and long lanes go together", {
+test_that("several contractions, long vectors of other kinds, and long columns go together", {
   for_each_size(\(kernel, D, x, y, close) {
     formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
     both <- kernel(formula, vectors(D, "s = Pm(1)"))
@@ -140,7 +140,7 @@ test_that("infinite entries give what they give in R", {
   }, D = c(33, 50, 100))
 })
 
-test_that("empty and single lanes are reduced", {
+test_that("empty and single columns are reduced", {
   for_each_backend(\(kernel, precision) {
     x <- matrix(1, 5, 20)
     y <- matrix(2, 1, 20)
@@ -169,7 +169,7 @@ test_that("texts for long vectors compile", {
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
 })
 
-test_that("sums of vectors of the lanes are right, whatever their length", {
+test_that("sums of vectors of the columns are right, whatever their length", {
   withr::local_seed(1)
   x <- points(200, 3)
   y <- points(131, 3)

@@ -19,7 +19,7 @@ cases <- list(
 )
 input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2))
 
-# What `change` makes of an operator must not be seen in its results. Sizes: rows are shared out, or lanes.
+# What `change` makes of an operator must not be seen in its results. Sizes: rows are split, or columns.
 expect_unchanged <- function(change, sizes) {
   for (case in cases) for (precision in c("float64", "float32")) for (size in sizes) {
     input <- input_for(size[[1]], size[[2]])
@@ -105,8 +105,8 @@ test_that("ranges and batches are taken in slabs, and shared out, as well", {
   met <- \(i) ifelse(keep[ceiling(i / 3000), ceiling(seq_len(2e5) / 2500)], 0, Inf)
   squares <- lapply(some, \(i) colSums((t(y) - x[i, ])^2) + met(i))
   batch <- array(uniform(9000), c(1500, 2, 3))
-  lanes <- y[1:5000, ]
-  dense <- \(x) rowSums(exp(-(outer(x[, 1], lanes[, 1], `-`)^2 + outer(x[, 2], lanes[, 2], `-`)^2)))
+  points <- y[1:5000, ]
+  dense <- \(x) rowSums(exp(-(outer(x[, 1], points[, 1], `-`)^2 + outer(x[, 2], points[, 2], `-`)^2)))
 
   for (precision in c("float64", "float32")) {
     run <- function(change) {
@@ -116,7 +116,7 @@ test_that("ranges and batches are taken in slabs, and shared out, as well", {
         sums <- reduce("Sum_Reduction(Exp(-SqDist(x, y)), 1)")
         sparse <- sums(list(x, y), ranges = ranges)
         expect_close(sparse[some, , drop = FALSE], vapply(squares, \(d) sum(exp(-d)), 0), precision)
-        expect_close(drop(sums(list(batch, lanes))), apply(batch, 3, dense), precision)
+        expect_close(drop(sums(list(batch, points))), apply(batch, 3, dense), precision)
         nearest <- reduce("ArgKMin_Reduction(SqDist(x, y), 2, 1)")(list(x, y), ranges = ranges)
         if (precision == "float64") expect_identical(nearest[some, ], t(vapply(squares, \(d) order(d)[1:2], c(0L, 0L))))
       })

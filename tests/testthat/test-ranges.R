@@ -91,7 +91,7 @@ test_that("second derivatives keep to the ranges", {
   expect_true(all(expected[colSums(there) == 0, ] == 0))
 })
 
-# One cluster has most of the points, on either side; the lanes of some rows fill many tiles, or are split in chunks.
+# One cluster has most of the points, on either side; the columns of some rows fill many tiles, or are split.
 uneven <- list(list(c(1, 3, 2996), c(1, 20, 29979)), list(c(1, 1, 3), c(1e5, 7, 1e5)),
                list(c(900, 50, 50), c(900, 1, 99)))
 clusters_of <- \(sizes) cbind(cumsum(sizes) - sizes + 1, cumsum(sizes))
@@ -106,8 +106,8 @@ test_that("clusters of any sizes, on any number of threads", {
     y <- uniform(total[[2]], 2)
     some <- if (total[[1]] > 1000) c(1:4, total[[1]]) else seq_len(total[[1]])
     cluster <- findInterval(some, ranges$i[, 1])
-    lanes <- lapply(seq_along(some), \(n) which(keep[cluster[n], findInterval(seq_len(nrow(y)), ranges$j[, 1])]))
-    reduced <- \(f, n) f(squared(x[some[n], , drop = FALSE], y[lanes[[n]], ]), lanes[[n]])
+    columns <- lapply(seq_along(some), \(n) which(keep[cluster[n], findInterval(seq_len(nrow(y)), ranges$j[, 1])]))
+    reduced <- \(f, n) f(squared(x[some[n], , drop = FALSE], y[columns[[n]], ]), columns[[n]])
     expected <- \(f) t(sapply(seq_along(some), reduced, f = f))
     for_each_backend(function(kernel, precision) {
       reduce <- \(formula) kernel(formula, c("x = Vi(2)", "y = Vj(2)"))(list(x, y), ranges = as_kept(ranges))[some, ]

@@ -3,8 +3,7 @@
 
 namespace kernops {
 
-// Where a value lives, and so how often it is computed: once, once a row, once a lane (column) or once a
-// pair.
+// Where a value lives, and so how often it is computed: once, once a row, once a column or once a pair.
 enum class Level { uniform, row, column, pair };
 
 struct Slot {

@@ -33,7 +33,7 @@ class Tiler : Tiling {
     if (long_vectors_) find_spread();
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
-    plan.weighted = can_weight_lanes(*this);
+    plan.weighted = can_weight_columns(*this);
     auto& steps = plan.steps[int(Level::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return !computed.count(step.out); }),
                 steps.end());
@@ -144,8 +144,8 @@ class Tiler : Tiling {
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
-      if (slot == e.lane_norm && (plan.weighted || e.root)) return plan.weighted && !plan.lane_weight() ? 1 : 2;
-      return e.exponent && (slot == e.row_norm || slot == e.lane_norm) ? 0 : used[slot] ? 1 : 2;
+      if (slot == e.column_norm && (plan.weighted || e.root)) return plan.weighted && !plan.column_weight() ? 1 : 2;
+      return e.exponent && (slot == e.row_norm || slot == e.column_norm) ? 0 : used[slot] ? 1 : 2;
     };
     for (const Level level : {Level::uniform, Level::row, Level::column}) {
       int end = 0;

@@ -20,14 +20,14 @@ struct Order {
 PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer* aside) const {
   PairJob job{};
   job.row_end = rows.count();
-  job.any_lanes = task.any_lanes;
+  job.any_columns = task.any_columns;
   job.partial_rows = rows.count();
   if (aside) {
     const Order order(task.out, task.plan.reduction.size, rows.count());
     job.out = static_cast<double*>(aside->address()), job.out_entry = order.entry, job.out_row = order.row;
   } else if (task.plan.stores) {  // columns, along which rows stand side by side
     job.out = task.out.data + (rows.begin - task.first_row);
-    job.out_entry = task.out.entry, job.out_row = 1, job.out_lane = task.out.row;
+    job.out_entry = task.out.entry, job.out_row = 1, job.out_column = task.out.row;
   } else {
     job.out = task.out.data + (rows.begin - task.first_row) * task.out.row;
     job.out_entry = task.out.entry, job.out_row = task.out.row;

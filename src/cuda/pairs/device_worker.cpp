@@ -1,5 +1,5 @@
 // A share of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
-// reduced. What does not fit into the memory at a time is taken in slabs, of rows first, then of lanes.
+// reduced. What does not fit into the memory at a time is taken in slabs, of rows first, then of columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -26,27 +26,27 @@ struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
   const Slabs slabs;
-  const Range lanes;
+  const Range columns;
   const bool to_states;
   const Count total_pairs;
   Levels levels;
   std::unique_ptr<Buffer> out, states;
   Count done_pairs = 0;
 
-  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range lanes, bool to_states, bool aside,
+  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range columns, bool to_states, bool aside,
        size_t state_bytes)
       : task(task),
         watch(watch),
         slabs(slabs),
-        lanes(lanes),
+        columns(columns),
         to_states(to_states),
-        total_pairs(rows.count() * std::max<Count>(lanes.count(), 1)),
-        levels(task, slabs.rows, slabs.lanes) {
+        total_pairs(rows.count() * std::max<Count>(columns.count(), 1)),
+        levels(task, slabs.rows, slabs.columns) {
     if (aside) out = std::make_unique<Buffer>(size_t(slabs.rows) * task.plan.reduction.size * sizeof(double));
     if (slabs.states > 0) states = std::make_unique<Buffer>(size_t(slabs.rows) * slabs.states * state_bytes);
   }
 
-  bool streams() const { return slabs.lanes < lanes.count(); }
+  bool streams() const { return slabs.columns < columns.count(); }
   // After a launch. Where more is to come, waits for it, so that the caller may stop.
   void finished(Count pairs) {
     done_pairs += pairs;
@@ -61,29 +61,30 @@ void DeviceWorker::prepare(const Task& task) {
   kernels_ = &kernels_once(task.plan, task.settings, task.shape, number_);
 }
 
-void DeviceWorker::reduce(const Task& task, Range rows, Range lanes, const Watch& watch) {
-  run(task, rows, lanes, false, watch);
+void DeviceWorker::reduce(const Task& task, Range rows, Range columns, const Watch& watch) {
+  run(task, rows, columns, false, watch);
 }
 
-std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range lanes, const Watch& watch) {
-  return run(task, rows, lanes, true, watch);
+std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range columns,
+                                                       const Watch& watch) {
+  return run(task, rows, columns, true, watch);
 }
 
-std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range lanes, bool to_states,
+std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range columns, bool to_states,
                                           const Watch& watch) {
   use_device(number_);
-  const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
+  const Slabs slabs = choose_slabs(task, rows.count(), columns.count(), to_states);
   const bool aside = !to_states && !writes_directly(task.out);
-  Work work(task, watch, slabs, rows, lanes, to_states, aside, state_bytes());
+  Work work(task, watch, slabs, rows, columns, to_states, aside, state_bytes());
   const bool whole = slabs.rows >= rows.count() && !work.streams();
   for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
     some.end = std::min(some.begin + slabs.rows, rows.end);
-    const Range first{lanes.begin, std::min(lanes.begin + slabs.lanes, lanes.end)};
-    const bool has_lanes = some.begin > rows.begin && !work.streams();
-    fill(task, work.levels, some, has_lanes ? Range{lanes.begin, lanes.begin} : first);
+    const Range first{columns.begin, std::min(columns.begin + slabs.columns, columns.end)};
+    const bool has_columns = some.begin > rows.begin && !work.streams();
+    fill(task, work.levels, some, has_columns ? Range{columns.begin, columns.begin} : first);
     reduce_pairs(work, some, first);
-    for (Range these{first.end, 0}; these.begin < lanes.end; these.begin = these.end) {
-      these.end = std::min(these.begin + slabs.lanes, lanes.end);
+    for (Range these{first.end, 0}; these.begin < columns.end; these.begin = these.end) {
+      these.end = std::min(these.begin + slabs.columns, columns.end);
       if (!whole) copies_.clear();
       fill(task, work.levels, {some.begin, some.begin}, these);
       reduce_pairs(work, some, these);
@@ -95,22 +96,22 @@ std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range la
 }
 
 // A launch takes rows for some tenths of a second, so that the caller may interrupt.
-void DeviceWorker::reduce_pairs(Work& work, Range rows, Range lanes) {
+void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
-  const Count most_lanes = task.most_lanes(lanes.count());
+  const Count most_columns = task.most_columns(columns.count());
   PairJob job = job_for(task, rows, work.out.get());
-  if (!task.plan.stores && (lanes.end != work.lanes.end || work.to_states)) job.out = nullptr;
+  if (!task.plan.stores && (columns.end != work.columns.end || work.to_states)) job.out = nullptr;
   job.chunk = work.slabs.chunk;
-  job.chunks = int(std::max<Count>(1, ceil_div(most_lanes, job.chunk)));
-  read_levels(work, lanes, job);
+  job.chunks = int(std::max<Count>(1, ceil_div(most_columns, job.chunk)));
+  read_levels(work, columns, job);
 
   const Count most =
-      std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_lanes, 1) / task.rows_of_block());
-  const Grid grid(task, rows, lanes, most);
+      std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_columns, 1) / task.rows_of_block());
+  const Grid grid(task, rows, columns, most);
 
-  PairJob merging = keep_states(work, rows, lanes, job);
+  PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.chunks > 1 || merging.out);
-  const bool first = lanes.begin == work.lanes.begin;
+  const bool first = columns.begin == work.columns.begin;
   const Count bytes = job.chunks * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
   const bool by_last_block = merges && first && job.chunks <= merged_by_one && bytes <= 700 &&
                              task.shape.kind != Shape::spread && std::min(most, grid.blocks()) <= Device::most_arrivals;
@@ -120,31 +121,30 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range lanes) {
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
     launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job,
-           starts_early(rows, lanes));
+           starts_early(rows, columns));
     if (merges && !by_last_block) merge_states(task, merging);
-    work.finished((job.row_end - job.row_begin) * std::max<Count>(lanes.count(), 1));
+    work.finished((job.row_end - job.row_begin) * std::max<Count>(columns.count(), 1));
   }
 }
 
-// The kernel finds a lane by its number among all of them.
-void DeviceWorker::read_levels(const Work& work, Range lanes, PairJob& job) {
+// The kernel finds a column by its number among all of them.
+void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   const Task& task = work.task;
-  const size_t before = size_t(lanes.begin * task.item_bytes(Level::column));
+  const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
   job.once = work.levels.once.address(), job.rows = work.levels.x.address();
-  job.lanes = reinterpret_cast<const void*>(work.levels.y.pointer() - before);
-  job.lane_begin = lanes.begin, job.lane_end = lanes.end;
-  if (!task.shape.makes_lanes) return;
-  const std::vector<DeviceSource> from = sources(task, Level::column, lanes, nullptr);
+  job.columns = reinterpret_cast<const void*>(work.levels.y.pointer() - before);
+  job.column_begin = columns.begin, job.column_end = columns.end;
+  if (!task.shape.makes_columns) return;
+  const std::vector<DeviceSource> from = sources(task, Level::column, columns, nullptr);
   job.source_count = int(from.size());
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Where a job leaves its states, if it does: behind those of the lanes before. What is returned merges all of
-// them.
-PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const {
+// Where a job leaves its states, if it does: behind those of the columns before. What is returned merges all of them.
+PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
-  if (work.states && lanes.begin > work.lanes.begin) {
+  if (work.states && columns.begin > work.columns.begin) {
     job.partials = static_cast<char*>(job.partials) + size_t(rows.count()) * state_bytes();
     ++merging.chunks;
   }
@@ -152,9 +152,9 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range lanes, Pai
 }
 
 // Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
-bool DeviceWorker::starts_early(Range rows, Range lanes) {
+bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items for each multiprocessor
-  return rows.count() + lanes.count() <= most * current_device().multiprocessors;
+  return rows.count() + columns.count() <= most * current_device().multiprocessors;
 }
 
 Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_device().multiprocessors; }
@@ -162,8 +162,8 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.shape.kind == Shape::spread) {
-    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_columns);
-    return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_columns, &job);
+    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_entries);
+    return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);
   }
   const bool together = job.chunks > merged_by_one;
   launch(kernels_->merge, unsigned(together ? rows : ceil_div(rows, 64)), 1, 64, &job);

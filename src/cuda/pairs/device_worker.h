@@ -25,7 +25,7 @@ struct Task {
   Shape shape;
   Output out;
   Count first_row;  // which row of the plan's result stands first in `out`
-  bool any_lanes;
+  bool any_columns;
 
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
@@ -37,14 +37,14 @@ struct Task {
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
-  Count most_lanes(Count lanes) const;  // of so many, that a block meets
-  Count full_blocks(Count rows) const;  // that meet as many: they have as many pairs as so many rows
+  Count most_columns(Count columns) const;  // of so many, that a block meets
+  Count full_blocks(Count rows) const;      // that meet as many: they have as many pairs as so many rows
 };
 
-// The blocks of some rows, all of which meet some lanes; they are launched so many at most at a time.
+// The blocks of some rows, all of which meet some columns; they are launched so many at most at a time.
 class Grid {
  public:
-  Grid(const Task& task, Range rows, Range lanes, Count most);
+  Grid(const Task& task, Range rows, Range columns, Count most);
   Count blocks() const { return blocks_ ? Count(begins_.size()) : ceil_div(rows_, per_block_); }
   void choose(PairJob& job, Count first, Count end) const;
 
@@ -58,12 +58,12 @@ class Grid {
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
-// What the kernels read of some rows and lanes.
+// What the kernels read of some rows and columns.
 struct Levels {
-  Levels(const Task& task, Count rows, Count lanes)
+  Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
         x(size_t(rows * task.item_bytes(Level::row))),
-        y(task.shape.makes_lanes ? 0 : size_t(lanes * task.item_bytes(Level::column))) {}
+        y(task.shape.makes_columns ? 0 : size_t(columns * task.item_bytes(Level::column))) {}
   Buffer once, x, y;
 };
 
@@ -77,41 +77,41 @@ class DeviceWorker {
 
   // Copies what other cards hold, unless it is taken in slabs: before any card begins, as they would have to
   // end first.
-  void fetch(const Task& task, Range rows, Range lanes, bool to_states);
+  void fetch(const Task& task, Range rows, Range columns, bool to_states);
 
   // Drops the copies of what serves one batch alone.
   void keep_shared(const Data& data);
 
   // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
-  void reduce(const Task& task, Range rows, Range lanes, const Watch& watch);
-  // The same, but the states of the rows are returned: a share of the lanes is reduced elsewhere.
-  std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range lanes, const Watch& watch);
+  void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
+  // The same, but the states of the rows are returned: a share of the columns is reduced elsewhere.
+  std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges states of rows in the order in which they stand, so many after one another, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
 
   size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
 
  private:
-  // How much is taken at a time, and how the lanes of a slab are split.
+  // How much is taken at a time, and how the columns of a slab are split.
   struct Slabs {
-    Count rows, lanes, chunk;
+    Count rows, columns, chunk;
     int states;  // of a row, at a time
   };
   struct Work;
 
   Count filled() const;  // blocks that run at a time
-  static bool starts_early(Range rows, Range lanes);
-  Slabs choose_slabs(const Task& task, Count rows, Count lanes, bool to_states);
-  void split_lanes(const Task& task, Count rows, Count lanes, bool to_states, Slabs& slabs) const;
-  Count lanes_of_launch(const Task& task, Count rows, Count lanes) const;
+  static bool starts_early(Range rows, Range columns);
+  Slabs choose_slabs(const Task& task, Count rows, Count columns, bool to_states);
+  void split_columns(const Task& task, Count rows, Count columns, bool to_states, Slabs& slabs) const;
+  Count columns_of_launch(const Task& task, Count rows, Count columns) const;
   Count bytes_of(const Task& task, Level level) const;
   size_t memory_for(size_t needed);
-  std::unique_ptr<Buffer> run(const Task& task, Range rows, Range lanes, bool to_states, const Watch& watch);
+  std::unique_ptr<Buffer> run(const Task& task, Range rows, Range columns, bool to_states, const Watch& watch);
   std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* given);
-  void fill(const Task& task, const Levels& levels, Range rows, Range lanes);
-  void reduce_pairs(Work& work, Range rows, Range lanes);
-  void read_levels(const Work& work, Range lanes, PairJob& job);
-  PairJob keep_states(const Work& work, Range rows, Range lanes, PairJob& job) const;
+  void fill(const Task& task, const Levels& levels, Range rows, Range columns);
+  void reduce_pairs(Work& work, Range rows, Range columns);
+  void read_levels(const Work& work, Range columns, PairJob& job);
+  PairJob keep_states(const Work& work, Range rows, Range columns, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
   ArrayRef here(const ArrayRef& array, int size, Range items);
   bool is_here(const ArrayRef& array) const;

@@ -38,14 +38,14 @@ class Expander {
     const int root = made && op_row(made->op).is(OpId::Sqrt) ? slot : 0;
     if (root) made = plan_.maker(made->in[0]);
     if (!made || op_row(made->op).name != "SqDist") return {};
-    int row = made->in[0], lane = made->in[1];
-    if (plan_.slots[row].level == Level::column) std::swap(row, lane);
-    if (plan_.slots[row].level != Level::row || plan_.slots[lane].level != Level::column || !may_replace(row))
+    int row = made->in[0], column = made->in[1];
+    if (plan_.slots[row].level == Level::column) std::swap(row, column);
+    if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
       return {};
-    if (root ? !may_scale(made->out, root, exponent) || !may_replace(lane) : readers(slot) != 1) return {};
-    // a lane has both of its vectors in shared memory
+    if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
+    // a column has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
-    return {exponent, made->out, root, factor, row, lane, 0, 0, 0, 0, 0, {}};
+    return {exponent, made->out, root, factor, row, column, 0, 0, 0, 0, 0, {}};
   }
 
   // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next

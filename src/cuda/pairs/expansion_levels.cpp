@@ -29,7 +29,7 @@ class Placing {
       scale_both();
     else
       multiply_row();
-    tiling_.used[e_.row_norm] = tiling_.used[e_.lane_norm] = true;
+    tiling_.used[e_.row_norm] = tiling_.used[e_.column_norm] = true;
   }
 
  private:
@@ -38,10 +38,10 @@ class Placing {
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
     e_.centre = first_row(e_.row);
-    e_.row_norm = tiling_.new_slot(Level::row, 1), e_.lane_norm = tiling_.new_slot(Level::column, 1);
-    e_.row_vector = tiling_.new_slot(Level::row, padded), e_.lane_vector = tiling_.new_slot(Level::column, padded);
-    const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.lane_vector, size});
-    plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.lane_vector}, {product}};
+    e_.row_norm = tiling_.new_slot(Level::row, 1), e_.column_norm = tiling_.new_slot(Level::column, 1);
+    e_.row_vector = tiling_.new_slot(Level::row, padded), e_.column_vector = tiling_.new_slot(Level::column, padded);
+    const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.column_vector, size});
+    plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.column_vector}, {product}};
   }
 
   // Any point would do as the centre, as long as it is among the others: distances do not depend on the
@@ -60,11 +60,11 @@ class Placing {
     const auto norm = [&](Level level, int vector) {
       return add(level, OpId::Mult, 1, e_.factor, add(level, OpId::SqNorm2, 1, vector));
     };
-    e_.row_norm = norm(Level::row, e_.row), e_.lane_norm = norm(Level::column, e_.lane);
+    e_.row_norm = norm(Level::row, e_.row), e_.column_norm = norm(Level::column, e_.column);
     const int twice = add(Level::uniform, OpId::Add, 1, e_.factor, e_.factor);
     e_.row_vector =
         add(Level::row, OpId::Mult, plan_.slots[e_.row].size, add(Level::uniform, OpId::Minus, 1, twice), e_.row);
-    e_.lane_vector = e_.lane;
+    e_.column_vector = e_.column;
     tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
   }
 
@@ -73,7 +73,7 @@ class Placing {
     int square = 0;
     const int positive = add(Level::uniform, OpId::ReLU, 1, add(Level::uniform, OpId::Sign, 1, scale));
     scale_vector(Level::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
-    scale_vector(Level::column, e_.lane, scale, positive, e_.lane_vector, e_.lane_norm);
+    scale_vector(Level::column, e_.column, scale, positive, e_.column_vector, e_.column_norm);
     for (const Step& product : plan_.steps[int(Level::pair)]) {
       if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
       for (const int n : {0, 1}) {
@@ -104,7 +104,7 @@ class Placing {
 
 void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
 
-bool can_weight_lanes(const Tiling& tiling) {
+bool can_weight_columns(const Tiling& tiling) {
   const TiledPlan& plan = tiling.plan;
   const Expansion& e = plan.expansion;
   const bool sums = reduction_table()[plan.reduction.row].sums();
@@ -115,7 +115,7 @@ bool can_weight_lanes(const Tiling& tiling) {
   };
   const auto is_weight = [&](int slot) {
     const Slot& weight = plan.slots[slot];
-    return slot == 0 || (weight.level == Level::column && weight.size == 1 && slot != e.lane_vector);
+    return slot == 0 || (weight.level == Level::column && weight.size == 1 && slot != e.column_vector);
   };
   const long readers = std::count_if(tiling.computed.begin(), tiling.computed.end(), [&](int slot) {
     const auto& in = plan.maker(slot)->in;

@@ -48,10 +48,10 @@ void DeviceWorker::keep_shared(const Data& data) {
     copy = serves_all(copy->first[0]) ? std::next(copy) : copies_.erase(copy);
 }
 
-void DeviceWorker::fetch(const Task& task, Range rows, Range lanes, bool to_states) {
+void DeviceWorker::fetch(const Task& task, Range rows, Range columns, bool to_states) {
   use_device(number_);
-  const Slabs slabs = choose_slabs(task, rows.count(), lanes.count(), to_states);
-  if (slabs.rows < rows.count() || slabs.lanes < lanes.count()) return;
+  const Slabs slabs = choose_slabs(task, rows.count(), columns.count(), to_states);
+  if (slabs.rows < rows.count() || slabs.columns < columns.count()) return;
   const auto take = [&](Level level, Range items) {
     for (const Load& load : task.plan.loads[int(level)]) {
       const ArrayRef* from = task.data.array(load);
@@ -61,7 +61,7 @@ void DeviceWorker::fetch(const Task& task, Range rows, Range lanes, bool to_stat
   if (rows.count() == 0) return;
   take(Level::uniform, {0, 1});
   take(Level::row, rows);
-  take(Level::column, lanes);
+  take(Level::column, columns);
 }
 
 // Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch,
@@ -90,8 +90,8 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
   return all;
 }
 
-void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Range lanes) {
-  if (task.shape.makes_lanes) lanes.end = lanes.begin;
+void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Range columns) {
+  if (task.shape.makes_columns) columns.end = columns.begin;
   FillJob job{};
   std::vector<DeviceSource> all;
   const auto take = [&](Level level, Range items, const Buffer& out) {
@@ -101,7 +101,7 @@ void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Rang
   };
   take(Level::uniform, {0, 1}, levels.once);
   take(Level::row, rows, levels.x);
-  take(Level::column, lanes, levels.y);
+  take(Level::column, columns, levels.y);
 
   std::unique_ptr<Buffer> table;
   if (all.size() <= FillJob::most_sources) {
@@ -116,7 +116,7 @@ void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Rang
   const auto blocks = [&](Range items) { return unsigned(std::min(ceil_div(items.count(), threads), most)); };
   if (task.plan.entries[int(Level::uniform)] > FillJob::most_own) launch(kernels_->once, 1, 1, threads, &job);
   job.row_blocks = blocks(rows);
-  launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(lanes)), 1, threads, &job, starts_early(rows, lanes));
+  launch(kernels_->fill, std::max(1u, job.row_blocks + blocks(columns)), 1, threads, &job, starts_early(rows, columns));
 }
 
 }  // namespace cuda

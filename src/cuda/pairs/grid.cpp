@@ -15,43 +15,43 @@ template <class T> std::unique_ptr<Buffer> uploaded(const std::vector<T>& items)
 
 }  // namespace
 
-Count Task::most_lanes(Count lanes) const {
-  if (!ranges()) return lanes;
+Count Task::most_columns(Count columns) const {
+  if (!ranges()) return columns;
   Count most = 0;
-  for (const RowBlock& block : ranges()->rows) most = std::max(most, block.lanes);
-  return std::min(most, lanes);
+  for (const RowBlock& block : ranges()->rows) most = std::max(most, block.columns);
+  return std::min(most, columns);
 }
 
 Count Task::full_blocks(Count rows) const {
   if (!ranges()) return ceil_div(rows, rows_of_block());
   double met = 0;  // by all blocks of all rows
   for (const RowBlock& block : ranges()->rows)
-    met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.lanes);
+    met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.columns);
   const double share = double(rows) / double(ranges()->rows.back().end);
-  return std::max<Count>(1, Count(share * met / double(std::max<Count>(1, most_lanes(no_limit)))));
+  return std::max<Count>(1, Count(share * met / double(std::max<Count>(1, most_columns(no_limit)))));
 }
 
 // No larger blocks than what the clusters fill, as the typical pair sees them.
 Shape fitted(Shape shape, const Blocks& ranges) {
   double pairs = 1, rows = 0;  // the rows that a pair shares its cluster with, on average
   for (const RowBlock& block : ranges.rows) {
-    const double count = double(block.end - block.begin), some = count * double(block.lanes);
+    const double count = double(block.end - block.begin), some = count * double(block.columns);
     pairs += some, rows += some * count;
   }
   shape.some = true;
   if (shape.kind != Shape::narrow) return shape;
   while (shape.rows_per_thread > 1 && shape.rows_per_thread * shape.threads > rows / pairs) shape.rows_per_thread /= 2;
   while (shape.threads > 32 && shape.threads > 2 * rows / pairs) shape.threads /= 2;
-  shape.lanes = shape.threads;
+  shape.columns = shape.threads;
   return shape;
 }
 
-Grid::Grid(const Task& task, Range rows, Range lanes, Count most)
+Grid::Grid(const Task& task, Range rows, Range columns, Count most)
     : per_block_(task.rows_of_block()), rows_(rows.count()) {
   if (!task.ranges()) return;
-  Blocks all = cut(clip(*task.ranges(), rows.begin, rows.end, lanes.begin, lanes.end), per_block_);
+  Blocks all = cut(clip(*task.ranges(), rows.begin, rows.end, columns.begin, columns.end), per_block_);
   for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
-  const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.lanes > b.lanes; };
+  const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.columns > b.columns; };
   const Count count = Count(all.rows.size());
   for (Count n = 0; n < count; n += most)  // the largest first, so that no late one is waited for
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);

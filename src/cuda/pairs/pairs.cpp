@@ -1,4 +1,4 @@
-// Map-reduce on one GPU or several: rows are shared out, or lanes where rows are few.
+// Map-reduce on one GPU or several: rows are shared out, or columns where rows are few.
 #include <algorithm>
 #include <set>
 
@@ -58,36 +58,36 @@ class CudaPairs : public Pairs {
 
   void reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end,
               const Output& out) override {
-    const Range rows{row_begin, row_end}, lanes{0, data.length(both & ~untiled.rows)};
+    const Range rows{row_begin, row_end}, columns{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
-    if (plan.stores) return store(plan, data, settings, rows, lanes, out);
+    if (plan.stores) return store(plan, data, settings, rows, columns, out);
     const auto task_for = [&](Count rows_of_card) {
       return make_task(plan, data, settings, rows_of_card, out, row_begin);
     };
-    if (workers_.size() == 1) return reduce_alone(task_for(rows.count()), rows, lanes);
+    if (workers_.size() == 1) return reduce_alone(task_for(rows.count()), rows, columns);
     const Task by_rows = task_for(part(rows, 0, workers_.size()).count());
-    if (should_share_lanes(by_rows, rows, lanes))
-      reduce_together(task_for(rows.count()), rows, lanes, true);
+    if (should_share_columns(by_rows, rows, columns))
+      reduce_together(task_for(rows.count()), rows, columns, true);
     else
-      reduce_together(by_rows, rows, lanes, false);
+      reduce_together(by_rows, rows, columns, false);
   }
 
  private:
   DeviceWorker& first() { return workers_.front(); }
 
   // The first card alone has all pairs: what goes elsewhere does so some columns at a time.
-  void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range lanes,
+  void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range columns,
              const Output& out) {
     const int device = first().number();
     const auto write = [&](const Output& to, Range some) {
       reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
     };
-    if (out.space != MemorySpace::host && out.device == device) return write(out, lanes);
+    if (out.space != MemorySpace::host && out.device == device) return write(out, columns);
     constexpr Count most_numbers = 1 << 24;
     const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
-    for (Range some{lanes.begin, 0}; some.begin < lanes.end; some.begin = some.end) {
-      some.end = std::min(some.begin + most, lanes.end);
+    for (Range some{columns.begin, 0}; some.begin < columns.end; some.begin = some.end) {
+      some.end = std::min(some.begin + most, columns.end);
       const Count block = rows.count() * some.count();
       use_device(device);
       const Buffer memory(size_t(block * size) * sizeof(double));
@@ -114,60 +114,61 @@ class CudaPairs : public Pairs {
                  const Output& out, Count first_row) {
     const Shape shape = choose_shape(plan, settings, rows_of_card, use_device(first().number()).multiprocessors);
     const Blocks* ranges = data.pairs(plan.rows);
-    // where there are ranges, blocks know by themselves whether there are lanes
-    const bool any_lanes = !ranges && data.length(both & ~plan.rows) > 0;
-    return {plan, data, settings, ranges ? fitted(shape, *ranges) : shape, out, first_row, any_lanes};
+    // where there are ranges, blocks know by themselves whether there are columns
+    const bool any_columns = !ranges && data.length(both & ~plan.rows) > 0;
+    return {plan, data, settings, ranges ? fitted(shape, *ranges) : shape, out, first_row, any_columns};
   }
 
-  void reduce_alone(const Task& task, Range rows, Range lanes) {
+  void reduce_alone(const Task& task, Range rows, Range columns) {
     first().prepare(task);
     const bool others = wait_for_others(task.data, task.out);
-    first().reduce(task, rows, lanes, task.settings.keep_going);
+    first().reduce(task, rows, columns, task.settings.keep_going);
     if (others) synchronize();  // nor do they know what this one has yet to copy
   }
 
-  // A block of rows more or less should matter little, else the lanes are shared out if there are enough.
-  bool should_share_lanes(const Task& by_rows, Range rows, Range lanes) const {
+  // A block of rows more or less should matter little, else the columns are shared out if there are enough.
+  bool should_share_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
-    return rows.count() < 16 * parts * by_rows.rows_of_block() && lanes.count() >= 2 * parts * by_rows.shape.lanes;
+    return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.shape.columns;
   }
 
-  void reduce_together(const Task& task, Range rows, Range lanes, bool share_lanes) {
+  void reduce_together(const Task& task, Range rows, Range columns, bool share_columns) {
     for (DeviceWorker& worker : workers_) worker.prepare(task);
     wait_for_others(task.data, task.out);
     try {
-      share_out(task, rows, lanes, share_lanes);
+      share_out(task, rows, columns, share_columns);
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
       collect_garbage();  // which the threads cannot do
-      share_out(task, rows, lanes, share_lanes);
+      share_out(task, rows, columns, share_columns);
     }
   }
 
-  void share_out(const Task& task, Range rows, Range lanes, bool share_lanes) {
+  void share_out(const Task& task, Range rows, Range columns, bool share_columns) {
     const size_t count = workers_.size();
     std::vector<std::unique_ptr<Buffer>> states(count);
     const auto share_of = [&](size_t n) {
-      return share_lanes ? std::make_pair(rows, part(lanes, n, count)) : std::make_pair(part(rows, n, count), lanes);
+      return share_columns ? std::make_pair(rows, part(columns, n, count))
+                           : std::make_pair(part(rows, n, count), columns);
     };
     for (size_t n = 0; n < count; ++n) {
       const auto [some, these] = share_of(n);
-      workers_[n].fetch(task, some, these, share_lanes);
+      workers_[n].fetch(task, some, these, share_columns);
     }
     in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
       const auto [some, these] = share_of(n);
       if (some.count() == 0) return;
       const Finally waits;  // what was begun may write into the target
-      if (share_lanes)
+      if (share_columns)
         states[n] = workers_[n].reduce_to_states(task, some, these, watch);
       else
         workers_[n].reduce(task, some, these, watch);
       synchronize();
     });
-    if (share_lanes) join(task, rows, states);
+    if (share_columns) join(task, rows, states);
   }
 
-  // The states of all cards, in the order of their lanes.
+  // The states of all cards, in the order of their columns.
   void join(const Task& task, Range rows, const std::vector<std::unique_ptr<Buffer>>& states) {
     use_device(first().number());
     const size_t bytes = size_t(rows.count()) * first().state_bytes();

@@ -33,12 +33,12 @@ int work(const TiledPlan& plan) {
   return entries;
 }
 
-// Whether a pair adds to as many floats as keep the loads of its lane busy.
+// Whether a pair adds to as many floats as keep the loads of its column busy.
 bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
   return adds_by_tiles(settings) && reduction_table()[plan.reduction.row].sums() && plan.f_size >= 8;
 }
 
-// Rows per thread: many amortise the loads of the lanes, few leave registers to long values and fill the
+// Rows per thread: many amortise the loads of the columns, few leave registers to long values and fill the
 // card. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Level::row)]);
@@ -53,14 +53,14 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   const bool bare_root = expansion.root && expansion.factors.empty();
   const int unrolled = much_work(plan) ? 1 : !settings.single || bare_root ? 4 : most == 3 ? 16 : 8;
   int threads = few ? int(few_rows) / most : large ? 256 : 128;
-  const int lane_bytes = padded(plan.entries[int(Level::column)], 8) * 8;
-  while (threads > 32 && threads * lane_bytes > shared_bytes) threads /= 2;  // a tile has as many lanes
+  const int column_bytes = padded(plan.entries[int(Level::column)], 8) * 8;
+  while (threads > 32 && threads * column_bytes > shared_bytes) threads /= 2;  // a tile has as many columns
   const bool made = few && int(plan.loads[int(Level::column)].size()) <= PairJob::most_sources;
   return {Shape::narrow, most, threads, threads, unrolled, false, made};
 }
 
-// Whether each pair adds a number of little work times a vector of the lane (cuda/wide/spread_lanes.cuh).
-bool spreads_lanes(const TiledPlan& plan, const Settings& settings) {
+// Whether each pair adds a number of little work times a vector of the column (cuda/wide/spread_lanes.cuh).
+bool spreads_columns(const TiledPlan& plan, const Settings& settings) {
   return adds_by_tiles(settings) && plan.spread.size > 0 && plan.spread.steps.empty() &&
          plan.slots[plan.spread.slot].level == Level::column && plan.contractions.empty() && in_place(plan, settings);
 }
@@ -72,40 +72,40 @@ bool adds_by_tiles(const Settings& settings) {
 }
 
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
-// earlier, and so are sums of vectors of the lanes that tensor cores make.
+// earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const int needed = words(plan, plan.entries[int(Level::row)]);
   const TiledPlan shared = tile(plan, needed > 18);
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
-  if (spreads_lanes(shared, settings) && plan.f_size >= 14) return shared;
+  if (spreads_columns(shared, settings) && plan.f_size >= 14) return shared;
   return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
-// Pairs that take longer than loading their lanes gain nothing from more rows or from several lanes at a time, and
+// Pairs that take longer than loading their columns gain nothing from more rows or from several columns at a time, and
 // their code is long.
 bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
 
-// Formulas of little work on a few values of rows and lanes, which start at multiples of 16 bytes.
+// Formulas of little work on a few values of rows and columns, which start at multiples of 16 bytes.
 bool in_place(const TiledPlan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   return padded(plan.entries[int(Level::column)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
          plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
-// Long vectors, and lanes too long for shared memory, go the wide way: 128 rows a block, one a thread once
-// they are contracted, and so many lanes that what a thread has of their pairs stays in registers. Where totals
+// Long vectors, and columns too long for shared memory, go the wide way: 128 rows a block, one a thread once
+// they are contracted, and so many columns that what a thread has of their pairs stays in registers. Where totals
 // of long vectors do, too, there are half as many rows.
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const bool too_long = 32 * padded(plan.entries[int(Level::column)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
-  int lanes = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
-  if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) lanes = 16;
-  if (spreads_lanes(plan, settings)) return {Shape::spread, 4, 128, 64};
-  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) lanes /= 2;
+  int columns = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
+  if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) columns = 16;
+  if (spreads_columns(plan, settings)) return {Shape::spread, 4, 128, 64};
+  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) columns /= 2;
   const bool spread = plan.spread.size > 0;
   const int rows_per_thread = spread && in_place(plan, settings) ? 2 : 4;
-  return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(lanes, 8)};
+  return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }
 
 // Each shape of choose_shape() serves twice as many rows as it begins with, at least.

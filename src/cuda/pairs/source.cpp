@@ -30,7 +30,7 @@ class Writer {
     if (wide && words.spreads()) out += "  using Spread = ::Spread;\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
-    out += level("run_lane(const T* o, T* y)", Level::column, "y");
+    out += level("run_column(const T* o, T* y)", Level::column, "y");
     out += pairs(words, false) + "};\n\n";
     return out + entry_points();
   }
@@ -53,9 +53,10 @@ class Writer {
     const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
     if (shape.kind == Shape::narrow)
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
-             ", " + number(shape.threads) + ", " + pairs + (shape.makes_lanes ? ", MadeLanes)\n" : ", FilledLanes)\n");
+             ", " + number(shape.threads) + ", " + pairs +
+             (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
     return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
-           number(shape.lanes / 8) + ", " + pairs + ")\n";
+           number(shape.columns / 8) + ", " + pairs + ")\n";
   }
 
   std::string level(const std::string& head, Level where, const std::string& target) const {
@@ -74,11 +75,11 @@ class Writer {
     const Expansion& e = plan.expansion;
     if (plan.inner_product.size == 0 || where == Level::uniform) return "";
     const bool row = where == Level::row;
-    const Slot& slot = plan.slots[row ? e.row_vector : e.lane_vector];
-    const Slot& norm = plan.slots[row ? e.row_norm : e.lane_norm];
+    const Slot& slot = plan.slots[row ? e.row_vector : e.column_vector];
+    const Slot& norm = plan.slots[row ? e.row_norm : e.column_norm];
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
            number(slot.size) + (settings.single && !row && words.row_in_spread() ? ", true>(" : ", false>(") + target +
-           ", " + words.names[row ? e.row : e.lane] + ", " + words.names[e.factor] +
+           ", " + words.names[row ? e.row : e.column] + ", " + words.names[e.factor] +
            (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
   }
 

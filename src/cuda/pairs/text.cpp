@@ -67,7 +67,7 @@ int Words::row_in_spread() const {
   const Entries& made = plan.spread;
   if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
   const int* in = made.steps[0].in;
-  return in[0] == e.row && in[1] == e.lane ? 1 : in[0] == e.lane && in[1] == e.row ? -1 : 0;
+  return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
 }  // namespace cuda

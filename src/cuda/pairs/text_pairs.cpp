@@ -16,7 +16,7 @@ class Pairs {
     const auto entries = [&](Level where) {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
-    std::string out = "  static constexpr int row = " + entries(Level::row) + ", lane = " + entries(Level::column) +
+    std::string out = "  static constexpr int row = " + entries(Level::row) + ", column = " + entries(Level::column) +
                       ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
@@ -34,14 +34,14 @@ class Pairs {
              ";\n";
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
-    if (near && plan.weighted && !plan.lane_weight()) names[0] = names[plan.expansion.lane_norm];
+    if (near && plan.weighted && !plan.column_weight()) names[0] = names[plan.expansion.column_norm];
     return out + "    f = " + names[plan.f] + ";\n    w = " + names[plan.w] + ";\n  }\n";
   }
 
  private:
-  // Where a lane has the norm of its vector, and the weight that takes it; the same where there is no other weight.
+  // Where a column has the norm of its vector, and the weight that takes it; the same where there is no other weight.
   std::string norm() const {
-    const int norm = plan.expansion.lane_norm, weight = plan.weighted ? plan.lane_weight() : 0;
+    const int norm = plan.expansion.column_norm, weight = plan.weighted ? plan.column_weight() : 0;
     return "  static constexpr int norm = " + number(plan.slots[norm].offset) +
            ", weight = " + number(plan.slots[weight ? weight : norm].offset) + ";\n";
   }
@@ -52,7 +52,7 @@ class Pairs {
   std::string scaled_call(const Step& step, const Names& names) const {
     const Expansion& e = plan.expansion;
     if (step.out == e.distance)
-      return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.lane_vector] + ")";
+      return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.column_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
     const char* every =
         e.factors.empty() ? "2" : "3";  // with more to do besides, the special functions are waited for less
@@ -66,8 +66,9 @@ class Pairs {
     const Expansion& e = plan.expansion;
     if (step.out == e.exponent) {
       const bool contracted = plan.inner_product.size > 0;
-      return "expanded(" + names[e.row_norm] + ", " + (plan.weighted ? "" : names[e.lane_norm] + ", ") +
-             (contracted ? names[e.distance] + ", unscaled<T>()" : names[e.row_vector] + ", " + names[e.lane_vector]) +
+      return "expanded(" + names[e.row_norm] + ", " + (plan.weighted ? "" : names[e.column_norm] + ", ") +
+             (contracted ? names[e.distance] + ", unscaled<T>()"
+                         : names[e.row_vector] + ", " + names[e.column_vector]) +
              ")";
     }
     if (step.in[0] == e.exponent) return "exp2_of_small(" + names[e.exponent] + ")";

@@ -7,20 +7,19 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// How the vector of a sum is made of those of row and lane, where it is a lane's, or such a difference: then they are
-// near each other where the exponent is expanded, and there seen from a centre and scaled.
+// How the vector of a sum is made of those of row and column, where it is a column's, or such a difference: then they
+// are near each other where the exponent is expanded, and there seen from a centre and scaled.
 std::string parts_of_spread(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const Entries& made = words.plan.spread;
   const int of_row = words.row_in_spread();
-  const bool of_lane = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
-  return ", of_row = " + number(of_row) + ", of_lane = " + number(of_lane ? 1 : -of_row) +
+  const bool of_column = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
+  return ", of_row = " + number(of_row) + ", of_column = " + number(of_column ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1);
 }
 
-// One entry of long vectors: x, y and z hold that of each vector of the rows, of the lanes and of what is
-// there once.
+// One entry of long vectors: x, y and z hold that of each vector of the rows, of the columns and of what is there once.
 std::string entries(const Words& words, const std::string& name, const Entries& made) {
   const char* letters[] = {"z", "x", "y"};
   Names names = words.names;
@@ -34,7 +33,7 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
   }
   std::string out =
       "struct " + name + " {\n  static constexpr int size = " + number(made.size) + ";\n  using Rows = At<" +
-      offsets[1] + ">;\n  using Lanes = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
+      offsets[1] + ">;\n  using Columns = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
       ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
       ", scaled = " + yes_or_no(&made == &words.plan.inner_product) +
       (&made == &words.plan.spread ? ";\n  static constexpr int" + parts_of_spread(words).substr(1) : "") +
@@ -67,7 +66,7 @@ std::string contractions(const Words& words, bool near) {
     list += (n ? ", " : "") + (expanded ? "InnerProduct" : "Contraction" + number(int(n)));
   }
   return "  static constexpr int kept_row = " + number(at_least_one(words.plan.kept[1])) +
-         ", kept_lane = " + number(at_least_one(words.plan.kept[2])) + ";\n  using Contractions = List<" + list +
+         ", kept_column = " + number(at_least_one(words.plan.kept[2])) + ";\n  using Contractions = List<" + list +
          ">;\n";
 }
 

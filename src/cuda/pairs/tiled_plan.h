@@ -9,7 +9,7 @@ namespace kernops {
 // A vector entry by entry, or its sum: the steps are to be read as if all sizes were 1. Without steps, the only leaf.
 struct Entries {
   int slot, size;
-  std::vector<int> leaves;  // slots of vectors of rows, lanes or once
+  std::vector<int> leaves;  // slots of vectors of rows, columns or once
   std::vector<Step> steps;
 };
 
@@ -20,15 +20,15 @@ struct Entries {
 // then, and infinite or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their
 // slots, what multiplies those of x' and y' instead. All 0 where there is none.
 struct Expansion {
-  int exponent, distance, root, factor, row, lane, row_norm, lane_norm, row_vector, lane_vector, centre;
+  int exponent, distance, root, factor, row, column, row_norm, column_norm, row_vector, column_vector, centre;
   std::map<int, int> factors;
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
 // entries of each level. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms
 // of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what the sum
-// of a row is to be multiplied by, 0 for none. Where lanes are `weighted`, 2^lane_norm multiplies the weight of a lane,
-// or is it, instead of adding to each exponent; then that norm does not come first.
+// of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the weight of a
+// column, or is it, instead of adding to each exponent; then that norm does not come first.
 struct TiledPlan : Plan {
   int factor = 0;
   Expansion expansion{};
@@ -37,9 +37,9 @@ struct TiledPlan : Plan {
   Entries spread{};
   std::array<int, 3> kept{};
   bool weighted = false;
-  int lane_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
+  int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || spread.size > 0; }
-  bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and lane
+  bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
 };
 TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
 

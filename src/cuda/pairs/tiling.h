@@ -23,8 +23,8 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
 
-// A sum of exponentials, or of their products with one number of the lane that nothing else reads; where there are
+// A sum of exponentials, or of their products with one number of the column that nothing else reads; where there are
 // several numbers, it is not faster.
-bool can_weight_lanes(const Tiling& tiling);
+bool can_weight_columns(const Tiling& tiling);
 
 }  // namespace kernops

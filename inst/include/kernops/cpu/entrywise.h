@@ -20,7 +20,7 @@ template <class T, class R, class A = T> struct Entrywise {
     for (int k = 0; k < entries(job); ++k) R::start(reinterpret_cast<Lanes*>(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile, T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileColumns& tile, T*) {
     const auto plain = [&](int lane, int k) { return LaneView<T>(f, lane)[k]; };
     const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {
@@ -33,7 +33,7 @@ template <class T, class R, class A = T> struct Entrywise {
   }
 
   // Four states at a time hide the latency of an addition.
-  template <class F> static void add_entry(Lanes& state, const F& value, int k, const TileLanes& tile) {
+  template <class F> static void add_entry(Lanes& state, const F& value, int k, const TileColumns& tile) {
     constexpr int W = V::width, ways = 4;
     Lanes s[ways];
     s[0] = state;
@@ -52,7 +52,7 @@ template <class T, class R, class A = T> struct Entrywise {
     state = s[0];
   }
 
-  static void collapse(const Job& job, const char* state, const TileLanes& chunk, char* partial) {
+  static void collapse(const Job& job, const char* state, const TileColumns& chunk, char* partial) {
     for (int k = 0; k < entries(job); ++k) {
       const Lanes& lanes = reinterpret_cast<const Lanes*>(state)[k];
       Partial& all = reinterpret_cast<Partial*>(partial)[k];

@@ -38,7 +38,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
     to.items[place] = {x, index};
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileLanes& tile, T*) {
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>&, const TileColumns& tile, T*) {
     using V = Pack<T>;
     for (int k = 0; k < job.f_size; ++k) {
       List& to = list(job, state, k);
@@ -52,7 +52,7 @@ template <class T, int sign, int first, int last> struct KExtreme {
     }
   }
 
-  static void collapse(const Job& job, const char* state, const TileLanes&, char* partial) {
+  static void collapse(const Job& job, const char* state, const TileColumns&, char* partial) {
     __builtin_memcpy(partial, state, state_bytes(job));
   }
 

@@ -1,5 +1,5 @@
-// The tiled map-reduce of the CPU: a block of rows meets tile after tile of lanes. Included once for each
-// instruction set, by src/cpu_engine.h.
+// The tiled map-reduce of the CPU: a block of rows meets tile after tile of columns. Included once for each
+// instruction set, by src/cpu/simd/pairs.h.
 #pragma once
 #include <kernops/cpu/accumulate.h>
 #include <kernops/cpu/buffer.h>
@@ -7,10 +7,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The result of a row, its positions counted among all lanes.
+// The result of a row, its positions counted among all columns.
 template <class Reduction> void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
   double* out = job.out + row * job.out_row;
-  Reduction::finish(job, partial, block.lanes > 0, out);
+  Reduction::finish(job, partial, block.columns > 0, out);
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];
     if (position == 0) continue;
@@ -28,14 +28,14 @@ template <class T, class Reduction> class Worker {
         slots_(job.slots.count),
         once_(std::size_t(job.entries[0]) * W),
         rows_(std::size_t(job.entries[1]) * W * job.row_block),
-        lanes_(std::size_t(job.entries[2]) * job.tile),
+        columns_(std::size_t(job.entries[2]) * job.tile),
         pairs_(std::size_t(job.entries[3]) * job.tile),
         scratch_(job.tile),
         state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
         states_(state_bytes_ * job.row_block),
         partial_(Reduction::partial_bytes(job)) {
     place_slots(Level::uniform, once_.data(), W, 0);
-    place_slots(Level::column, lanes_.data(), job.tile, ~std::ptrdiff_t(0));
+    place_slots(Level::column, columns_.data(), job.tile, ~std::ptrdiff_t(0));
     place_slots(Level::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
     fill_pack(slots_.data()[0].p, 1);
     load_packs(Level::uniform, 0);
@@ -43,15 +43,15 @@ template <class T, class Reduction> class Worker {
   }
 
   void work(const Unit& unit, Units& units) {
-    const Count lanes = unit.block->lanes, begin = unit.chunk * job_.chunk,
-                end = begin + job_.chunk < lanes ? begin + job_.chunk : lanes;
+    const Count columns = unit.block->columns, begin = unit.chunk * job_.chunk,
+                end = begin + job_.chunk < columns ? begin + job_.chunk : columns;
     const int rows = int(unit.row_end - unit.row_begin);
     start_rows(unit.row_begin, rows);
-    for (Count lane = begin; lane < end; lane += job_.tile) {
+    for (Count column = begin; column < end; column += job_.tile) {
       if (!units.keep_going(&units)) return;
-      const int count = int(end - lane < job_.tile ? end - lane : job_.tile);
-      load_tile(*unit.block, lane, count);
-      reduce_tile(rows, {count, lane - begin, begin, unit.row_begin, unit.block});
+      const int count = int(end - column < job_.tile ? end - column : job_.tile);
+      load_tile(*unit.block, column, count);
+      reduce_tile(rows, {count, column - begin, begin, unit.row_begin, unit.block});
     }
     finish_rows(unit, rows, {0, 0, begin, unit.row_begin, unit.block});
   }
@@ -92,34 +92,34 @@ template <class T, class Reduction> class Worker {
     }
   }
 
-  // Lanes beyond the last one repeat it: harmless numbers, that no reduction takes in.
+  // Columns beyond the last one repeat it: harmless numbers, that no reduction takes in.
   void load_tile(const RowBlock& block, Count first, int count) {
     const int padded = (count + W - 1) / W * W;
-    for_runs(job_, block, first, count, [&](Count lane, int length, int at) { load_lanes(lane, length, at); });
+    for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });
     const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s)
       for (int k = 0; k < source_size(sources.items[s]); ++k) {
         T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
-        for (int lane = count; lane < padded; ++lane) to[lane] = to[count - 1];
+        for (int n = count; n < padded; ++n) to[n] = to[count - 1];
       }
     run_steps(Level::column, padded);
   }
 
-  // Lanes that stand side by side, to place `at` of the tile.
-  void load_lanes(Count lane, int count, int at) {
+  // Columns that stand side by side, to place `at` of the tile.
+  void load_columns(Count column, int count, int at) {
     const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
       for (int k = 0; k < source_size(from); ++k) {
         T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
-        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, lane + n));
+        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, column + n));
       }
     }
   }
 
   int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
 
-  void reduce_tile(int rows, TileLanes tile) {
+  void reduce_tile(int rows, TileColumns tile) {
     const int padded = (tile.count + W - 1) / W * W;
     for (int r = 0; r < rows; ++r, ++tile.row) {
       point_to_row(r);
@@ -128,13 +128,13 @@ template <class T, class Reduction> class Worker {
     }
   }
 
-  void finish_rows(const Unit& unit, int rows, const TileLanes& lanes) {
+  void finish_rows(const Unit& unit, int rows, const TileColumns& columns) {
     for (int r = 0; r < rows; ++r) {
       const Count row = unit.row_begin + r;
       const bool whole = job_.chunks() == 1;
       char* partial =
           whole ? partial_.data() : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
-      Reduction::collapse(job_, state(r), lanes, partial);
+      Reduction::collapse(job_, state(r), columns, partial);
       if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
     }
   }
@@ -143,7 +143,7 @@ template <class T, class Reduction> class Worker {
 
   const Job& job_;
   Buffer<Operand<T>> slots_;
-  Buffer<T> once_, rows_, lanes_, pairs_, scratch_;
+  Buffer<T> once_, rows_, columns_, pairs_, scratch_;
   const std::size_t state_bytes_;
   Buffer<char> states_, partial_;
 };

@@ -34,7 +34,7 @@ template <class T, Shifted result, class A = T> struct ShiftedExp {
     for (int k = 0; k < sums(job); ++k) BlockSum::start(lanes(state)[k]);
   }
 
-  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileLanes& tile,
+  static void add(const Job& job, char* state, const Operand<T>& f, const Operand<T>& w, const TileColumns& tile,
                   T* scratch) {
     constexpr int W = V::width;
     V top = shift(state);
@@ -67,7 +67,7 @@ template <class T, Shifted result, class A = T> struct ShiftedExp {
     shift(state) = highest;
   }
 
-  static void collapse(const Job& job, const char* state, const TileLanes& chunk, char* partial) {
+  static void collapse(const Job& job, const char* state, const TileColumns& chunk, char* partial) {
     Partial& all = *reinterpret_cast<Partial*>(partial);
     all.shift = shift(const_cast<char*>(state));
     Job each = job;

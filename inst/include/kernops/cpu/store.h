@@ -1,5 +1,5 @@
-// Every value of f itself. The lanes of the job run down a column of the result, so that what a tile holds side by side
-// stands side by side there; there is no state, and nothing to merge.
+// Every value of f itself. The values of a tile, which are those of columns that follow one another,
+// stand side by side in the result, too; there is no state, and nothing to merge.
 #pragma once
 #include <kernops/cpu/tiles.h>
 
@@ -12,19 +12,19 @@ template <class T> struct StoreValues {
   static std::size_t state_bytes(const Job&) { return 0; }
   static std::size_t partial_bytes(const Job&) { return 0; }
   static void start(const Job&, char*) {}
-  static void collapse(const Job&, const char*, const TileLanes&, char*) {}
+  static void collapse(const Job&, const char*, const TileColumns&, char*) {}
   static void merge(const Job&, char*, const char*) {}
   static void finish(const Job&, const char*, bool, double*) {}
 
-  static void add(const Job& job, char*, const Operand<T>& f, const Operand<T>&, const TileLanes& tile, T*) {
-    double* column = job.out + tile.row * job.out_row;
-    for_runs(job, *tile.block, tile.base + tile.first, tile.count, [&](Count lane, int count, int at) {
+  static void add(const Job& job, char*, const Operand<T>& f, const Operand<T>&, const TileColumns& tile, T*) {
+    double* out = job.out + tile.row * job.out_row;
+    for_runs(job, *tile.block, tile.base + tile.first, tile.count, [&](Count column, int count, int at) {
       for (int k = 0; k < job.f_size; ++k)
-        copy(f.p + k * f.entry, f.lanes, at, count, column + k * job.out_entry + lane);
+        copy(f.p + k * f.entry, f.lanes, at, count, out + k * job.out_entry + column);
     });
   }
 
-  // A value that all lanes share is kept once.
+  // A value that is the same for all columns is kept once.
   static void copy(const T* from, std::ptrdiff_t lanes, int at, int count, double* to) {
     if (lanes == 0)
       for (int n = 0; n < count; ++n) to[n] = double(from[0]);

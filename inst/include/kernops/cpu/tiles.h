@@ -16,22 +16,22 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
-// The lanes of a tile: `count` of them, the first being number `first` of the chunk that starts at `base`; and the row
-// that meets them, which is one of a block.
-struct TileLanes {
+// The columns of a tile: `count` of them, the first being number `first` of the chunk that starts at `base`; and the
+// row that meets them, which is one of a block.
+struct TileColumns {
   int count;
   Count first, base, row;
   const RowBlock* block;
 };
 
-// run(lane, count, at) for lanes that stand side by side in the data and from place `at` on in a tile, whose `count`
-// lanes begin with number `first` of the block.
+// run(column, count, at) for columns that stand side by side in the data and from place `at` on in a tile, whose
+// `count` columns begin with number `first` of the block.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
   for (int at = 0; at < count; ++interval) {
-    const Count lane = interval->begin + first + at - interval->before;
-    const int length = int(interval->end - lane < count - at ? interval->end - lane : count - at);
-    run(lane, length, at);
+    const Count column = interval->begin + first + at - interval->before;
+    const int length = int(interval->end - column < count - at ? interval->end - column : count - at);
+    run(column, length, at);
     at += length;
   }
 }

@@ -1,4 +1,4 @@
-// Fills the levels of a Formula: what is there once, the rows and the lanes, with what comes from outside and what is
+// Fills the levels of a Formula: what is there once, the rows and the columns, with what comes from outside and what is
 // computed of it.
 #pragma once
 #include <kernops/jobs/device.h>
@@ -67,22 +67,22 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
   __syncthreads();
 }
 
-// Item n of the rows (level 1) or of the lanes (2): what comes from outside, and what is computed of it.
+// Item n of the rows (level 1) or of the columns (2): what comes from outside, and what is computed of it.
 template <class Formula, int level>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {
   using T = typename Formula::T;
-  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::lane);
+  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::column);
   for (int s = 0; s < count; ++s) gather<stride >= long_item>(sources[s], nullptr, n, out, 0, 1);
   if constexpr (level == 1) Formula::run_row(once, out);
-  if constexpr (level == 2) Formula::run_lane(once, out);
+  if constexpr (level == 2) Formula::run_column(once, out);
 }
 
 // One thread an item, then the one as many items further as blocks `of` this level take.
 template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;
-  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::lane);
+  constexpr int stride = padded<T>(level == 1 ? Formula::row : Formula::column);
   const FillJob::Level& to = job.levels[level];
   const DeviceSource* sources = (job.table ? job.table : job.sources) + to.first_source;
   const long long together = (long long)of * blockDim.x;

@@ -1,10 +1,10 @@
 // The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
 //
-// The generated text (src/cuda_source.cpp) is a Formula: the number type, how many entries each place holds, and which
-// operations run once, per row, per lane and per pair, names and order only; where exponents may be expanded, the pairs
-// have a second way, Near, with the norms first in the items (src/expansion.cpp). One thread owns R rows; a block
-// shares tiles of lanes; the lanes may be split into chunks, whose states are merged in order: the same bits on every
-// run.
+// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, how many entries each place holds, and
+// which operations run once, per row, per column and per pair, names and order only; where exponents may be expanded,
+// the pairs have a second way, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
+// rows; a block shares tiles of columns; the columns may be split into chunks, whose states are merged in order: the
+// same bits on every run.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
@@ -13,40 +13,40 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How the lanes of a tile get into shared memory: from a filled place,
-struct FilledLanes {
+// How the columns of a tile get into shared memory: from a filled place,
+struct FilledColumns {
   template <class Formula, int threads>
-  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+  static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
-    constexpr int stride = padded<T>(Formula::lane);
-    const T* from = static_cast<const T*>(job.lanes) + lane * stride;
+    constexpr int stride = padded<T>(Formula::column);
+    const T* from = static_cast<const T*>(job.columns) + column * stride;
     for (int n = threadIdx.x; n < count * stride; n += threads) tile[n] = from[n];
-    if (Formula::expands) __syncthreads();  // each thread then looks at a lane
+    if (Formula::expands) __syncthreads();  // each thread then looks at a column
   }
 };
 
 // or made on the spot, each by one thread, where only one block of rows meets them.
-struct MadeLanes {
+struct MadeColumns {
   template <class Formula, int threads>
-  static __device__ void take(const PairJob& job, long long lane, int count, typename Formula::T* tile) {
+  static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
     if (threadIdx.x < count)
       make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once),
-                            lane - job.lane_begin + threadIdx.x, tile + threadIdx.x * padded<T>(Formula::lane));
+                            column - job.column_begin + threadIdx.x, tile + threadIdx.x * padded<T>(Formula::column));
   }
 };
 
 template <int n> struct Group { static constexpr int size = n; };
 
-// The rows of a thread meet the lanes of a tile.
+// The rows of a thread meet the columns of a tile.
 template <class Pairs, int unrolled, class T, class O, class Row, int R>
-__device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* lanes,
-                                     int lane_stride, int first, int count) {
+__device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* columns,
+                                     int column_stride, int first, int count) {
   const auto some = [&](int n, auto group) {
     constexpr int copies = Pairs::much_work ? 1 : group.size;
-    Vec<T, Pairs::lane> y[group.size];
+    Vec<T, Pairs::column> y[group.size];
     KERNOPS_UNROLL_BY(copies)
-    for (int u = 0; u < group.size; ++u) y[u] = load<Pairs::lane>(lanes + (n + u) * lane_stride);
+    for (int u = 0; u < group.size; ++u) y[u] = load<Pairs::column>(columns + (n + u) * column_stride);
     KERNOPS_UNROLL
     for (int r = 0; r < R; ++r) {
       typename Pairs::F f[group.size];
@@ -65,12 +65,12 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
 }
 
 // long: one kernel; what its loops share lives in registers
-template <class Formula, class Row, int R, int unrolled, int threads, class Share, class Lanes>
+template <class Formula, class Row, int R, int unrolled, int threads, class Share, class Columns>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
-  constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane), tile = threads;
-  __shared__ alignas(16) T lanes[tile * lane_stride];
+  constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column), tile = threads;
+  __shared__ alignas(16) T columns[tile * column_stride];
 
   const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
   Share share(job, threads * R);
@@ -90,25 +90,25 @@ __device__ void map_reduce(const PairJob& job) {
   }
 
   do {
-    for (long long lane = share.begin; lane < share.end; lane += tile) {
-      const int count = share.end - lane < tile ? int(share.end - lane) : tile;
-      T* own = lanes + threadIdx.x * lane_stride;
+    for (long long column = share.begin; column < share.end; column += tile) {
+      const int count = share.end - column < tile ? int(share.end - column) : tile;
+      T* own = columns + threadIdx.x * column_stride;
       bool near = rows_near;
       __syncthreads();
-      Lanes::template take<Formula, threads>(job, lane, count, lanes);
+      Columns::template take<Formula, threads>(job, column, count, columns);
       if constexpr (Formula::expands)
-        if (threadIdx.x < count) near = near && is_near_lane<Near>(own);
+        if (threadIdx.x < count) near = near && is_near_column<Near>(own);
       if (__syncthreads_and(near || !Formula::expands)) {
         if constexpr (Formula::weighted) {
-          if (threadIdx.x < count) weight_lane<Near>(own);
+          if (threadIdx.x < count) weight_column<Near>(own);
           __syncthreads();
         }
-        meet<Near, unrolled>(once_values, x, state, lanes, lane_stride, int(lane), count);
+        meet<Near, unrolled>(once_values, x, state, columns, column_stride, int(column), count);
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
         KERNOPS_UNROLL
         for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
-        meet<Formula, unrolled>(once_values, exact, state, lanes, lane_stride, int(lane), count);
+        meet<Formula, unrolled>(once_values, exact, state, columns, column_stride, int(column), count);
       }
       KERNOPS_UNROLL
       for (int r = 0; r < R; ++r) state[r].settle();
@@ -126,12 +126,12 @@ __device__ void map_reduce(const PairJob& job) {
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
-#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Lanes)                             \
+#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Columns)                           \
   KERNOPS_PLACES(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                      \
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                   \
     kernops::wait_for_kernel_before();                                                                \
-    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Lanes>(job);                       \
+    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Columns>(job);                     \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

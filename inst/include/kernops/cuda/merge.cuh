@@ -1,4 +1,4 @@
-// From what blocks know of a row to its result: the states of chunks of lanes, joined in order.
+// From what blocks know of a row to its result: the states of chunks of columns, joined in order.
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/shares.cuh>
@@ -7,7 +7,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 template <class Row> __device__ void finish(const PairJob& job, long long row, Row& state) {
-  state.finish(job.out + row * job.out_row, job.out_entry, job.any_lanes);
+  state.finish(job.out + row * job.out_row, job.out_entry, job.any_columns);
 }
 
 // What all terms of a row's sum have in common: it is taken out of the sum.
@@ -18,13 +18,13 @@ template <class Formula> __device__ typename Formula::T shared_factor(const Pair
 
 // What a block knows of a row: the result, or a part of it.
 template <class Formula, class Row>
-__device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_lanes) {
+__device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)
-    if (any_lanes) state.scale(shared_factor<Formula>(job, row));
+    if (any_columns) state.scale(shared_factor<Formula>(job, row));
   if (!job.partials)
     finish(job, row, state);
   else
-    static_cast<Row*>(job.partials)[chunk_of_lanes() * job.partial_rows + row] = state;
+    static_cast<Row*>(job.partials)[chunk_of_columns() * job.partial_rows + row] = state;
 }
 
 // States that stand `stride` apart, joined in order.

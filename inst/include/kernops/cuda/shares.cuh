@@ -8,16 +8,16 @@ inline namespace KERNOPS_ISA {
 // Blocks that run at the same time have all chunks of a few rows, so that what they read stays in the cache of the GPU.
 __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
-__device__ __forceinline__ int chunk_of_lanes() { return int(number_of_block() % gridDim.y); }
+__device__ __forceinline__ int chunk_of_columns() { return int(number_of_block() % gridDim.y); }
 
-// The first of its rows, the end of them, and one run of lanes after another. Here, all pairs are there.
+// The first of its rows, the end of them, and one run of columns after another. Here, all pairs are there.
 struct AllPairs {
   long long first, row_end, begin, end;
 
   __device__ AllPairs(const PairJob& job, int rows) {
     first = job.row_begin + row_block() * (long long)rows, row_end = job.row_end;
-    begin = job.lane_begin + chunk_of_lanes() * job.chunk;
-    end = begin + job.chunk < job.lane_end ? begin + job.chunk : job.lane_end;
+    begin = job.column_begin + chunk_of_columns() * job.chunk;
+    end = begin + job.chunk < job.column_end ? begin + job.chunk : job.column_end;
   }
   __device__ bool any() const { return begin < end; }
   __device__ bool last() const { return true; }
@@ -25,22 +25,22 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Here, the lanes of some intervals; a chunk counts them as if they stood side by side.
+// Here, the columns of some intervals; a chunk counts them as if they stood side by side.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // of the lanes to come
-  int first_lane;                // of the chunk, -1 where there is none
+  long long number, end_number;  // of the columns to come
+  int first_column;              // of the chunk, -1 where there is none
 
-  __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_lane(-1) {
+  __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {
     const RowBlock& block = job.blocks[row_block()];
     first = block.begin, row_end = block.end;
-    number = chunk_of_lanes() * job.chunk;
-    end_number = number + job.chunk < block.lanes ? number + job.chunk : block.lanes;
+    number = chunk_of_columns() * job.chunk;
+    end_number = number + job.chunk < block.columns ? number + job.chunk : block.columns;
     if (number >= end_number) return;
     interval = find_interval(job.intervals, block, number);
     next();
-    first_lane = int(begin);
+    first_column = int(begin);
   }
   __device__ bool next() {
     if (number >= end_number) return false;
@@ -50,10 +50,10 @@ struct SomePairs {
     ++interval;
     return true;
   }
-  __device__ bool any() const { return first_lane >= 0; }
+  __device__ bool any() const { return first_column >= 0; }
   __device__ bool last() const { return number >= end_number; }
   template <class Row> __device__ void complete(Row& state) const {
-    if (any()) state.adopt(first_lane);
+    if (any()) state.adopt(first_column);
   }
 };
 

@@ -11,7 +11,7 @@ template <class T, int F> struct StoreRow {
   static constexpr int group = 1, resident = 0;
   static constexpr bool any_order = true, adds_tiles = false;
   double* out;
-  long long entry, lane;
+  long long entry, column;
 
   KERNOPS_FN void start() { out = nullptr; }
   template <int N, int NF, int NW>
@@ -21,7 +21,7 @@ template <class T, int F> struct StoreRow {
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
       KERNOPS_UNROLL_FEW(F)
-      for (int k = 0; k < F; ++k) out[k * entry + (j + u) * lane] = double(f[u][k]);
+      for (int k = 0; k < F; ++k) out[k * entry + (j + u) * column] = double(f[u][k]);
     }
   }
   KERNOPS_FN void settle() {}
@@ -39,7 +39,7 @@ template <class Row> __device__ __forceinline__ void start_row(Row& state, const
 template <class T, int F>
 __device__ __forceinline__ void start_row(StoreRow<T, F>& state, const PairJob& job, long long row, bool exists) {
   state.out = exists ? job.out + row * job.out_row : nullptr;
-  state.entry = job.out_entry, state.lane = job.out_lane;
+  state.entry = job.out_entry, state.column = job.out_column;
 }
 
 }  // namespace KERNOPS_ISA

@@ -63,9 +63,9 @@ template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, c
   return {sum};
 }
 template <class T, int D>
-KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& lane_norm, const Vec<T, D>& x,
+KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& column_norm, const Vec<T, D>& x,
                               const Vec<T, D>& y) {
-  return expanded(Vec<T, 1>{row_norm.v[0] + lane_norm.v[0]}, x, y);
+  return expanded(Vec<T, 1>{row_norm.v[0] + column_norm.v[0]}, x, y);
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
@@ -89,22 +89,22 @@ template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); 
 KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
 KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
 
-// Whether exponents with this lane may be expanded.
-template <class Near, class T> KERNOPS_FN bool is_near_lane(const T* lane) {
-  return is_near(lane[Near::norm]) && (Near::weight == Near::norm || is_moderate(lane[Near::weight]));
+// Whether exponents with this column may be expanded.
+template <class Near, class T> KERNOPS_FN bool is_near_column(const T* column) {
+  return is_near(column[Near::norm]) && (Near::weight == Near::norm || is_moderate(column[Near::weight]));
 }
 
-// 2^norm multiplies the weight of the lane, or is its weight, which leaves all its exponents an addition less.
-template <class Near, class T> KERNOPS_FN void weight_lane(T* lane) {
-  const T power = exp2_of_small(lane[Near::norm]);
-  lane[Near::weight] = Near::weight == Near::norm ? power : lane[Near::weight] * power;
+// 2^norm multiplies the weight of the column, or is its weight, which leaves all its exponents an addition less.
+template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
+  const T power = exp2_of_small(column[Near::norm]);
+  column[Near::weight] = Near::weight == Near::norm ? power : column[Near::weight] * power;
 }
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
 // seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as
 // is_near() wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both
 // vectors are taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts
-// before small ones; of a lane, the first two of each 4 do, then the others, then the small parts likewise
+// before small ones; of a column, the first two of each 4 do, then the others, then the small parts likewise
 // (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
@@ -121,7 +121,7 @@ __device__ __forceinline__ float from_half(unsigned short half) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
   return x;
 }
-KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool of_lane, const float (&v)[4]) {
+KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool of_column, const float (&v)[4]) {
   unsigned short high[4], low[4];
   double sum = 0;
   for (int e = 0; e < 4; ++e) {
@@ -129,8 +129,8 @@ KERNOPS_FN double put_scaled_quad(float* chunk, int quad, bool of_lane, const fl
     low[e] = half_of(v[e] * halves_scale - from_half(high[e]));
     sum += sq((double(from_half(high[e])) + double(from_half(low[e]))) / halves_scale);
   }
-  float* to = chunk + (of_lane ? quad : 4 * quad);
-  const int step = of_lane ? 4 : 1;
+  float* to = chunk + (of_column ? quad : 4 * quad);
+  const int step = of_column ? 4 : 1;
   for (int e = 0; e < 2; ++e) {
     to[e * step] = __uint_as_float(high[2 * e] | unsigned(high[2 * e + 1]) << 16);
     to[(2 + e) * step] = __uint_as_float(low[2 * e] | unsigned(low[2 * e + 1]) << 16);
@@ -165,7 +165,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
 }
 
 // The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
-// vector of a lane is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near, then.
+// vector of a column is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near,
+// then.
 template <int offset, int norm, int sign, int room, bool spread, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));

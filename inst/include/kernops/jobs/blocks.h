@@ -1,4 +1,4 @@
-// Which pairs there are, as every backend reads it: a block of rows meets the lanes of its intervals, counted
+// Which pairs there are, as every backend reads it: a block of rows meets the columns of its intervals, counted
 // as if they stood side by side. Where all pairs are there, that is one block with one interval.
 #pragma once
 #include <kernops/portable.h>
@@ -17,17 +17,17 @@ using Count = std::int64_t;
 
 struct Interval {
   Count begin, end;
-  Count before;  // lanes of the block that come before it
+  Count before;  // columns of the block that come before it
 };
 struct RowBlock {
   Count begin, end;
   Count first, last;  // its intervals
-  Count lanes;
+  Count columns;
 };
 
 inline namespace KERNOPS_ISA {
 
-// The interval that holds lane `number` of a block that has some.
+// The interval that holds column `number` of a block that has some.
 KERNOPS_FN const Interval* find_interval(const Interval* intervals, const RowBlock& block, Count number) {
   Count low = block.first, high = block.last;
   while (high - low > 1) {

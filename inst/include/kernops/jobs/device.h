@@ -19,7 +19,7 @@ struct DeviceSource {
   int offset, size;
 };
 
-// Fills the places of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and lanes
+// Fills the places of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and columns
 // read what is there once: each block makes that anew, unless it is too long.
 struct FillJob {
   static constexpr int most_sources = 40, most_given = 64, most_own = 512;
@@ -27,8 +27,8 @@ struct FillJob {
     int first_source, end_source;
     void* out;
     long long count;
-  } levels[3];                // once, rows, lanes
-  unsigned row_blocks;        // the first of the grid; the others take lanes
+  } levels[3];                // once, rows, columns
+  unsigned row_blocks;        // the first of the grid; the others take columns
   const DeviceSource* table;  // instead of `sources`, where there are more
   DeviceSource sources[most_sources];
   double given[most_given];
@@ -39,27 +39,27 @@ static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
 // So many chunks of a row one thread joins; a block joins more.
 constexpr int merged_by_one = 64;
 // Where totals are vectors, a block joins those of so many rows and entries, one a thread.
-constexpr int merged_rows = 32, merged_columns = 8;
+constexpr int merged_rows = 32, merged_entries = 8;
 
-// `rows` and `lanes` point to where number 0 is, or would be: of the lanes, only lane_begin .. lane_end are
-// there. Where few rows meet them, lanes are made from their sources as they are needed, instead of a filled place.
+// `rows` and `columns` point to where number 0 is, or would be: of the columns, only column_begin .. column_end are
+// there. Where few rows meet them, columns are made from their sources as they are needed, instead of a filled place.
 struct PairJob {
   static constexpr int most_sources = 8;
-  const void *once, *rows, *lanes;  // filled places
-  long long row_begin, row_end, lane_begin, lane_end;
-  long long chunk;         // lanes that one block reduces
+  const void *once, *rows, *columns;  // filled places
+  long long row_begin, row_end, column_begin, column_end;
+  long long chunk;         // columns that one block reduces
   int chunks;              // to reduce, or to merge
-  int any_lanes;           // whether there are any, here or elsewhere
+  int any_columns;         // whether there are any, here or elsewhere
   void* partials;          // null: each row is finished at once. Else the states of chunk after chunk,
   long long partial_rows;  // so many rows in each;
   int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
   double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
   long long out_entry, out_row;
-  long long out_lane;      // where pairs are stored, from lane to lane
+  long long out_column;    // where pairs are stored, from column to column
   const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid
   const Interval* intervals;
   int source_count;
-  DeviceSource sources[most_sources];  // of lane_begin and those after it
+  DeviceSource sources[most_sources];  // of column_begin and those after it
 };
 
 }  // namespace kernops

@@ -33,22 +33,22 @@ struct Job {
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
-  Count rows, lanes;       // lanes: the most that a row meets
+  Count rows, columns;     // columns: the most that a row meets
   const RowBlock* blocks;  // of all rows, in order
   Count block_count;
   const Interval* intervals;
-  int tile;        // lanes of a tile
+  int tile;        // columns of a tile
   int row_block;   // rows that share the tile in the first-level cache
-  Count chunk;     // lanes that are reduced in one go; a function of the sizes alone, so that results are too
+  Count chunk;     // columns that are reduced in one go; a function of the sizes alone, so that results are too
   char* partials;  // where there are several chunks: the states to merge, row by row
   double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
-  int positions, size;  // which entries of the result are positions of lanes, from 1: positions .. size - 1
+  int positions, size;  // which entries of the result are positions of columns, from 1: positions .. size - 1
 
-  Count chunks() const { return lanes == 0 ? 1 : (lanes + chunk - 1) / chunk; }
+  Count chunks() const { return columns == 0 ? 1 : (columns + chunk - 1) / chunk; }
 };
 
-// A share of the work: some rows of a block, one chunk of its lanes.
+// A share of the work: some rows of a block, one chunk of its columns.
 struct Unit {
   Count row_begin, row_end, chunk;
   const RowBlock* block;

@@ -1,11 +1,11 @@
 // Distances and inner products of long vectors, for a tile of pairs at a time.
 //
 // What is contracted comes as a struct of the generated text:
-//   size                the length of the vectors
-//   Rows, Lanes, Once   At<...>: the offsets of those that it reads, within the items of each place
-//   entry(x, y, z, o)   one term, from one entry of each, and the values that are the same for all pairs
-//   is_product          whether that is x times y, one vector each
-//   scaled              whether put_scaled() has made them
+//   size                 the length of the vectors
+//   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each place
+//   entry(x, y, z, o)    one term, from one entry of each, and the values that are the same for all pairs
+//   is_product           whether that is x times y, one vector each
+//   scaled               whether put_scaled() has made them
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
@@ -27,7 +27,7 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
     float check = 0;
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < OwnPairs<C>::lanes; ++n) check += sum.v[r][n] * 0.0f;
+    for (int n = 0; n < OwnPairs<C>::columns; ++n) check += sum.v[r][n] * 0.0f;
     if (__syncthreads_or(check != 0))
       Terms_().run(sum, at, o, shared, now, next, send_next);
     else
@@ -62,7 +62,7 @@ template <class T, int C, int count> struct PairValues {
     for (int i = 0; i < count; ++i) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // Of some groups of 2 lanes of the thread, from group n on; and all of them.
+  // Of some groups of 2 columns of the thread, from group n on; and all of them.
   template <int some> __device__ __forceinline__ PairValues<T, some, count> part(int n) const {
     PairValues<T, some, count> values;
     KERNOPS_UNROLL
@@ -71,21 +71,21 @@ template <class T, int C, int count> struct PairValues {
     for (int e = 0; e < 2 * some; ++e) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
-  // Into shared memory: number i for a lane and a row at (i * lanes + lane) * stride + row.
+  // Into shared memory: number i for a column and a row at (i * columns + column) * stride + row.
   __device__ __forceinline__ void put(T* values) const {
     using Tile = PairTile<T, C>;
     using Own = OwnPairs<C>;
     KERNOPS_UNROLL
     for (int i = 0; i < count; ++i) KERNOPS_UNROLL
-    for (int n = 0; n < Own::lanes; ++n) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r)
-      values[(i * Tile::lanes + Own::lane(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
+      values[(i * Tile::columns + Own::column(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
   }
-  static __device__ __forceinline__ Vec<T, room> at(const T* values, int lane, int row) {
+  static __device__ __forceinline__ Vec<T, room> at(const T* values, int column, int row) {
     using Tile = PairTile<T, C>;
     Vec<T, room> all{};
     KERNOPS_UNROLL
-    for (int i = 0; i < count; ++i) all.v[i] = values[(i * Tile::lanes + lane) * Tile::stride + row];
+    for (int i = 0; i < count; ++i) all.v[i] = values[(i * Tile::columns + column) * Tile::stride + row];
     return all;
   }
 };
@@ -148,22 +148,22 @@ template <class T, int C> struct InShared {
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
     for (int e = 0; e < 2 * some; ++e)
-      part.sums[0].v[r][e] = values[OwnPairs<C>::lane(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+      part.sums[0].v[r][e] = values[OwnPairs<C>::column(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
     return part;
   }
   __device__ __forceinline__ void put(T*) const {}
-  static __device__ __forceinline__ Vec<T, 1> at(const T* values, int lane, int row) {
-    return PairValues<T, C, 1>::at(values, lane, row);
+  static __device__ __forceinline__ Vec<T, 1> at(const T* values, int column, int row) {
+    return PairValues<T, C, 1>::at(values, column, row);
   }
 };
 
 // The contraction of a tile, made when it is asked for.
 template <class T, int C, class Contract> struct PartByPart {
   const Contract& contract;
-  const T* lanes;
+  const T* columns;
   template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
     PairValues<T, some, 1> values;
-    contract.template multiply<Contract::at_once, some>(lanes, 0, n, values.sums[0].v, true);
+    contract.template multiply<Contract::at_once, some>(columns, 0, n, values.sums[0].v, true);
     return values;
   }
 };

@@ -1,6 +1,6 @@
 // The tiled map-reduce for long vectors: first the contractions of a tile of pairs (cuda/wide/contraction.cuh), by all
-// threads together. Then each thread evaluates the pairs that it has the sums of, 4 rows x 2 C lanes, and
-// reduces them; or, where that takes too many registers, each thread takes one row along the tile's lanes, as
+// threads together. Then each thread evaluates the pairs that it has the sums of, 4 rows x 2 C columns, and
+// reduces them; or, where that takes too many registers, each thread takes one row along the tile's columns, as
 // in cuda/map_reduce.cuh, with the contractions as given numbers. What only contractions read never enters a
 // thread's registers as a whole.
 #pragma once
@@ -9,24 +9,24 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The values of a thread's pairs, a few of its lanes at a time: take(r, n, f, w, how many) for groups of its
-// lanes, n and those after it, with row r.
+// The values of a thread's pairs, a few of its columns at a time: take(r, n, f, w, how many) for groups of its
+// columns, n and those after it, with row r.
 template <class Pairs, int C, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {
   using Own = OwnPairs<C>;
-  constexpr int groups = C < 2 ? C : 2, lanes = 2 * groups, some = group < lanes ? group : lanes;
+  constexpr int groups = C < 2 ? C : 2, columns = 2 * groups, some = group < columns ? group : columns;
   KERNOPS_UNROLL
-  for (int first = 0; first < Own::lanes; first += lanes) {
+  for (int first = 0; first < Own::columns; first += columns) {
     const auto part = values.template part<groups>(first / 2);
     KERNOPS_UNROLL
-    for (int n = 0; n < lanes; n += some) {
+    for (int n = 0; n < columns; n += some) {
       decltype(kept.of(0)) y[some];
       int count = 0;
       KERNOPS_UNROLL
       for (int u = 0; u < some; ++u) {
-        y[u] = kept.of(Own::lane(first + n + u));
-        count += Own::lane(first + n + u) < at.lane_count;
+        y[u] = kept.of(Own::column(first + n + u));
+        count += Own::column(first + n + u) < at.column_count;
       }
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) {
@@ -79,10 +79,10 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_i
     start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
   for_tiles<Formula, Share, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto& kept, auto, int) {
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
         own_pairs<typename decltype(kind)::type, C, Row::group>(
             at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
-              state[r].add(f, w, int(lane) + Own::lane(n), count);
+              state[r].add(f, w, int(column) + Own::column(n), count);
             });
       },
       [&](const auto&, const auto&, auto, bool) {
@@ -99,7 +99,7 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_i
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
-// Gives each group of the pairs of a thread's row with a tile to take(f, w, first lane, how many).
+// Gives each group of the pairs of a thread's row with a tile to take(f, w, first column, how many).
 template <class Pairs, int C, int group, class T, class O, class X, class Values, class Take>
 __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                          T* shared, Take take) {
@@ -108,21 +108,21 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
   constexpr bool much = Pairs::much_work;
   constexpr int unrolled = group > 1 || much ? 1 : 4, copies = much ? 1 : group;
   KERNOPS_UNROLL_BY(unrolled)
-  for (int n = 0; n < at.lane_count; n += group) {
+  for (int n = 0; n < at.column_count; n += group) {
     typename Pairs::F f[group];
     typename Pairs::W w[group];
     KERNOPS_UNROLL_BY(copies)
     for (int u = 0; u < group; ++u) {
-      const int lane = n + u < at.lane_count ? n + u : n;
-      const auto y = load<Pairs::kept_lane>(at.lanes + lane * (long long)at.lane_stride);
-      Pairs::pair(o, x, y, Values::at(shared, lane, threadIdx.x), f[u], w[u]);
+      const int column = n + u < at.column_count ? n + u : n;
+      const auto y = load<Pairs::kept_column>(at.columns + column * (long long)at.column_stride);
+      Pairs::pair(o, x, y, Values::at(shared, column, threadIdx.x), f[u], w[u]);
     }
-    take(f, w, n, at.lane_count - n < group ? at.lane_count - n : group);
+    take(f, w, n, at.column_count - n < group ? at.column_count - n : group);
   }
 }
 template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
   constexpr int count = Formula::Contractions::count;
-  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::lanes * PairTile<typename Formula::T, C>::stride;
+  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::columns * PairTile<typename Formula::T, C>::stride;
 }
 
 template <class Formula, class Row, class Share, int C> __device__ void reduce_by_row(const PairJob& job) {
@@ -132,11 +132,11 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
   for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
       block, is_near(x.v[0]), [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long lane, const auto&, auto* shared,
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto&, auto* shared,
           int) {
         pass_row<typename decltype(kind)::type, C, Row::group>(
             at, o, x, values, shared,
-            [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(lane) + n, count); });
+            [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(column) + n, count); });
       },
       [&](const auto&, const auto&, auto, bool) {
         state.settle();

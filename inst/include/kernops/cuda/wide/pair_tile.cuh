@@ -1,4 +1,4 @@
-// A tile of 32 own_rows rows and 8 C lanes for a block of 128 threads: who has which pairs, and how the entries of
+// A tile of 32 own_rows rows and 8 C columns for a block of 128 threads: who has which pairs, and how the entries of
 // its vectors get into shared memory, a few at a time.
 #pragma once
 #include <kernops/cuda/values.cuh>
@@ -21,29 +21,29 @@ constexpr int own_rows = KERNOPS_OWN_ROWS;  // of which a thread has pairs, as t
 
 template <int n> struct Number { static constexpr int value = n; };
 
-// Which pairs a thread takes. Rows and lanes come in groups of 16 bytes, far apart, so that the threads of a
-// warp (8 groups of rows x 4 groups of lanes) read and write neighbouring groups: no bank conflicts.
+// Which pairs a thread takes. Rows and columns come in groups of 16 bytes, far apart, so that the threads of a
+// warp (8 groups of rows x 4 groups of columns) read and write neighbouring groups: no bank conflicts.
 template <class T, int C> struct PairTile {
-  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, lanes = 8 * C;
-  static constexpr int lane_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
-  static constexpr int stride = rows + quad;  // from the values of a lane to those of the next, in shared memory
+  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, columns = 8 * C;
+  static constexpr int column_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
+  static constexpr int stride = rows + quad;  // from the values of a column to those of the next, in shared memory
   static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
-  static __device__ __forceinline__ int lane_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
+  static __device__ __forceinline__ int column_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
   static __device__ __forceinline__ int row(int r) { return (r / quad * 16 + row_thread()) * quad + r % quad; }
-  static __device__ __forceinline__ int lane(int c) {
-    return (c / lane_quad * 8 + lane_thread()) * lane_quad + c % lane_quad;
+  static __device__ __forceinline__ int column(int c) {
+    return (c / column_quad * 8 + column_thread()) * column_quad + c % column_quad;
   }
 };
 
 // Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 own_rows rows and all
-// lanes; its thread 4 i + j has every eighth row from i on, and of every 8 lanes those at 2 j and 2 j + 1.
+// columns; its thread 4 i + j has every eighth row from i on, and of every 8 columns those at 2 j and 2 j + 1.
 template <int C> struct OwnPairs {
-  static constexpr int rows = own_rows, lanes = 2 * C,
+  static constexpr int rows = own_rows, columns = 2 * C,
                        sharing = 4;  // so many threads, next to each other, have the same rows
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
   static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * (8 * rows) + 8 * r + i(); }
-  static __device__ __forceinline__ int lane(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
+  static __device__ __forceinline__ int column(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
 };
 
 template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
@@ -52,7 +52,7 @@ template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
 }
 
 // The values of one contraction for these pairs.
-template <class T, int C> struct Contracted { T v[OwnPairs<C>::rows][OwnPairs<C>::lanes]; };
+template <class T, int C> struct Contracted { T v[OwnPairs<C>::rows][OwnPairs<C>::columns]; };
 
 // N neighbouring numbers, 1, 2 or 4, in one load.
 template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
@@ -85,10 +85,10 @@ template <class T, int items, int depth> struct Stage {
   }
 };
 
-// Where the tile stands: its first row and lane, and how many of each there are.
+// Where the tile stands: its first row and column, and how many of each there are.
 template <class T> struct TilePlace {
-  const T *once, *rows, *lanes;
-  int row_stride, lane_stride, row_count, lane_count;
+  const T *once, *rows, *columns;
+  int row_stride, column_stride, row_count, column_count;
 };
 
 // 16 bytes on their way into shared memory, of which the first so many are read and the others 0.
@@ -109,9 +109,9 @@ __device__ __forceinline__ void wait_for_sent() {
 }
 
 // What a buffer in shared memory holds: entry k of vector n of the rows at rows[n * RowStage::entries + k *
-// RowStage::stride + row], and of the lanes likewise; they are entries `first` + k of the vectors.
+// RowStage::stride + row], and of the columns likewise; they are entries `first` + k of the vectors.
 template <class T> struct Buffer {
-  const T *rows, *lanes, *once;
+  const T *rows, *columns, *once;
   int first, depth;
 };
 

@@ -1,12 +1,12 @@
-// Sums of long vectors, each a number per pair times a vector (a lane's, or such as x - y), which gradients
+// Sums of long vectors, each a number per pair times a vector (a column's, or such as x - y), which gradients
 // are. Their entries are taken in slabs, one after another, so that the totals stay in registers: a thread has
 // those of its own rows (OwnPairs), for some runs of entries.
 //
-// Where the vector is that of the lane, or the difference of two, the sum over a tile is the product of two
-// matrices, the numbers and the vectors of the lanes, and goes to the tensor cores; sum w (x - y) is x sum w
+// Where the vector is that of the column, or the difference of two, the sum over a tile is the product of two
+// matrices, the numbers and the vectors of the columns, and goes to the tensor cores; sum w (x - y) is x sum w
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
 // term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/spread_scaled.cuh,
-// cuda/wide/spread_long.cuh), and so have vectors of lanes whose numbers take no contraction
+// cuda/wide/spread_long.cuh), and so have vectors of columns whose numbers take no contraction
 // (cuda/wide/spread_lanes.cuh); here, the numbers of the pairs are made anew for each slab.
 #pragma once
 #include <kernops/cuda/wide/spread_lanes.cuh>
@@ -19,7 +19,7 @@ inline namespace KERNOPS_ISA {
 template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multiplies() {
   using Terms = typename Formula::Spread;
   constexpr bool near = Formula::expands && !SameType<Pairs, Formula>::value;
-  return adds_matrices<Formula, Row>() && Terms::of_lane != 0 && (Terms::of_row == 0 || near);
+  return adds_matrices<Formula, Row>() && Terms::of_column != 0 && (Terms::of_row == 0 || near);
 }
 
 // long: one kernel; what its loops share lives in registers
@@ -33,29 +33,29 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
-  constexpr int fit = 28 * 1024 / (run * Tile::lanes * sizeof(T)), held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
+  constexpr int fit = 28 * 1024 / (run * Tile::columns * sizeof(T)), held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = Slab<T, units, (all + passes - 1) / passes>;
-  __shared__ LaneSlab<T, ever ? Tile::lanes : 1, S> lanes;
+  __shared__ ColumnSlab<T, ever ? Tile::columns : 1, S> columns;
 
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += S::size) {
     Block<Formula, Share, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
-    Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Terms::size * job.partial_rows + block.first;
+    Row* kept = static_cast<Row*>(job.partials) + chunk_of_columns() * Terms::size * job.partial_rows + block.first;
     Totals<Formula, Row, C, S> totals(base);
     bool product = false;
     const auto by_tiles = [&](bool rows_near, auto visit) {
       for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
           block, rows_near,
           [&](const auto& at, int) {
-            if constexpr (ever) lanes.send(at, Terms::Lanes::nth(0), base, Terms::size);
+            if constexpr (ever) columns.send(at, Terms::Columns::nth(0), base, Terms::size);
           },
           visit,
           [&](const auto& at, const auto& o, auto* shared, bool last) {
             if (!product) {
               __syncthreads();
-              totals.add_terms(at, o, [&](int lane, int r) { return shared[lane * Tile::stride + Own::row(r)]; });
+              totals.add_terms(at, o, [&](int column, int r) { return shared[column * Tile::stride + Own::row(r)]; });
             }
             __syncthreads();
             if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
@@ -64,13 +64,13 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
     if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
       by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
-                              const auto& kept_lanes, auto* shared, int) {
+                              const auto& kept_columns, auto* shared, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<T, C> numbers;
         own_pairs<Pairs, C, 1>(
-            at, o, rows.x, values, kept_lanes,
+            at, o, rows.x, values, kept_columns,
             [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : T(0); });
-        product = totals.template multiplied<multiplies<Formula, Pairs, Row>()>(at, numbers, lanes);
+        product = totals.template multiplied<multiplies<Formula, Pairs, Row>()>(at, numbers, columns);
         if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
       });
     } else {
@@ -87,8 +87,8 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
 }
 
 template <class Formula, class Row, class Share, int C> __device__ void map_reduce_spread(const PairJob& job) {
-  if constexpr (spreads_lanes<Formula, Row>())
-    LanesSpread<Formula, Row, Share, C>::run(job);
+  if constexpr (spreads_columns<Formula, Row>())
+    ColumnsSpread<Formula, Row, Share, C>::run(job);
   else if constexpr (!spreads_scaled<Formula, Row>())
     spread_by_slabs<Formula, Row, Share, C>(job);
   else if constexpr (LongSpread<Formula, Row, Share>::slabs == 1)
@@ -99,21 +99,21 @@ template <class Formula, class Row, class Share, int C> __device__ void map_redu
 
 // One thread an entry of a row: joins its chunks. What a warp reads and writes are whole sectors, however results lie.
 template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
-  constexpr int size = Formula::Spread::size, columns = merged_columns, blocks = (size + columns - 1) / columns;
-  const int k = blockIdx.x % blocks * columns + threadIdx.x % columns;
-  const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / columns;
+  constexpr int size = Formula::Spread::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
+  const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;
+  const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / entries;
   if (row >= job.row_end || k >= size) return;
   Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
   Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
   if (job.out)
-    state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_lanes);
+    state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_columns);
   else
     *states = state;
 }
 
 // How many blocks share a multiprocessor.
 template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
-  if (spreads_lanes<Formula, Row>()) return 3;
+  if (spreads_columns<Formula, Row>()) return 3;
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
 }
 

@@ -1,20 +1,20 @@
-// Sums of vectors of lanes, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
-// products of matrices, by tensor cores. A thread makes the numbers of 2 lanes in 8 and multiplies them at once, while
-// the next tile is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is not
-// finite, a warp adds up the tile term by term.
+// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
+// products of matrices, by tensor cores. A thread makes the numbers of 2 columns in 8 and multiplies them at once,
+// while the next tile is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is
+// not finite, a warp adds up the tile term by term.
 #pragma once
 #include <kernops/cuda/wide/spread_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_lanes() {
+template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_columns() {
   using Terms = typename Formula::Spread;
   return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::Contractions::count == 0 &&
-         Terms::of_lane == 1 && Terms::of_row == 0;
+         Terms::of_column == 1 && Terms::of_row == 0;
 }
 
-template <class Formula, class Row, class Share, int C> struct LanesSpread {
+template <class Formula, class Row, class Share, int C> struct ColumnsSpread {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
@@ -22,10 +22,10 @@ template <class Formula, class Row, class Share, int C> struct LanesSpread {
   using Numbers = Floats;
   using Part = typename Numbers::template Part<2>;
   using S = Slab<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
-  using Lanes = LaneSlab<T, Tile::lanes, S>;
-  using Products = T[Lanes::eighth][Own::rows / 2][4];
+  using Columns = ColumnSlab<T, Tile::columns, S>;
+  using Products = T[Columns::eighth][Own::rows / 2][4];
 
-  // The numbers of the thread's rows with lanes `first` and the one after it.
+  // The numbers of the thread's rows with columns `first` and the one after it.
   template <class Pairs, class O, class Kept, class Take>
   static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
                                                  int first, Take take) {
@@ -46,7 +46,7 @@ template <class Formula, class Row, class Share, int C> struct LanesSpread {
     Contracted<T, C> all;
     KERNOPS_UNROLL_BY(1)
     for (int k = 0; k < C; ++k)
-      numbers<Pairs>(o, rows, kept, Own::lane(2 * k),
+      numbers<Pairs>(o, rows, kept, Own::column(2 * k),
                      [&](int r, T even, T odd) { all.v[r][2 * k] = even, all.v[r][2 * k + 1] = odd; });
     return all;
   }
@@ -54,16 +54,17 @@ template <class Formula, class Row, class Share, int C> struct LanesSpread {
   // The matrix product of a tile; whether it is finite, for all threads of a warp.
   template <class Pairs, class O, class Kept>
   static __device__ __forceinline__ bool multiply(Products& c, const O& o, const OwnRows<Formula, C>& rows,
-                                                  const Kept& kept, const Lanes& lanes) {
+                                                  const Kept& kept, const Columns& columns) {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < C; ++k) {
       Part w[Own::rows];
-      numbers<Pairs>(o, rows, kept, Own::lane(2 * k), [&](int r, T even, T odd) {
+      numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
         w[r] = Numbers::part(Few<2, T>{{even, odd}});
       });
-      const auto even = lanes.part(0, Own::lane(2 * k), Own::i()), odd = lanes.part(0, Own::lane(2 * k + 1), Own::i());
+      const auto even = columns.part(0, Own::column(2 * k), Own::i()),
+                 odd = columns.part(0, Own::column(2 * k + 1), Own::i());
       KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::eighth; ++n) {
+      for (int n = 0; n < Columns::eighth; ++n) {
         const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
         KERNOPS_UNROLL
         for (int r = 0; r < Own::rows; r += 2) {
@@ -74,28 +75,28 @@ template <class Formula, class Row, class Share, int C> struct LanesSpread {
     }
     T check = 0;
     KERNOPS_UNROLL
-    for (int n = 0; n < Lanes::eighth; ++n) KERNOPS_UNROLL
+    for (int n = 0; n < Columns::eighth; ++n) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows / 2; ++r) KERNOPS_UNROLL
     for (int e = 0; e < 4; ++e) check += c[n][r][e] * T(0);
     return __all_sync(~0u, check == 0);
   }
 
   static __device__ __forceinline__ void run(const PairJob& job) {
-    __shared__ Lanes lanes[2];
+    __shared__ Columns columns[2];
     KERNOPS_UNROLL_BY(1)
     for (int base = 0; base < Terms::size; base += S::size) {
       Block<Formula, Share, C> block(job);
       const TilePlace<T> begin = block.place(block.begin);
-      Row* kept = static_cast<Row*>(job.partials) + chunk_of_lanes() * Terms::size * job.partial_rows + block.first;
+      Row* kept = static_cast<Row*>(job.partials) + chunk_of_columns() * Terms::size * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
       Totals<Formula, Row, C, S> totals(base);
       for_tiles<Formula, Share, C, 0, true>(
           block, rows.near,
-          [&](const auto& at, int turn) { lanes[turn].send(at, Terms::Lanes::nth(0), base, Terms::size); },
+          [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
             using Pairs = typename decltype(kind)::type;
             Products c = {};
-            if (multiply<Pairs>(c, o, rows, there, lanes[turn])) return totals.add_run(0, c);
+            if (multiply<Pairs>(c, o, rows, there, columns[turn])) return totals.add_run(0, c);
             add_exactly(totals, at, o, all_numbers<Pairs>(o, rows, there));
           },
           [&](const auto&, const auto&, auto, bool last) {

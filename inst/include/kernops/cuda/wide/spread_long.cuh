@@ -8,15 +8,16 @@ inline namespace KERNOPS_ISA {
 
 // The numbers of some tiles are kept, in local memory; then these are added up for one slab of entries after another.
 template <class Formula, class Row, class Share> struct LongSpread {
-  static constexpr int C = 8, lanes = 8 * C, parts = lanes / ScaledNumbers::lanes, most = 1024 / own_rows / lanes;
+  static constexpr int C = 8, columns = 8 * C, parts = columns / ScaledNumbers::columns,
+                       most = 1024 / own_rows / columns;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
   static constexpr int slabs = (Contract::chunks + 7) / 8, runs = (Contract::chunks + slabs - 1) / slabs,
                        at_once = Contract::at_once;
   using S = Slab<float, 1, runs>;
   using Sums = Totals<Formula, Row, C, S>;
   struct KeptTile {
-    const float* lanes;
-    int lane_count;
+    const float* columns;
+    int column_count;
     bool scaled;
     union {
       ScaledNumbers products[parts];
@@ -37,19 +38,19 @@ template <class Formula, class Row, class Share> struct LongSpread {
       : job(job),
         block(job),
         begin(block.place(block.begin)),
-        kept(static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows +
+        kept(static_cast<Row*>(job.partials) + chunk_of_columns() * Formula::Spread::size * job.partial_rows +
              block.first),
-        unit(unit_of_lanes<Formula>(begin.once)) {}
+        unit(unit_of_columns<Formula>(begin.once)) {}
 
   template <bool near>
   __device__ __forceinline__ void keep(const TilePlace<float>& at, const Contracted<float, C>& numbers) {
     KeptTile& tile = tiles[count++];
-    tile.lanes = at.lanes, tile.lane_count = at.lane_count, tile.scaled = near;
+    tile.columns = at.columns, tile.column_count = at.column_count, tile.scaled = near;
     if constexpr (near) {
       KERNOPS_UNROLL
       for (int n = 0; n < parts; ++n) {
         ScaledNumbers scaled;
-        if (!scaled.take(numbers, n * ScaledNumbers::Own::lanes)) tile.scaled = false;
+        if (!scaled.take(numbers, n * ScaledNumbers::Own::columns)) tile.scaled = false;
         tile.products[n] = scaled;
       }
     }
@@ -59,12 +60,12 @@ template <class Formula, class Row, class Share> struct LongSpread {
     }
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < OwnPairs<C>::lanes; ++n) sums[r] += numbers.v[r][n];
+    for (int n = 0; n < OwnPairs<C>::columns; ++n) sums[r] += numbers.v[r][n];
   }
 
   __device__ __forceinline__ TilePlace<float> place(int n) const {
     TilePlace<float> at = begin;
-    at.lanes = tiles[n].lanes, at.lane_count = tiles[n].lane_count;
+    at.columns = tiles[n].columns, at.column_count = tiles[n].column_count;
     return at;
   }
   __device__ __forceinline__ void send(int n, int chunk, float* to) const {
@@ -109,8 +110,8 @@ template <class Formula, class Row, class Share> struct LongSpread {
       send(0, first_chunk + runs, next);
     if (tile.scaled) KERNOPS_UNROLL
     for (int part = 0; part < parts; ++part)
-      add_products<lanes, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
-                                                                  part * ScaledNumbers::lanes, unit);
+      add_products<columns, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
+                                                                    part * ScaledNumbers::columns, unit);
     swap(now, next);
   }
 
@@ -118,11 +119,11 @@ template <class Formula, class Row, class Share> struct LongSpread {
     const OwnRows<Formula, C> rows(begin);
     for_tiles<Formula, Share, C, 0, false>(
         block, rows.near, [](const auto&, int) {},
-        [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes, float*,
+        [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns, float*,
             int) {
           using Pairs = typename decltype(kind)::type;
           Contracted<float, C> numbers;
-          take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);
+          take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
           keep<!SameType<Pairs, Formula>::value>(at, numbers);
         },
         [&](const auto&, const auto& o, float* shared, bool last) {

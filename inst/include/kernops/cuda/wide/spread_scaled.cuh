@@ -1,7 +1,7 @@
 // Sums of differences x - y, each times a number of the pair, where x and y are the vectors of an exponent that is
-// expanded, as in the gradient of a Gaussian: x sum w - sum w y. What the exponent's inner products read of the lanes,
-// numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The numbers w
-// become such, too.
+// expanded, as in the gradient of a Gaussian: x sum w - sum w y. What the exponent's inner products read of the
+// columns, numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The
+// numbers w become such, too.
 #pragma once
 #include <kernops/cuda/wide/spread_totals.cuh>
 
@@ -13,11 +13,11 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_scaled() {
          Formula::Spread::of_row != 0 && Formula::Near::Contractions::count == 1;
 }
 
-// The numbers of a thread's pairs with 32 lanes, as two numbers of 16 bits each. A power of 2 for each row keeps them
+// The numbers of a thread's pairs with 32 columns, as two numbers of 16 bits each. A power of 2 for each row keeps them
 // away from the ends of these: the largest are about 4.
 struct ScaledNumbers {
   using Own = OwnPairs<4>;
-  static constexpr int lanes = 32, groups = 2;  // of 16 lanes, that are added up at a time
+  static constexpr int columns = 32, groups = 2;  // of 16 columns, that are added up at a time
   Halves::Part<4> part[groups][Own::rows];
   float back[Own::rows];  // what undoes the power
 
@@ -28,7 +28,7 @@ struct ScaledNumbers {
     for (int r = 0; r < Own::rows; ++r) {
       float most = 0;
       KERNOPS_UNROLL
-      for (int n = 0; n < Own::lanes; ++n) most = larger_or_nan(abs(w.v[r][first + n]), most);
+      for (int n = 0; n < Own::columns; ++n) most = larger_or_nan(abs(w.v[r][first + n]), most);
       KERNOPS_UNROLL
       for (int step = 1; step < Own::sharing; step *= 2) most = larger_or_nan(most, __shfl_xor_sync(~0u, most, step));
       finite = finite && most < infinity<float>();
@@ -45,9 +45,9 @@ struct ScaledNumbers {
   }
 };
 
-// Adds numbers times vectors, for runs `from` to `to` of the totals, each a chunk; those of 32 lanes from number
+// Adds numbers times vectors, for runs `from` to `to` of the totals, each a chunk; those of 32 columns from number
 // `first` on, in a stage that has so many, begin at chunk 0. The vectors are to be multiplied by `unit`.
-template <int stage_lanes, int from, int to, class Totals>
+template <int stage_columns, int from, int to, class Totals>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, int first,
                                              float unit) {
   using Own = ScaledNumbers::Own;
@@ -64,7 +64,7 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
     KERNOPS_UNROLL
     for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
     for (int u = 0; u < 2; ++u) {
-      y[k][u] = Halves::along_lanes<stage_lanes>(stage, q - from, first + 16 * k, u);
+      y[k][u] = Halves::along_columns<stage_columns>(stage, q - from, first + 16 * k, u);
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; r += 2) Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
     }
@@ -80,10 +80,10 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// What multiplies the scaled vectors of lanes, where they are added up.
-template <class Formula> __device__ __forceinline__ float unit_of_lanes(const float* once) {
+// What multiplies the scaled vectors of columns, where they are added up.
+template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
   const float c = once[Formula::Spread::factor];
-  return c == 0 ? 0.0f : float(Formula::Spread::of_lane) / (halves_scale * sqrt(abs(2 * c)));
+  return c == 0 ? 0.0f : float(Formula::Spread::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
 
 // The numbers of a thread's pairs in a tile.
@@ -103,25 +103,25 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
   Block<Formula, Share, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept =
-      static_cast<Row*>(job.partials) + chunk_of_lanes() * Formula::Spread::size * job.partial_rows + block.first;
+      static_cast<Row*>(job.partials) + chunk_of_columns() * Formula::Spread::size * job.partial_rows + block.first;
   const OwnRows<Formula, C> rows(begin);
-  const float unit = unit_of_lanes<Formula>(begin.once);
+  const float unit = unit_of_columns<Formula>(begin.once);
   Totals<Formula, Row, C, S> totals(0);
   Contracted<float, C> exact;
   bool added = false;
   for_tiles<Formula, Share, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_lanes,
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns,
           const float* stage, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<float, C> numbers;
-        take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_lanes);
+        take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
         if constexpr (!SameType<Pairs, Formula>::value) {
           ScaledNumbers scaled;
           added = scaled.take(numbers, 0);
           if (added) {
             totals.add_numbers(numbers);
-            return add_products<Block<Formula, Share, C>::Tile::lanes, 0, S::runs>(totals, scaled, stage, 0, unit);
+            return add_products<Block<Formula, Share, C>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0, unit);
           }
         }
         added = false, exact = numbers;

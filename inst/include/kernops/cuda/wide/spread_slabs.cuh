@@ -1,5 +1,5 @@
-// The slabs of entries in which sums of long vectors are made (cuda/wide/spread.cuh), and those of the lanes in shared
-// memory.
+// The slabs of entries in which sums of long vectors are made (cuda/wide/spread.cuh), and those of the columns in
+// shared memory.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -20,36 +20,36 @@ template <class T, int some_units, int some_runs> struct Slab {
   static __device__ __forceinline__ int first(int q) { return q * run + OwnPairs<1>::j() * own; }
 };
 
-// The slab of the vectors of a tile's lanes in shared memory. Of a run, unit u of a lane stands at slot(lane,
-// u): a warp reads an eighth of the runs of 4 lanes, every second one, without bank conflicts.
-template <class T, int lanes, class S> struct LaneSlab {
+// The slab of the vectors of a tile's columns in shared memory. Of a run, unit u of a column stands at slot(column,
+// u): a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
+template <class T, int columns, class S> struct ColumnSlab {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
-  alignas(16) T v[S::size * lanes];
+  alignas(16) T v[S::size * columns];
 
-  static __device__ __forceinline__ int slot(int lane, int u) {
-    return (u / 4 * lanes / 2 + lane / 2) * 8 + ((lane % 2 * 4 + u % 4) ^ lane / 2 % 4 * 2);
+  static __device__ __forceinline__ int slot(int column, int u) {
+    return (u / 4 * columns / 2 + column / 2) * 8 + ((column % 2 * 4 + u % 4) ^ column / 2 % 4 * 2);
   }
-  static __device__ __forceinline__ int place(int run, int lane, int u) {
-    return (run * lanes * units + slot(lane, u)) * S::unit;
+  static __device__ __forceinline__ int place(int run, int column, int u) {
+    return (run * columns * units + slot(column, u)) * S::unit;
   }
-  __device__ __forceinline__ Few<eighth, T> part(int run, int lane, int n) const {
-    return few<eighth>(v + place(run, lane, n * eighth / S::unit) + n * eighth % S::unit);
+  __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
+    return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Of every 32nd lane, a thread sends one unit of 4: each(unit, lane, its first entry in the slab).
+  // Of every 32nd column, a thread sends one unit of 4: each(unit, column, its first entry in the slab).
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
-    for (int lane = threadIdx.x / 4; lane < lanes; lane += 32) KERNOPS_UNROLL
+    for (int column = threadIdx.x / 4; column < columns; column += 32) KERNOPS_UNROLL
     for (int four = 0; four < S::units * S::runs; ++four) {
       const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
-      each(v + place(run, lane, u), lane, run * S::run + u * S::unit);
+      each(v + place(run, column, u), column, run * S::run + u * S::unit);
     }
   }
 
-  // Those from `base` on, of vectors that end at `end`; zeros for lanes that there are not.
+  // Those from `base` on, of vectors that end at `end`; zeros for columns that there are not.
   __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
-    own_units([&](T* to, int lane, int entry) {
-      const int left = lane < at.lane_count ? (end - base - entry) * int(sizeof(T)) : 0;
-      const T* from = at.lanes + offset + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+    own_units([&](T* to, int column, int entry) {
+      const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
+      const T* from = at.columns + offset + (column < at.column_count ? column : 0) * (long long)at.column_stride;
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }

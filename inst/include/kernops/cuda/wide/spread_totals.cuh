@@ -28,7 +28,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   using Terms = typename Formula::Spread;
-  static constexpr int most_tiles = 4096 / Tile::lanes;  // that are added up before the totals are
+  static constexpr int most_tiles = 4096 / Tile::columns;  // that are added up before the totals are
   const int base;
   Row sum[Own::rows][S::runs][S::own];
   T numbers[Own::rows];  // their sums, of what sum w x takes
@@ -53,18 +53,18 @@ template <class Formula, class Row, int C, class S> struct Totals {
 
   // Numbers times vectors, as matrices: whether that was done, for which all must be finite. To be called by
   // all threads.
-  template <bool able, class Lanes>
-  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Lanes& lanes) {
+  template <bool able, class Columns>
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Columns& columns) {
     if constexpr (!able) {
       __syncthreads();
       return false;
     } else {
-      T check = lanes.take_centre(at.once, base, Terms::size, Terms::centre);
+      T check = columns.take_centre(at.once, base, Terms::size, Terms::centre);
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::lanes; ++n) check += w.v[r][n] * T(0);
+      for (int n = 0; n < Own::columns; ++n) check += w.v[r][n] * T(0);
       const bool finite = __syncthreads_and(check == 0);
-      if (finite) multiply(w, lanes);
+      if (finite) multiply(w, columns);
       return finite;
     }
   }
@@ -73,7 +73,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
     for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
-  template <class Lanes> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Lanes& lanes) {
+  template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Columns& columns) {
     using Numbers = MatrixNumbers<T>;
     using Part = typename Numbers::template Part<2>;
     Part split[Own::rows][C];
@@ -86,13 +86,13 @@ template <class Formula, class Row, int C, class S> struct Totals {
     KERNOPS_UNROLL
     for (int q = 0; q < S::runs; ++q) {
       if (base + q * S::run >= Terms::size) break;
-      T c[Lanes::eighth][Own::rows / 2][4] = {};
+      T c[Columns::eighth][Own::rows / 2][4] = {};
       KERNOPS_UNROLL
       for (int k = 0; k < C; ++k) {
-        const auto even = lanes.part(q, Own::lane(2 * k), Own::i()),
-                   odd = lanes.part(q, Own::lane(2 * k + 1), Own::i());
+        const auto even = columns.part(q, Own::column(2 * k), Own::i()),
+                   odd = columns.part(q, Own::column(2 * k + 1), Own::i());
         KERNOPS_UNROLL
-        for (int n = 0; n < Lanes::eighth; ++n) {
+        for (int n = 0; n < Columns::eighth; ++n) {
           const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
           KERNOPS_UNROLL
           for (int r = 0; r < Own::rows; r += 2) {
@@ -108,10 +108,11 @@ template <class Formula, class Row, int C, class S> struct Totals {
     KERNOPS_UNROLL
     for (int n = 0; n < eighth; ++n) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int odd = 0; odd < 2; ++odd) add(sum[r][q][eighth * odd + n], T(Terms::of_lane), c[n][r / 2][r % 2 * 2 + odd]);
+    for (int odd = 0; odd < 2; ++odd)
+      add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
-  // Numbers times vectors, term by term; number_of(lane, r) for the thread's row r.
+  // Numbers times vectors, term by term; number_of(column, r) for the thread's row r.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, NumberOf number_of) {
     KERNOPS_UNROLL
@@ -129,15 +130,15 @@ template <class Formula, class Row, int C, class S> struct Totals {
           load_quad<typename Terms::Rows, S::unit>(row_item(at, r) + from[u], x[r] + u * S::unit);
       }
       KERNOPS_UNROLL_BY(2)
-      for (int lane = 0; lane < at.lane_count; ++lane) {
-        Vec<T, Terms::Lanes::room> y[S::own];
+      for (int column = 0; column < at.column_count; ++column) {
+        Vec<T, Terms::Columns::room> y[S::own];
         KERNOPS_UNROLL
         for (int u = 0; u < S::units; ++u)
-          load_quad<typename Terms::Lanes, S::unit>(at.lanes + lane * (long long)at.lane_stride + from[u],
-                                                    y + u * S::unit);
+          load_quad<typename Terms::Columns, S::unit>(at.columns + column * (long long)at.column_stride + from[u],
+                                                      y + u * S::unit);
         KERNOPS_UNROLL
         for (int r = 0; r < Own::rows; ++r) {
-          const T number = number_of(lane, r);
+          const T number = number_of(column, r);
           KERNOPS_UNROLL
           for (int e = 0; e < S::own; ++e) add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
         }
@@ -186,7 +187,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     begun = true, tiles = 0;
     start();
   }
-  // Where there are no lanes.
+  // Where there are no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
     for (int n = threadIdx.x; n < rows * S::size; n += Tile::threads)
       if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
@@ -197,8 +198,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
 template <class Totals, class T, class O, int C>
 __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
                                             const Contracted<T, C>& w) {
-  totals.add_terms(at, o, [&](int lane, int r) {
-    return __shfl_sync(~0u, w.v[r][lane / 8 * 2 + lane % 2], lane % 8 / 2, OwnPairs<C>::sharing);
+  totals.add_terms(at, o, [&](int column, int r) {
+    return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, OwnPairs<C>::sharing);
   });
 }
 

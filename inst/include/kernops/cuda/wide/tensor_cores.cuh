@@ -5,9 +5,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Inner products of the rows and lanes of a tile. The lanes come by way of shared memory: all chunks (`whole`), or in
-// stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they stay
-// in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`.
+// Inner products of the rows and columns of a tile. The columns come by way of shared memory: all chunks (`whole`), or
+// in stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they
+// stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`.
 template <class Numbers, int C, class Terms, int most_resident = Numbers::most_resident> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, C>;
@@ -17,7 +17,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   static constexpr int chunk = 4 * unit, chunks = (Terms::size + chunk - 1) / chunk;
   static constexpr bool whole = chunks * C <= Numbers::most_whole, resident = whole && chunks <= most_resident,
                         by_parts = resident, in_shared = false;
-  static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::lanes,
+  static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::columns,
                        shared = 2 * stage, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
 
@@ -52,18 +52,19 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
     for (int k = 0; k < held; ++k) take(units(at, k), k, k);
   }
 
-  // Chunks of the lanes from number `first` on (unit_of_lane). A thread sends the same unit of all of them, of every
-  // 32nd lane.
+  // Chunks of the columns from number `first` on (unit_of_column). A thread sends the same unit of all of them, of
+  // every 32nd column.
   template <int count> static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     const int u = threadIdx.x % 4;
     KERNOPS_UNROLL
-    for (int lane = threadIdx.x / 4; lane < Tile::lanes; lane += Tile::threads / 4) {
-      const T* from = at.lanes + Terms::Lanes::nth(0) + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+    for (int column = threadIdx.x / 4; column < Tile::columns; column += Tile::threads / 4) {
+      const T* from =
+          at.columns + Terms::Columns::nth(0) + (column < at.column_count ? column : 0) * (long long)at.column_stride;
       KERNOPS_UNROLL
       for (int k = 0; k < count; ++k) {
         const int start = (first + k) * chunk, entry = start + u * unit, left = (Terms::size - entry) * int(sizeof(T));
         const bool all = Terms::scaled && (whole || start < Terms::size);
-        kernops::send(to + unit_of_lane<Tile::lanes>(k, lane, u) * unit, from + entry,
+        kernops::send(to + unit_of_column<Tile::columns>(k, column, u) * unit, from + entry,
                       all || left > 16 ? 16
                       : left < 0       ? 0
                                        : left);
@@ -72,10 +73,10 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
 
-  // `count` chunks of a stage from number `first` on, with `some` groups of 8 lanes from group n on; their inner
+  // `count` chunks of a stage from number `first` on, with `some` groups of 8 columns from group n on; their inner
   // products, and as many sums of chunks, go on side by side.
   template <int count, int some>
-  __device__ __forceinline__ void multiply(const T* lanes, int first, int n, T (&sum)[Own::rows][2 * some],
+  __device__ __forceinline__ void multiply(const T* columns, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
     constexpr int together = Numbers::together < count ? Numbers::together : count;
     T c[some][Own::rows / 2][4];
@@ -93,7 +94,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       KERNOPS_UNROLL
       for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
       for (int g = 0; g < some; ++g) {
-        y[g][k] = Numbers::template of_lanes<Tile::lanes>(lanes, first + begin + k, 8 * (n + g));
+        y[g][k] = Numbers::template of_columns<Tile::columns>(columns, first + begin + k, 8 * (n + g));
         KERNOPS_UNROLL
         for (int r = 0; r < Own::rows; r += 2)
           Numbers::add_rest(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
@@ -107,7 +108,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   }
   // The same with all groups, a few at a time.
   template <int count>
-  __device__ __forceinline__ void multiply_all(const T* lanes, int first, Contracted<T, C>& sum, bool fresh) const {
+  __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, C>& sum, bool fresh) const {
     constexpr int some = C < 2 ? C : 2;
     KERNOPS_UNROLL
     for (int n = 0; n < C; n += some) {
@@ -115,14 +116,14 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < 2 * some; ++e) part[r][e] = sum.v[r][2 * n + e];
-      multiply<count, some>(lanes, first, n, part, fresh);
+      multiply<count, some>(columns, first, n, part, fresh);
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < 2 * some; ++e) sum.v[r][2 * n + e] = part[r][e];
     }
   }
 
-  // The first stage of the lanes is in `now`, seen by all threads; the same again is free at `next`. As soon
+  // The first stage of the columns is in `now`, seen by all threads; the same again is free at `next`. As soon
   // as there is room, send_next(to) may send what comes next to where `now` is then.
   // long: one pipeline of loads and products
   template <class O, class Send>
@@ -134,7 +135,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
     } else {
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::lanes; ++n) sum.v[r][n] = 0;
+      for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = 0;
       Units coming[ahead];
       KERNOPS_UNROLL
       for (int k = 0; k < ahead; ++k) coming[k] = units(at, k);

@@ -1,13 +1,13 @@
 // In which kinds of numbers tensor cores multiply, and how accurately.
 //
 // A chunk of a vector is 64 bytes, of which thread 4 i + j of a warp has unit j, 16 bytes of the vectors of
-// some rows and lanes i. A kind says what a thread makes of a unit of a row (part) and of what is in shared memory of
-// 8 lanes (of_lanes), a Part either way, and multiplies those of 16 rows x 8 lanes:
-//   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with lanes 2 j and 2 j + 1
+// some rows and columns i. A kind says what a thread makes of a unit of a row (part) and of what is in shared memory of
+// 8 columns (of_columns), a Part either way, and multiplies those of 16 rows x 8 columns:
+//   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
 // Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
 // others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all
-// (most_whole, times groups of 8 lanes), or stay in a thread's registers, of its rows (most_resident).
+// (most_whole, times groups of 8 columns), or stay in a thread's registers, of its rows (most_resident).
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -26,17 +26,17 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
-// Where unit u of a chunk of a lane stands among those of so many lanes: neither its units nor those of 8
-// lanes share a bank of shared memory.
-template <int lanes> __device__ __forceinline__ int unit_of_lane(int chunk, int lane, int u) {
-  return (chunk * lanes + lane) * 4 + (u ^ lane / 2 % 4);
+// Where unit u of a chunk of a column stands among those of so many columns: neither its units nor those of 8
+// columns share a bank of shared memory.
+template <int columns> __device__ __forceinline__ int unit_of_column(int chunk, int column, int u) {
+  return (chunk * columns + column) * 4 + (u ^ column / 2 % 4);
 }
 
-// Lanes as they are in memory: unit j of lane first + i.
-template <class Numbers, int lanes, class T>
-__device__ __forceinline__ auto units_of_lanes(const T* stage, int chunk, int first) {
+// Columns as they are in memory: unit j of column first + i.
+template <class Numbers, int columns, class T>
+__device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int first) {
   constexpr int unit = 16 / sizeof(T);
-  const int thread = threadIdx.x % 32, at = unit_of_lane<lanes>(chunk, first + thread / 4, thread % 4);
+  const int thread = threadIdx.x % 32, at = unit_of_column<columns>(chunk, first + thread / 4, thread % 4);
   return Numbers::part(few<unit>(stage + at * unit));
 }
 
@@ -48,8 +48,8 @@ struct Doubles {
   static constexpr int together = 4, most_chunks = 4, most_whole = 28, most_resident = 16 / own_rows;
 
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
-  template <int lanes> static __device__ __forceinline__ Part<2> of_lanes(const T* stage, int chunk, int first) {
-    return units_of_lanes<Doubles, lanes>(stage, chunk, first);
+  template <int columns> static __device__ __forceinline__ Part<2> of_columns(const T* stage, int chunk, int first) {
+    return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
   // Half as many instructions change less often between these and others, for which the units for doubles wait.
@@ -104,8 +104,8 @@ struct Floats : InTwoParts<Floats> {
     }
     return split;
   }
-  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
-    return units_of_lanes<Floats, lanes>(stage, chunk, first);
+  template <int columns> static __device__ __forceinline__ Part<4> of_columns(const T* stage, int chunk, int first) {
+    return units_of_columns<Floats, columns>(stage, chunk, first);
   }
   template <int N>
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N], const unsigned (&x8)[N],
@@ -120,7 +120,7 @@ struct Floats : InTwoParts<Floats> {
 };
 
 // The same in numbers of 16 bits, twice as fast. They have little room for exponents: put_scaled() makes
-// them. Units of a lane are matrices' rows of 8 numbers: 0 and 1 of large parts, 2 and 3 of the small ones.
+// them. Units of a column are matrices' rows of 8 numbers: 0 and 1 of large parts, 2 and 3 of the small ones.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
@@ -148,7 +148,7 @@ struct Halves : InTwoParts<Halves> {
     return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
   }
   // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
-  // and 2 j + 1 of row i; or, turned, those of column i.
+  // and 2 j + 1 of row i of a matrix; or, turned, those of its column i.
 #define KERNOPS_MATRICES(name, turned)                                                        \
   static __device__ __forceinline__ Part<4> name(const T* row) {                              \
     Part<4> y;                                                                                \
@@ -161,15 +161,16 @@ struct Halves : InTwoParts<Halves> {
   KERNOPS_MATRICES(matrices, "")
   KERNOPS_MATRICES(turned_matrices, ".trans")
 #undef KERNOPS_MATRICES
-  template <int lanes> static __device__ __forceinline__ Part<4> of_lanes(const T* stage, int chunk, int first) {
+  template <int columns> static __device__ __forceinline__ Part<4> of_columns(const T* stage, int chunk, int first) {
     const int thread = threadIdx.x % 32;
-    return matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 8, thread / 8) * 4);
+    return matrices(stage + unit_of_column<columns>(chunk, first + thread % 8, thread / 8) * 4);
   }
-  // Unit u of 16 lanes, where these are what is added up: column i is entry i / 2 * 4 + 2 u + i % 2 of the chunk.
-  template <int lanes>
-  static __device__ __forceinline__ Part<4> along_lanes(const T* stage, int chunk, int first, int u) {
+  // Unit u of 16 columns, where these are what is added up: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of
+  // the chunk.
+  template <int columns>
+  static __device__ __forceinline__ Part<4> along_columns(const T* stage, int chunk, int first, int u) {
     const int thread = threadIdx.x % 32;
-    return turned_matrices(stage + unit_of_lane<lanes>(chunk, first + thread % 16, u + thread / 16 * 2) * 4);
+    return turned_matrices(stage + unit_of_column<columns>(chunk, first + thread % 16, u + thread / 16 * 2) * 4);
   }
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2], const unsigned (&x8)[2],
                                                   const unsigned (&y)[2]) {

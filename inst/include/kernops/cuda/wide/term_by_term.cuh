@@ -1,21 +1,20 @@
-// Contractions term by term: of any operation that adds up over the entries of vectors. A block of 16 x 8
-// threads takes 128 rows and 8 C lanes; each thread takes 8 rows x C lanes of them, one entry of the vectors
-// after another. A few entries at a time stand in shared memory, twice: while one set is used, the next is on
-// its way.
+// Contractions term by term: of any operation that adds up over the entries of vectors. A block of 16 x 8 threads takes
+// 128 rows and 8 C columns; each thread takes 8 rows x C columns of them, one entry of the vectors after another. A few
+// entries at a time stand in shared memory, twice: while one set is used, the next is on its way.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Sums term by term: each thread has 8 rows x C lanes.
+// Sums term by term: each thread has 8 rows x C columns.
 template <class T, int C, class Terms> struct SumsOfTerms {
   using Tile = PairTile<T, C>;
   using Rows = typename Terms::Rows;
-  using Lanes = typename Terms::Lanes;
+  using Columns = typename Terms::Columns;
   using Once = typename Terms::Once;
   using RowStage = Stage<T, Tile::rows, Tile::depth>;
-  using LaneStage = Stage<T, Tile::lanes, Tile::depth>;
+  using ColumnStage = Stage<T, Tile::columns, Tile::depth>;
   T sum[Tile::R][C];
 
   __device__ __forceinline__ void start() {
@@ -27,7 +26,7 @@ template <class T, int C, class Terms> struct SumsOfTerms {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < buffer.depth; ++k) {
       Vec<T, Rows::room> x[Tile::R];
-      Vec<T, Lanes::room> y[C];
+      Vec<T, Columns::room> y[C];
       Vec<T, Once::room> z;
       KERNOPS_UNROLL
       for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
@@ -37,12 +36,12 @@ template <class T, int C, class Terms> struct SumsOfTerms {
         for (int e = 0; e < Tile::quad; ++e) x[r + e].v[n] = some.v[e];
       }
       KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n) KERNOPS_UNROLL
-      for (int c = 0; c < C; c += Tile::lane_quad) {
-        const auto some =
-            few<Tile::lane_quad>(buffer.lanes + n * LaneStage::entries + k * LaneStage::stride + Tile::lane(c));
+      for (int n = 0; n < Columns::count; ++n) KERNOPS_UNROLL
+      for (int c = 0; c < C; c += Tile::column_quad) {
+        const auto some = few<Tile::column_quad>(buffer.columns + n * ColumnStage::entries + k * ColumnStage::stride +
+                                                 Tile::column(c));
         KERNOPS_UNROLL
-        for (int e = 0; e < Tile::lane_quad; ++e) y[c + e].v[n] = some.v[e];
+        for (int e = 0; e < Tile::column_quad; ++e) y[c + e].v[n] = some.v[e];
       }
       KERNOPS_UNROLL
       for (int n = 0; n < Once::count; ++n) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
@@ -58,7 +57,7 @@ template <class T, int C, class Terms> struct SumsOfTerms {
       Few<Tile::quad, T> some;
       KERNOPS_UNROLL
       for (int e = 0; e < Tile::quad; ++e) some.v[e] = sum[r + e][c];
-      *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::lane(c) * Tile::stride + Tile::row(r)) = some;
+      *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::column(c) * Tile::stride + Tile::row(r)) = some;
     }
   }
 };
@@ -68,31 +67,32 @@ template <class T, int C, class Terms> struct TermByTerm {
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   using Rows = typename Terms::Rows;
-  using Lanes = typename Terms::Lanes;
+  using Columns = typename Terms::Columns;
   using Sums = SumsOfTerms<T, C, Terms>;
   using RowStage = typename Sums::RowStage;
-  using LaneStage = typename Sums::LaneStage;
-  static constexpr int of_rows = Rows::count * RowStage::entries, buffer = of_rows + Lanes::count * LaneStage::entries,
-                       exchange = Tile::lanes * Tile::stride, shared = 2 * buffer > exchange ? 2 * buffer : exchange,
+  using ColumnStage = typename Sums::ColumnStage;
+  static constexpr int of_rows = Rows::count * RowStage::entries,
+                       buffer = of_rows + Columns::count * ColumnStage::entries,
+                       exchange = Tile::columns * Tile::stride, shared = 2 * buffer > exchange ? 2 * buffer : exchange,
                        stage = 0;
   static constexpr bool by_parts = false, in_shared = true;
 
   struct Stages {
     RowStage x[Rows::room];
-    LaneStage y[Lanes::room];
+    ColumnStage y[Columns::room];
     __device__ __forceinline__ void fetch(const TilePlace<T>& at, int first) {
       KERNOPS_UNROLL
       for (int n = 0; n < Rows::count; ++n)
         x[n].fetch(at.rows + Rows::nth(n), at.row_stride, at.row_count, first, Terms::size);
       KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n)
-        y[n].fetch(at.lanes + Lanes::nth(n), at.lane_stride, at.lane_count, first, Terms::size);
+      for (int n = 0; n < Columns::count; ++n)
+        y[n].fetch(at.columns + Columns::nth(n), at.column_stride, at.column_count, first, Terms::size);
     }
     __device__ __forceinline__ void store(T* to) const {
       KERNOPS_UNROLL
       for (int n = 0; n < Rows::count; ++n) x[n].store(to + n * RowStage::entries);
       KERNOPS_UNROLL
-      for (int n = 0; n < Lanes::count; ++n) y[n].store(to + of_rows + n * LaneStage::entries);
+      for (int n = 0; n < Columns::count; ++n) y[n].store(to + of_rows + n * ColumnStage::entries);
     }
   };
 
@@ -128,7 +128,7 @@ template <class T, int C, class Terms> struct TermByTerm {
     compute(at, o, shared);
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < Own::lanes; ++n) sum.v[r][n] = shared[Own::lane(n) * Tile::stride + Own::row(r)];
+    for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = shared[Own::column(n) * Tile::stride + Own::row(r)];
     __syncthreads();
     send_next(now);
   }

@@ -1,4 +1,4 @@
-// How a block of threads goes through the tiles of its rows and lanes, for long vectors: what the pairs of a
+// How a block of threads goes through the tiles of its rows and columns, for long vectors: what the pairs of a
 // tile read is brought there, and their contractions are made.
 #pragma once
 #include <kernops/cuda/wide/contraction.cuh>
@@ -11,7 +11,7 @@ inline namespace KERNOPS_ISA {
 template <class Formula, class Share, int C> struct Block : Share {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
-  static constexpr int row_stride = padded<T>(Formula::row), lane_stride = padded<T>(Formula::lane);
+  static constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column);
   using Share::first, Share::begin, Share::end;
   const PairJob& job;
   int row_count;
@@ -20,15 +20,15 @@ template <class Formula, class Share, int C> struct Block : Share {
     row_count = Share::row_end - first < Tile::rows ? int(Share::row_end - first) : Tile::rows;
   }
   __device__ const T* once() const { return static_cast<const T*>(job.once); }
-  __device__ TilePlace<T> place(long long lane) const {
-    const int lane_count = end - lane < Tile::lanes ? int(end - lane) : Tile::lanes;
+  __device__ TilePlace<T> place(long long column) const {
+    const int column_count = end - column < Tile::columns ? int(end - column) : Tile::columns;
     return {once(),
             static_cast<const T*>(job.rows) + first * row_stride,
-            static_cast<const T*>(job.lanes) + lane * lane_stride,
+            static_cast<const T*>(job.columns) + column * column_stride,
             row_stride,
-            lane_stride,
+            column_stride,
             row_count,
-            lane_count};
+            column_count};
   }
   __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
 };
@@ -41,34 +41,35 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place()
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// What pairs read of the lanes of a tile, in shared memory.
-template <class T, int kept, int lanes> struct KeptLanes {
+// What pairs read of the columns of a tile, in shared memory.
+template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
-  alignas(16) T v[lanes * stride];
+  alignas(16) T v[columns * stride];
 
   __device__ __forceinline__ void send_own(const TilePlace<T>& at) {
-    const int lane = threadIdx.x;
-    if (lane >= lanes) return;
-    const T* from = at.lanes + (lane < at.lane_count ? lane : 0) * (long long)at.lane_stride;
+    const int column = threadIdx.x;
+    if (column >= columns) return;
+    const T* from = at.columns + (column < at.column_count ? column : 0) * (long long)at.column_stride;
     constexpr int unit = 16 / sizeof(T);
     KERNOPS_UNROLL
     for (int k = 0; k < stride; k += unit) {
-      const int there = at.lane_stride - k;
-      send(v + lane * stride + k, from + k, there >= unit ? 16 : there * int(sizeof(T)));
+      const int there = at.column_stride - k;
+      send(v + column * stride + k, from + k, there >= unit ? 16 : there * int(sizeof(T)));
     }
   }
-  __device__ __forceinline__ Vec<T, kept> of(int lane) const {
+  __device__ __forceinline__ Vec<T, kept> of(int column) const {
     Vec<T, kept> y;
     KERNOPS_UNROLL
-    for (int k = 0; k < kept; ++k) y.v[k] = v[lane * stride + k];
+    for (int k = 0; k < kept; ++k) y.v[k] = v[column * stride + k];
     return y;
   }
 };
 
 // Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
-// contracted values, first lane, kept lanes, shared memory, turn), then done(at, once, shared memory, whether it is
+// contracted values, first column, kept columns, shared memory, turn), then done(at, once, shared memory, whether it is
 // the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
-// visited is the last stage of the lanes; else it is free, and threads are to wait for each other before they leave it.
+// visited is the last stage of the columns; else it is free, and threads are to wait for each other before they leave
+// it.
 // long: one pipeline of loads and tiles
 template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more, Visit visit,
@@ -80,7 +81,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
   using ForAll = AllContractions<T, C, typename Formula::Contractions>;
   constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared;
   __shared__ alignas(16) T shared[needed > room ? needed : room];
-  __shared__ KeptLanes<T, Formula::in_place ? Formula::kept_lane : 1, Tile::lanes> kept[2];
+  __shared__ KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, Tile::columns> kept[2];
 
   const auto o = load<Formula::kept_once>(block.once());
   ForNear contract;
@@ -89,8 +90,8 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
   int turn = 0;
   bool sent = false;
   do {
-    for (long long lane = block.begin; lane < block.end; lane += Tile::lanes) {
-      const TilePlace<T> at = block.place(lane);
+    for (long long column = block.begin; column < block.end; column += Tile::columns) {
+      const TilePlace<T> at = block.place(column);
       const auto send = [&](const TilePlace<T>& at, T* to, int turn) {
         contract.send_first(at, to);
         if (Formula::in_place || Formula::expands) kept[turn].send_own(at);
@@ -99,16 +100,16 @@ __device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool 
       if (!sent) send(at, now, turn);
       if (!ahead) contract.begin(at);  // each time, so that its registers are free for what is done with the values
       wait_for_sent();
-      const bool own_lane = int(threadIdx.x) < at.lane_count;
+      const bool own_column = int(threadIdx.x) < at.column_count;
       const bool near =
-          !Formula::expands || (rows_near && (!own_lane || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
-      const bool all_near = __syncthreads_and(near), more = lane + Tile::lanes < block.end;
+          !Formula::expands || (rows_near && (!own_column || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
+      const bool all_near = __syncthreads_and(near), more = column + Tile::columns < block.end;
       sent = ahead && more;
       const auto send_next = [&](T* to) {
-        if (sent) send(block.place(lane + Tile::lanes), to, 1 - turn);
+        if (sent) send(block.place(column + Tile::columns), to, 1 - turn);
       };
       const auto take = [&](auto kind, const auto& values, T* stage) {
-        visit(kind, at, o, values, lane, kept[turn], ahead ? stage : shared, turn);
+        visit(kind, at, o, values, column, kept[turn], ahead ? stage : shared, turn);
       };
       if (all_near) {
         if constexpr (ahead && ForNear::by_parts) {
