@@ -62,15 +62,15 @@ void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
   for (tile = most; tile > 64 && Count(tile) * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
   const Count row_bytes = 64 * (Count(plan.entries[int(Level::row)]) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
-  const Count share = rows / (4 * settings.threads) + 1;  // something for every thread
-  row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, share})));
-  const Count pieces = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
-  chunk = std::min<Count>(columns / std::max<Count>(pieces, 1) + 1, 1 << 30);
+  const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
+  row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, part})));
+  const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
+  columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }
 
 void PreparedJob::keep_partials(size_t bytes) {
-  if (chunks() == 1) return;
-  memory_.resize(size_t(rows) * chunks() * bytes);
+  if (splits() == 1) return;
+  memory_.resize(size_t(rows) * splits() * bytes);
   partials = memory_.data();
 }
 

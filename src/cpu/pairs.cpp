@@ -18,8 +18,8 @@ class Schedule {
     for (const RowBlock* block = job.blocks; block < job.blocks + job.block_count; ++block) {
       pairs_ += double(block->end - block->begin) * double(block->columns);
       for (Count row = block->begin; row < block->end; row += job.row_block)
-        for (Count chunk = 0; chunk < job.chunks(); ++chunk)
-          units_.push_back({row, std::min(row + job.row_block, block->end), chunk, block});
+        for (Count split = 0; split < job.splits(); ++split)
+          units_.push_back({row, std::min(row + job.row_block, block->end), split, block});
     }
     const auto size = [](const Unit& unit) { return (unit.row_end - unit.row_begin) * unit.block->columns; };
     std::stable_sort(units_.begin(), units_.end(), [&](const Unit& a, const Unit& b) { return size(a) > size(b); });
@@ -87,7 +87,7 @@ class CpuPairs final : public Pairs {
     if (job.rows == 0) return;
     job.keep_partials(engine.partial_bytes(job, settings.single));
     Schedule(job, settings).run(engine);
-    if (job.chunks() > 1) engine.merge(job, settings.single);
+    if (job.splits() > 1) engine.merge(job, settings.single);
   }
 };
 

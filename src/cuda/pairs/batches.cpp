@@ -1,4 +1,4 @@
-// How much of a share is on a device at a time, and how many chunks its columns make.
+// How much of a part is on a device at a time, as a batch of rows and columns, and into how many splits its columns go.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -10,16 +10,16 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// Columns of a chunk, where there are to be about so many chunks: such that the multiprocessors have as many of them
+// Columns of a split, where there are to be about so many splits: such that the multiprocessors have as many of them
 // each, as nearly as possible.
-Count balanced_chunk(Count columns, Count most_chunks, Count blocks, const Shape& shape) {
+Count balanced_split(Count columns, Count most_splits, Count blocks, const Shape& shape) {
   const Count group = shape.kind == Shape::narrow ? 8 : shape.columns,
               multiprocessors = current_device().multiprocessors;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
-  for (Count chunks = most_chunks; chunks > std::max(most_chunks * 3 / 4, most_chunks - 64); --chunks) {
-    const Count chunk = std::max<Count>(1, ceil_div(ceil_div(columns, chunks), group)) * group;
-    const Count time = ceil_div(blocks * ceil_div(columns, chunk), multiprocessors) * chunk;
-    if (time < least) least = time, chosen = chunk;
+  for (Count splits = most_splits; splits > std::max(most_splits * 3 / 4, most_splits - 64); --splits) {
+    const Count split = std::max<Count>(1, ceil_div(ceil_div(columns, splits), group)) * group;
+    const Count time = ceil_div(blocks * ceil_div(columns, split), multiprocessors) * split;
+    if (time < least) least = time, chosen = split;
   }
   return chosen;
 }
@@ -48,43 +48,43 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
 }
 
 // Columns are split where rows alone do not fill the card several times.
-void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Slabs& slabs) const {
-  const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a piece
-  // A list is filled anew in each chunk; where rows are few, states are soon more than data.
+void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
+  const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a split
+  // A list is filled anew in each split; where rows are few, states are soon more than data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
-  const Count most_columns = task.most_columns(slabs.columns), blocks = task.full_blocks(rows);
+  const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
   Count wanted = std::min<Count>(waves * filled() / blocks, most_columns / (2 * task.shape.columns));
   if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
-  const Count pieces = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-  slabs.chunk = balanced_chunk(most_columns, pieces, blocks, task.shape);
-  const int chunks = int(std::max<Count>(1, ceil_div(most_columns, slabs.chunk)));
-  const bool streams = slabs.columns < columns;
-  const bool merges = to_states || streams || chunks > 1 || task.shape.kind == Shape::spread;
-  slabs.states = merges && !task.plan.stores ? chunks + streams : 0;  // those of the slabs before stand first
+  const Count most_splits = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
+  batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.shape);
+  const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
+  const bool streams = batch.columns < columns;
+  const bool merges = to_states || streams || splits > 1 || task.shape.kind == Shape::spread;
+  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // those of the batches before stand first
 }
 
 // Rows are halved while they fill the card, then columns, until what is there at a time fits.
-DeviceWorker::Slabs DeviceWorker::choose_slabs(const Task& task, Count rows, Count columns, bool to_states) {
+DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const bool aside = !to_states && !writes_directly(task.out);
   const Count result_bytes = aside ? task.plan.reduction.size * Count(sizeof(double)) : 0;
   const Count row_bytes = bytes_of(task, Level::row) + result_bytes, column_bytes = bytes_of(task, Level::column);
-  Slabs slabs{rows, columns_of_launch(task, rows, columns), 0, 0};
+  Batch batch{rows, columns_of_launch(task, rows, columns), 0, 0};
   for (;;) {
-    split_columns(task, rows, columns, to_states, slabs);
-    const Count partials = slabs.rows * slabs.states * kernels_->partial_bytes;
-    const size_t needed = size_t(partials + slabs.rows * row_bytes + slabs.columns * column_bytes);
-    const bool fits = needed <= memory_for(needed), fewer_rows = !to_states && slabs.rows > per_block;
-    if (fits && partials <= most_partial_bytes) return slabs;
-    if (fewer_rows && (slabs.rows > many_rows || fits))
-      halve(slabs.rows, per_block);
-    else if (!fits && slabs.columns > many_columns)
-      halve(slabs.columns, task.shape.columns);
+    split_columns(task, rows, columns, to_states, batch);
+    const Count partials = batch.rows * batch.states * kernels_->partial_bytes;
+    const size_t needed = size_t(partials + batch.rows * row_bytes + batch.columns * column_bytes);
+    const bool fits = needed <= memory_for(needed), fewer_rows = !to_states && batch.rows > per_block;
+    if (fits && partials <= most_partial_bytes) return batch;
+    if (fewer_rows && (batch.rows > many_rows || fits))
+      halve(batch.rows, per_block);
+    else if (!fits && batch.columns > many_columns)
+      halve(batch.columns, task.shape.columns);
     else if (fewer_rows)
-      halve(slabs.rows, per_block);
+      halve(batch.rows, per_block);
     else
-      return slabs;  // at least this must fit
+      return batch;  // at least this must fit
   }
 }
 

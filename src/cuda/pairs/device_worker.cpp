@@ -1,5 +1,5 @@
 // A share of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
-// reduced. What does not fit into the memory at a time is taken in slabs, of rows first, then of columns.
+// reduced. What does not fit into the memory at a time is taken in batches, of rows first, then of columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
-  const Slabs slabs;
+  const Batch batch;
   const Range columns;
   const bool to_states;
   const Count total_pairs;
@@ -33,20 +33,20 @@ struct DeviceWorker::Work {
   std::unique_ptr<Buffer> out, states;
   Count done_pairs = 0;
 
-  Work(const Task& task, const Watch& watch, const Slabs& slabs, Range rows, Range columns, bool to_states, bool aside,
+  Work(const Task& task, const Watch& watch, const Batch& batch, Range rows, Range columns, bool to_states, bool aside,
        size_t state_bytes)
       : task(task),
         watch(watch),
-        slabs(slabs),
+        batch(batch),
         columns(columns),
         to_states(to_states),
         total_pairs(rows.count() * std::max<Count>(columns.count(), 1)),
-        levels(task, slabs.rows, slabs.columns) {
-    if (aside) out = std::make_unique<Buffer>(size_t(slabs.rows) * task.plan.reduction.size * sizeof(double));
-    if (slabs.states > 0) states = std::make_unique<Buffer>(size_t(slabs.rows) * slabs.states * state_bytes);
+        levels(task, batch.rows, batch.columns) {
+    if (aside) out = std::make_unique<Buffer>(size_t(batch.rows) * task.plan.reduction.size * sizeof(double));
+    if (batch.states > 0) states = std::make_unique<Buffer>(size_t(batch.rows) * batch.states * state_bytes);
   }
 
-  bool streams() const { return slabs.columns < columns.count(); }
+  bool streams() const { return batch.columns < columns.count(); }
   // After a launch. Where more is to come, waits for it, so that the caller may stop.
   void finished(Count pairs) {
     done_pairs += pairs;
@@ -73,18 +73,18 @@ std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range r
 std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range columns, bool to_states,
                                           const Watch& watch) {
   use_device(number_);
-  const Slabs slabs = choose_slabs(task, rows.count(), columns.count(), to_states);
+  const Batch batch = choose_batch(task, rows.count(), columns.count(), to_states);
   const bool aside = !to_states && !writes_directly(task.out);
-  Work work(task, watch, slabs, rows, columns, to_states, aside, state_bytes());
-  const bool whole = slabs.rows >= rows.count() && !work.streams();
+  Work work(task, watch, batch, rows, columns, to_states, aside, state_bytes());
+  const bool whole = batch.rows >= rows.count() && !work.streams();
   for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
-    some.end = std::min(some.begin + slabs.rows, rows.end);
-    const Range first{columns.begin, std::min(columns.begin + slabs.columns, columns.end)};
+    some.end = std::min(some.begin + batch.rows, rows.end);
+    const Range first{columns.begin, std::min(columns.begin + batch.columns, columns.end)};
     const bool has_columns = some.begin > rows.begin && !work.streams();
     fill(task, work.levels, some, has_columns ? Range{columns.begin, columns.begin} : first);
     reduce_pairs(work, some, first);
     for (Range these{first.end, 0}; these.begin < columns.end; these.begin = these.end) {
-      these.end = std::min(these.begin + slabs.columns, columns.end);
+      these.end = std::min(these.begin + batch.columns, columns.end);
       if (!whole) copies_.clear();
       fill(task, work.levels, {some.begin, some.begin}, these);
       reduce_pairs(work, some, these);
@@ -101,8 +101,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Count most_columns = task.most_columns(columns.count());
   PairJob job = job_for(task, rows, work.out.get());
   if (!task.plan.stores && (columns.end != work.columns.end || work.to_states)) job.out = nullptr;
-  job.chunk = work.slabs.chunk;
-  job.chunks = int(std::max<Count>(1, ceil_div(most_columns, job.chunk)));
+  job.columns_per_split = work.batch.columns_per_split;
+  job.splits = int(std::max<Count>(1, ceil_div(most_columns, job.columns_per_split)));
   read_levels(work, columns, job);
 
   const Count most =
@@ -110,17 +110,17 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Grid grid(task, rows, columns, most);
 
   PairJob merging = keep_states(work, rows, columns, job);
-  const bool merges = work.states && (merging.chunks > 1 || merging.out);
+  const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  const Count bytes = job.chunks * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
-  const bool by_last_block = merges && first && job.chunks <= merged_by_one && bytes <= 700 &&
+  const Count bytes = job.splits * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
+  const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              task.shape.kind != Shape::spread && std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;
   for (Count block = 0; block < grid.blocks(); block += most) {
     const Count end = std::min(block + most, grid.blocks());
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
-    launch(kernels_->pairs, unsigned(end - block), unsigned(job.chunks), unsigned(task.shape.threads), &job,
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.splits), unsigned(task.shape.threads), &job,
            starts_early(rows, columns));
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(columns.count(), 1));
@@ -146,7 +146,7 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   PairJob merging = job;
   if (work.states && columns.begin > work.columns.begin) {
     job.partials = static_cast<char*>(job.partials) + size_t(rows.count()) * state_bytes();
-    ++merging.chunks;
+    ++merging.splits;
   }
   return merging;
 }
@@ -165,7 +165,7 @@ void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
     const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_entries);
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);
   }
-  const bool together = job.chunks > merged_by_one;
+  const bool together = job.splits > merged_by_one;
   launch(kernels_->merge, unsigned(together ? rows : ceil_div(rows, 64)), 1, 64, &job);
 }
 
@@ -174,7 +174,7 @@ void DeviceWorker::merge(const Task& task, Range rows, const Buffer& states, int
   const bool direct = writes_directly(task.out);
   const Buffer aside(direct ? 0 : size_t(rows.count()) * task.plan.reduction.size * sizeof(double));
   PairJob job = job_for(task, rows, direct ? nullptr : &aside);
-  job.partials = states.address(), job.chunks = count;
+  job.partials = states.address(), job.splits = count;
   merge_states(task, job);
   if (!direct) deliver(task, rows, aside);
 }

@@ -75,7 +75,7 @@ class DeviceWorker {
   // Loads the kernels of a task: called by the first thread, before any other.
   void prepare(const Task& task);
 
-  // Copies what other cards hold, unless it is taken in slabs: before any card begins, as they would have to
+  // Copies what other cards hold, unless it is taken in batches: before any card begins, as they would have to
   // end first.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
 
@@ -92,17 +92,17 @@ class DeviceWorker {
   size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
 
  private:
-  // How much is taken at a time, and how the columns of a slab are split.
-  struct Slabs {
-    Count rows, columns, chunk;
+  // How much is taken at a time, and how the columns of that batch are split.
+  struct Batch {
+    Count rows, columns, columns_per_split;
     int states;  // of a row, at a time
   };
   struct Work;
 
   Count filled() const;  // blocks that run at a time
   static bool starts_early(Range rows, Range columns);
-  Slabs choose_slabs(const Task& task, Count rows, Count columns, bool to_states);
-  void split_columns(const Task& task, Count rows, Count columns, bool to_states, Slabs& slabs) const;
+  Batch choose_batch(const Task& task, Count rows, Count columns, bool to_states);
+  void split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const;
   Count columns_of_launch(const Task& task, Count rows, Count columns) const;
   Count bytes_of(const Task& task, Level level) const;
   size_t memory_for(size_t needed);

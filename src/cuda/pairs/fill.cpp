@@ -50,8 +50,8 @@ void DeviceWorker::keep_shared(const Data& data) {
 
 void DeviceWorker::fetch(const Task& task, Range rows, Range columns, bool to_states) {
   use_device(number_);
-  const Slabs slabs = choose_slabs(task, rows.count(), columns.count(), to_states);
-  if (slabs.rows < rows.count() || slabs.columns < columns.count()) return;
+  const Batch batch = choose_batch(task, rows.count(), columns.count(), to_states);
+  if (batch.rows < rows.count() || batch.columns < columns.count()) return;
   const auto take = [&](Level level, Range items) {
     for (const Load& load : task.plan.loads[int(level)]) {
       const ArrayRef* from = task.data.array(load);

@@ -52,7 +52,7 @@ template <class T, class R, class A = T> struct Entrywise {
     state = s[0];
   }
 
-  static void collapse(const Job& job, const char* state, const TileColumns& chunk, char* partial) {
+  static void collapse(const Job& job, const char* state, const TileColumns& split, char* partial) {
     for (int k = 0; k < entries(job); ++k) {
       const Lanes& lanes = reinterpret_cast<const Lanes*>(state)[k];
       Partial& all = reinterpret_cast<Partial*>(partial)[k];
@@ -60,7 +60,7 @@ template <class T, class R, class A = T> struct Entrywise {
         Partial one;
         for (int n = 0; n < R::values; ++n) one.v[n] = lanes.v[n].lane(lane);
         for (int n = 0; n < R::indices; ++n)
-          one.j[n] = lanes.j[n].lane(lane) + (lanes.j[n].lane(lane) < 0 ? 0 : chunk.base);
+          one.j[n] = lanes.j[n].lane(lane) + (lanes.j[n].lane(lane) < 0 ? 0 : split.base);
         if (lane == 0)
           all = one;
         else

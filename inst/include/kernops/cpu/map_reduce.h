@@ -43,8 +43,8 @@ template <class T, class Reduction> class Worker {
   }
 
   void work(const Unit& unit, Units& units) {
-    const Count columns = unit.block->columns, begin = unit.chunk * job_.chunk,
-                end = begin + job_.chunk < columns ? begin + job_.chunk : columns;
+    const Count columns = unit.block->columns, begin = unit.split * job_.columns_per_split,
+                end = begin + job_.columns_per_split < columns ? begin + job_.columns_per_split : columns;
     const int rows = int(unit.row_end - unit.row_begin);
     start_rows(unit.row_begin, rows);
     for (Count column = begin; column < end; column += job_.tile) {
@@ -131,9 +131,9 @@ template <class T, class Reduction> class Worker {
   void finish_rows(const Unit& unit, int rows, const TileColumns& columns) {
     for (int r = 0; r < rows; ++r) {
       const Count row = unit.row_begin + r;
-      const bool whole = job_.chunks() == 1;
+      const bool whole = job_.splits() == 1;
       char* partial =
-          whole ? partial_.data() : job_.partials + (row * job_.chunks() + unit.chunk) * Reduction::partial_bytes(job_);
+          whole ? partial_.data() : job_.partials + (row * job_.splits() + unit.split) * Reduction::partial_bytes(job_);
       Reduction::collapse(job_, state(r), columns, partial);
       if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
     }
@@ -158,8 +158,8 @@ template <class T, class Reduction> struct Run {
     const std::size_t bytes = Reduction::partial_bytes(job);
     for (Count b = 0; b < job.block_count; ++b)
       for (Count row = job.blocks[b].begin; row < job.blocks[b].end; ++row) {
-        char* first = job.partials + row * job.chunks() * bytes;
-        for (Count chunk = 1; chunk < job.chunks(); ++chunk) Reduction::merge(job, first, first + chunk * bytes);
+        char* first = job.partials + row * job.splits() * bytes;
+        for (Count split = 1; split < job.splits(); ++split) Reduction::merge(job, first, first + split * bytes);
         finish_row<Reduction>(job, first, job.blocks[b], row);
       }
   }

@@ -67,12 +67,12 @@ template <class T, Shifted result, class A = T> struct ShiftedExp {
     shift(state) = highest;
   }
 
-  static void collapse(const Job& job, const char* state, const TileColumns& chunk, char* partial) {
+  static void collapse(const Job& job, const char* state, const TileColumns& split, char* partial) {
     Partial& all = *reinterpret_cast<Partial*>(partial);
     all.shift = shift(const_cast<char*>(state));
     Job each = job;
     each.f_size = sums(job);
-    Sums::collapse(each, reinterpret_cast<const char*>(lanes(const_cast<char*>(state))), chunk,
+    Sums::collapse(each, reinterpret_cast<const char*>(lanes(const_cast<char*>(state))), split,
                    reinterpret_cast<char*>(all.sums));
   }
 

@@ -16,7 +16,7 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile: `count` of them, the first being number `first` of the chunk that starts at `base`; and the
+// The columns of a tile: `count` of them, the first being number `first` of the split that starts at `base`; and the
 // row that meets them, which is one of a block.
 struct TileColumns {
   int count;

@@ -3,7 +3,7 @@
 // The generated text (cuda/pairs/source.cpp) is a Formula: the number type, how many entries each place holds, and
 // which operations run once, per row, per column and per pair, names and order only; where exponents may be expanded,
 // the pairs have a second way, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
-// rows; a block shares tiles of columns; the columns may be split into chunks, whose states are merged in order: the
+// rows; a block shares tiles of columns; the columns may be split, and states of the splits are merged in order: the
 // same bits on every run.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
@@ -133,7 +133,7 @@ __device__ void map_reduce(const PairJob& job) {
     kernops::wait_for_kernel_before();                                                                \
     kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Columns>(job);                     \
   }                                                                                                   \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA

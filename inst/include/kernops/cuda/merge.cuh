@@ -1,4 +1,4 @@
-// From what blocks know of a row to its result: the states of chunks of columns, joined in order.
+// From what blocks know of a row to its result: the states of splits of the columns, joined in order.
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/shares.cuh>
@@ -24,50 +24,50 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
   if (!job.partials)
     finish(job, row, state);
   else
-    static_cast<Row*>(job.partials)[chunk_of_columns() * job.partial_rows + row] = state;
+    static_cast<Row*>(job.partials)[split_of_block() * job.partial_rows + row] = state;
 }
 
 // States that stand `stride` apart, joined in order.
 template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
   Row state = states[begin * stride];
-  for (int chunk = begin + step; chunk < end; chunk += step) state.merge(states[chunk * stride]);
+  for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
   return state;
 }
 
-// One thread joins the chunks of a row: into the result, or into one state where others are to join.
+// One thread joins the splits of a row: into the result, or into one state where others are to join.
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
-  Row state = merged(states, job.partial_rows, 0, job.chunks, step);
+  Row state = merged(states, job.partial_rows, 0, job.splits, step);
   if (job.out)
     finish(job, row, state);
   else
     *states = state;
 }
 
-// The block that is the last of its rows to hand over joins their chunks. The fences keep what others wrote before
+// The block that is the last of its rows to hand over joins their splits. The fences keep what others wrote before
 // they arrived from being read out of date.
 template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
   if (!job.arrivals) return;
   __threadfence();
   __syncthreads();
   int* arrivals = job.arrivals + row_block();
-  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.chunks - 1)) return;
+  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.splits - 1)) return;
   __threadfence();
   if (threadIdx.x == 0) *arrivals = 0;  // for the next launch
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
-// Joins the chunks of a row: one thread a row, or a block where there are many; in order either way.
-template <class Row> __device__ void merge_chunks(const PairJob& job) {
-  const bool together = job.chunks > merged_by_one;
+// Joins the splits of a row: one thread a row, or a block where there are many; in order either way.
+template <class Row> __device__ void merge_splits(const PairJob& job) {
+  const bool together = job.splits > merged_by_one;
   const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);
   if (row >= job.row_end) return;
   Row* states = static_cast<Row*>(job.partials) + row;
   int step = 1;
   if (together) {
-    step = (job.chunks + blockDim.x - 1) / blockDim.x;
-    const int begin = threadIdx.x * step, end = begin + step < job.chunks ? begin + step : job.chunks;
-    if (begin < job.chunks) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
+    step = (job.splits + blockDim.x - 1) / blockDim.x;
+    const int begin = threadIdx.x * step, end = begin + step < job.splits ? begin + step : job.splits;
+    if (begin < job.splits) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
     __syncthreads();
     if (threadIdx.x > 0) return;
   }

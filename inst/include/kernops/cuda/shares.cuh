@@ -5,10 +5,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Blocks that run at the same time have all chunks of a few rows, so that what they read stays in the cache of the GPU.
+// Blocks that run at the same time have all splits of a few rows, so that what they read stays in the cache of the GPU.
 __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
-__device__ __forceinline__ int chunk_of_columns() { return int(number_of_block() % gridDim.y); }
+__device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
 
 // The first of its rows, the end of them, and one run of columns after another. Here, all pairs are there.
 struct AllPairs {
@@ -16,8 +16,8 @@ struct AllPairs {
 
   __device__ AllPairs(const PairJob& job, int rows) {
     first = job.row_begin + row_block() * (long long)rows, row_end = job.row_end;
-    begin = job.column_begin + chunk_of_columns() * job.chunk;
-    end = begin + job.chunk < job.column_end ? begin + job.chunk : job.column_end;
+    begin = job.column_begin + split_of_block() * job.columns_per_split;
+    end = begin + job.columns_per_split < job.column_end ? begin + job.columns_per_split : job.column_end;
   }
   __device__ bool any() const { return begin < end; }
   __device__ bool last() const { return true; }
@@ -25,18 +25,18 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Here, the columns of some intervals; a chunk counts them as if they stood side by side.
+// Here, the columns of some intervals; a split counts them as if they stood side by side.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
   long long number, end_number;  // of the columns to come
-  int first_column;              // of the chunk, -1 where there is none
+  int first_column;              // of the split, -1 where there is none
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {
     const RowBlock& block = job.blocks[row_block()];
     first = block.begin, row_end = block.end;
-    number = chunk_of_columns() * job.chunk;
-    end_number = number + job.chunk < block.columns ? number + job.chunk : block.columns;
+    number = split_of_block() * job.columns_per_split;
+    end_number = number + job.columns_per_split < block.columns ? number + job.columns_per_split : block.columns;
     if (number >= end_number) return;
     interval = find_interval(job.intervals, block, number);
     next();

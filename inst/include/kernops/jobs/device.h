@@ -36,7 +36,7 @@ struct FillJob {
 
 static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
 
-// So many chunks of a row one thread joins; a block joins more.
+// So many splits of a row one thread joins; a block joins more.
 constexpr int merged_by_one = 64;
 // Where totals are vectors, a block joins those of so many rows and entries, one a thread.
 constexpr int merged_rows = 32, merged_entries = 8;
@@ -47,13 +47,13 @@ struct PairJob {
   static constexpr int most_sources = 8;
   const void *once, *rows, *columns;  // filled places
   long long row_begin, row_end, column_begin, column_end;
-  long long chunk;         // columns that one block reduces
-  int chunks;              // to reduce, or to merge
-  int any_columns;         // whether there are any, here or elsewhere
-  void* partials;          // null: each row is finished at once. Else the states of chunk after chunk,
-  long long partial_rows;  // so many rows in each;
-  int* arrivals;           // of each block of rows, the last to arrive merges; null: a launch of its own does
-  double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first chunk
+  long long columns_per_split;  // that one block reduces
+  int splits;                   // to reduce, or to merge
+  int any_columns;              // whether there are any, here or elsewhere
+  void* partials;               // null: each row is finished at once. Else the states of split after split,
+  long long partial_rows;       // so many rows in each;
+  int* arrivals;                // of each block of rows, the last to arrive merges; null: a launch of its own does
+  double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first split
   long long out_entry, out_row;
   long long out_column;    // where pairs are stored, from column to column
   const RowBlock* blocks;  // where not all pairs are there: of rows, one for each block of the grid

@@ -37,20 +37,20 @@ struct Job {
   const RowBlock* blocks;  // of all rows, in order
   Count block_count;
   const Interval* intervals;
-  int tile;        // columns of a tile
-  int row_block;   // rows that share the tile in the first-level cache
-  Count chunk;     // columns that are reduced in one go; a function of the sizes alone, so that results are too
-  char* partials;  // where there are several chunks: the states to merge, row by row
-  double* out;     // entry k of row n at out[k * out_entry + n * out_row]
+  int tile;                 // columns of a tile
+  int row_block;            // rows that share the tile in the first-level cache
+  Count columns_per_split;  // that are reduced in one go; a function of the sizes alone, so that results are too
+  char* partials;           // where there are several splits: the states to merge, row by row
+  double* out;              // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
   int positions, size;  // which entries of the result are positions of columns, from 1: positions .. size - 1
 
-  Count chunks() const { return columns == 0 ? 1 : (columns + chunk - 1) / chunk; }
+  Count splits() const { return columns == 0 ? 1 : (columns + columns_per_split - 1) / columns_per_split; }
 };
 
-// A share of the work: some rows of a block, one chunk of its columns.
+// A part of the work: some rows of a block, one split of its columns.
 struct Unit {
-  Count row_begin, row_end, chunk;
+  Count row_begin, row_end, split;
   const RowBlock* block;
 };
 
@@ -69,7 +69,7 @@ struct Engine {
   int pack_bytes;
   std::size_t (*partial_bytes)(const Job&, bool single);  // the state of one row
   void (*work)(const Job&, bool single, Units&);          // one thread's loop
-  void (*merge)(const Job&, bool single);                 // the chunks of all rows, into out
+  void (*merge)(const Job&, bool single);                 // the splits of all rows, into out
   SegmentEngine (*segments)(const SegmentJob&);           // jobs/segments.h
 };
 extern const Engine engine_baseline, engine_avx2, engine_avx512;

@@ -160,7 +160,7 @@ template <class Formula, class Row, class Share, int C> __device__ void map_redu
     kernops::wait_for_kernel_before();                                                                \
     kernops::map_reduce_wide<Formula, Row, Share, C>(job);                                            \
   }                                                                                                   \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_chunks<Row>(job); } \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
 
 }  // namespace KERNOPS_ISA

@@ -42,7 +42,7 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   for (int base = 0; base < Terms::size; base += S::size) {
     Block<Formula, Share, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
-    Row* kept = static_cast<Row*>(job.partials) + chunk_of_columns() * Terms::size * job.partial_rows + block.first;
+    Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
     Totals<Formula, Row, C, S> totals(base);
     bool product = false;
     const auto by_tiles = [&](bool rows_near, auto visit) {
@@ -97,14 +97,14 @@ template <class Formula, class Row, class Share, int C> __device__ void map_redu
     LongSpread<Formula, Row, Share>(job).run();
 }
 
-// One thread an entry of a row: joins its chunks. What a warp reads and writes are whole sectors, however results lie.
+// One thread an entry of a row: joins its splits. What a warp reads and writes are whole sectors, however results lie.
 template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
   constexpr int size = Formula::Spread::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
   const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;
   const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / entries;
   if (row >= job.row_end || k >= size) return;
   Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
-  Row state = merged(states, size * job.partial_rows, 0, job.chunks, 1);
+  Row state = merged(states, size * job.partial_rows, 0, job.splits, 1);
   if (job.out)
     state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_columns);
   else

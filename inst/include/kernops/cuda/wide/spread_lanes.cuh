@@ -87,7 +87,7 @@ template <class Formula, class Row, class Share, int C> struct ColumnsSpread {
     for (int base = 0; base < Terms::size; base += S::size) {
       Block<Formula, Share, C> block(job);
       const TilePlace<T> begin = block.place(block.begin);
-      Row* kept = static_cast<Row*>(job.partials) + chunk_of_columns() * Terms::size * job.partial_rows + block.first;
+      Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
       Totals<Formula, Row, C, S> totals(base);
       for_tiles<Formula, Share, C, 0, true>(

@@ -38,7 +38,7 @@ template <class Formula, class Row, class Share> struct LongSpread {
       : job(job),
         block(job),
         begin(block.place(block.begin)),
-        kept(static_cast<Row*>(job.partials) + chunk_of_columns() * Formula::Spread::size * job.partial_rows +
+        kept(static_cast<Row*>(job.partials) + split_of_block() * Formula::Spread::size * job.partial_rows +
              block.first),
         unit(unit_of_columns<Formula>(begin.once)) {}
 

@@ -103,7 +103,7 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
   Block<Formula, Share, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept =
-      static_cast<Row*>(job.partials) + chunk_of_columns() * Formula::Spread::size * job.partial_rows + block.first;
+      static_cast<Row*>(job.partials) + split_of_block() * Formula::Spread::size * job.partial_rows + block.first;
   const OwnRows<Formula, C> rows(begin);
   const float unit = unit_of_columns<Formula>(begin.once);
   Totals<Formula, Row, C, S> totals(0);
