@@ -2,7 +2,7 @@
 // libraries are opened at run time, so the same build works where they are and where they are not.
 //
 // All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
-// is done in order; copies between cards have a stream of their own, in that order, too. Kernels are loaded by the
+// is done in order; copies between devices have a stream of their own, in that order, too. Kernels are loaded by the
 // first thread alone; other threads launch what it has loaded.
 #pragma once
 #include <atomic>
@@ -83,7 +83,7 @@ struct Device {
   size_t bytes = 0;
   int shared_bytes = 0;  // that a block may have
   void* context = nullptr;
-  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other cards, and an event
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other devices, and an event
   int* arrivals = nullptr;                   // of blocks that merge: so many zeros, which they leave as they were
   static constexpr Count most_arrivals = 1 << 16;
 };
@@ -95,8 +95,7 @@ void synchronize();  // waits for the current device
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);
-// From card to card, of which one is the current one: in its order, the other must have nothing to do with
-// it.
+// From device to device, of which one is the current one: in its order, the other must have nothing to do with it.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda/modules.cpp)

@@ -139,8 +139,9 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyDtoH_v2(to, from, bytes), "copying from the GPU");
 }
 
-// In the default stream, a copy between cards would wait for the work of both, and all later work of both for it: a
-// card that begins late would begin when the others have ended. Hence a stream of its own, in the order of this card.
+// In the default stream, a copy between devices would wait for the work of both, and all later work of both for it: a
+// device that begins late would begin when the others have ended. Hence a stream of its own, in the order of this
+// device.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -150,7 +151,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   }
   Device &target = slot(to_device).device, &source = slot(from_device).device;
   const Device& other = current->device.number == to_device ? source : target;
-  // where the cards are not linked, this fails, and the driver takes the copy through the host
+  // where the devices are not linked, this fails, and the driver takes the copy through the host
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
   void* const copying = current->device.copying;
   wait_for(nullptr, copying);

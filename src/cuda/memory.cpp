@@ -17,7 +17,7 @@ constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t patience = size_t(1) << 30;
 const std::thread::id first_thread = std::this_thread::get_id();
 
-// Threads of several cards, and finalizers that the first thread runs meanwhile, may ask at the same time.
+// Threads of several devices, and finalizers that the first thread runs meanwhile, may ask at the same time.
 class Pool {
  public:
   // A block that is kept, at most an eighth too large.

@@ -19,7 +19,7 @@ Loaded& loaded() {
   return *all;
 }
 
-// The code that was made last: other cards of the same kind want it too.
+// The code that was made last: other devices of the same kind want it too.
 const std::vector<char>& code_of(const std::string& text, const std::string& architecture) {
   static std::string of;
   static std::vector<char> code;

@@ -47,7 +47,7 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
   return std::min(columns, ceil_div(ceil_div(columns, parts), task.shape.columns) * task.shape.columns);
 }
 
-// Columns are split where rows alone do not fill the card several times.
+// Columns are split where rows alone do not fill the device several times.
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
   const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a split
   // A list is filled anew in each split; where rows are few, states are soon more than data.
@@ -64,7 +64,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   batch.states = merges && !task.plan.stores ? splits + streams : 0;  // those of the batches before stand first
 }
 
-// Rows are halved while they fill the card, then columns, until what is there at a time fits.
+// Rows are halved while they fill the device, then columns, until what is there at a time fits.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const bool aside = !to_states && !writes_directly(task.out);

@@ -1,4 +1,4 @@
-// Where the results of a share go: straight into the target, or aside until they are delivered.
+// Where the results of a part go: straight into the target, or aside until they are delivered.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {

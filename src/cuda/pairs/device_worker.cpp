@@ -1,4 +1,4 @@
-// A share of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
+// A part of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
 // reduced. What does not fit into the memory at a time is taken in batches, of rows first, then of columns.
 #include "cuda/pairs/device_worker.h"
 
@@ -21,7 +21,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 
 }  // namespace
 
-// What a share has on its device.
+// What a part has on its device.
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
@@ -151,7 +151,7 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// Where much is filled, the multiprocessors that have done so first would get more than their share of the pairs.
+// Where much is filled, the multiprocessors that have done so first would get more pairs than the others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items for each multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;

@@ -1,4 +1,4 @@
-// One device at work on its share of a map-reduce.
+// One device at work on its part of a map-reduce.
 #pragma once
 #include <kernops/jobs/device.h>
 
@@ -17,7 +17,7 @@ struct Range {
   Count count() const { return end - begin; }
 };
 
-// A map-reduce as all cards see it.
+// A map-reduce as all devices see it.
 struct Task {
   const TiledPlan& plan;
   const Data& data;
@@ -75,16 +75,16 @@ class DeviceWorker {
   // Loads the kernels of a task: called by the first thread, before any other.
   void prepare(const Task& task);
 
-  // Copies what other cards hold, unless it is taken in batches: before any card begins, as they would have to
+  // Copies what other devices hold, unless it is taken in batches: before any device begins, as they would have to
   // end first.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
 
   // Drops the copies of what serves one batch alone.
   void keep_shared(const Data& data);
 
-  // Reduces a share into the target of the task, in the order of the device: nobody waits for the end.
+  // Reduces a part into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same, but the states of the rows are returned: a share of the columns is reduced elsewhere.
+  // The same, but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges states of rows in the order in which they stand, so many after one another, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);

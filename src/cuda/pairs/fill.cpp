@@ -1,4 +1,4 @@
-// What a share reads, brought to its device and into the places where the kernels find it.
+// What a part reads, brought to its device and into the places where the kernels find it.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>

@@ -27,8 +27,8 @@ Count Task::full_blocks(Count rows) const {
   double met = 0;  // by all blocks of all rows
   for (const RowBlock& block : ranges()->rows)
     met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.columns);
-  const double share = double(rows) / double(ranges()->rows.back().end);
-  return std::max<Count>(1, Count(share * met / double(std::max<Count>(1, most_columns(no_limit)))));
+  const double part = double(rows) / double(ranges()->rows.back().end);
+  return std::max<Count>(1, Count(part * met / double(std::max<Count>(1, most_columns(no_limit)))));
 }
 
 // No larger blocks than what the clusters fill, as the typical pair sees them.

@@ -1,4 +1,4 @@
-// Map-reduce on one GPU or several: rows are shared out, or columns where rows are few.
+// Map-reduce on one GPU or several: rows are split, or columns where rows are few.
 #include <algorithm>
 #include <set>
 
@@ -62,12 +62,12 @@ class CudaPairs : public Pairs {
     if (rows.count() == 0) return;
     const TiledPlan& plan = tiled_once(untiled, settings);
     if (plan.stores) return store(plan, data, settings, rows, columns, out);
-    const auto task_for = [&](Count rows_of_card) {
-      return make_task(plan, data, settings, rows_of_card, out, row_begin);
+    const auto task_for = [&](Count rows_of_device) {
+      return make_task(plan, data, settings, rows_of_device, out, row_begin);
     };
     if (workers_.size() == 1) return reduce_alone(task_for(rows.count()), rows, columns);
     const Task by_rows = task_for(part(rows, 0, workers_.size()).count());
-    if (should_share_columns(by_rows, rows, columns))
+    if (should_split_columns(by_rows, rows, columns))
       reduce_together(task_for(rows.count()), rows, columns, true);
     else
       reduce_together(by_rows, rows, columns, false);
@@ -76,7 +76,7 @@ class CudaPairs : public Pairs {
  private:
   DeviceWorker& first() { return workers_.front(); }
 
-  // The first card alone has all pairs: what goes elsewhere does so some columns at a time.
+  // The first device alone has all pairs: what goes elsewhere does so some columns at a time.
   void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range columns,
              const Output& out) {
     const int device = first().number();
@@ -110,9 +110,9 @@ class CudaPairs : public Pairs {
     }
   }
 
-  Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_card,
+  Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_device,
                  const Output& out, Count first_row) {
-    const Shape shape = choose_shape(plan, settings, rows_of_card, use_device(first().number()).multiprocessors);
+    const Shape shape = choose_shape(plan, settings, rows_of_device, use_device(first().number()).multiprocessors);
     const Blocks* ranges = data.pairs(plan.rows);
     // where there are ranges, blocks know by themselves whether there are columns
     const bool any_columns = !ranges && data.length(both & ~plan.rows) > 0;
@@ -126,49 +126,49 @@ class CudaPairs : public Pairs {
     if (others) synchronize();  // nor do they know what this one has yet to copy
   }
 
-  // A block of rows more or less should matter little, else the columns are shared out if there are enough.
-  bool should_share_columns(const Task& by_rows, Range rows, Range columns) const {
+  // A block of rows more or less should matter little, else the columns are split if there are enough.
+  bool should_split_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
     return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.shape.columns;
   }
 
-  void reduce_together(const Task& task, Range rows, Range columns, bool share_columns) {
+  void reduce_together(const Task& task, Range rows, Range columns, bool split_columns) {
     for (DeviceWorker& worker : workers_) worker.prepare(task);
     wait_for_others(task.data, task.out);
     try {
-      share_out(task, rows, columns, share_columns);
+      reduce_parts(task, rows, columns, split_columns);
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
       collect_garbage();  // which the threads cannot do
-      share_out(task, rows, columns, share_columns);
+      reduce_parts(task, rows, columns, split_columns);
     }
   }
 
-  void share_out(const Task& task, Range rows, Range columns, bool share_columns) {
+  void reduce_parts(const Task& task, Range rows, Range columns, bool split_columns) {
     const size_t count = workers_.size();
     std::vector<std::unique_ptr<Buffer>> states(count);
-    const auto share_of = [&](size_t n) {
-      return share_columns ? std::make_pair(rows, part(columns, n, count))
+    const auto part_of = [&](size_t n) {
+      return split_columns ? std::make_pair(rows, part(columns, n, count))
                            : std::make_pair(part(rows, n, count), columns);
     };
     for (size_t n = 0; n < count; ++n) {
-      const auto [some, these] = share_of(n);
-      workers_[n].fetch(task, some, these, share_columns);
+      const auto [some, these] = part_of(n);
+      workers_[n].fetch(task, some, these, split_columns);
     }
     in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
-      const auto [some, these] = share_of(n);
+      const auto [some, these] = part_of(n);
       if (some.count() == 0) return;
       const Finally waits;  // what was begun may write into the target
-      if (share_columns)
+      if (split_columns)
         states[n] = workers_[n].reduce_to_states(task, some, these, watch);
       else
         workers_[n].reduce(task, some, these, watch);
       synchronize();
     });
-    if (share_columns) join(task, rows, states);
+    if (split_columns) join(task, rows, states);
   }
 
-  // The states of all cards, in the order of their columns.
+  // The states of all devices, in the order of their columns.
   void join(const Task& task, Range rows, const std::vector<std::unique_ptr<Buffer>>& states) {
     use_device(first().number());
     const size_t bytes = size_t(rows.count()) * first().state_bytes();
@@ -179,7 +179,7 @@ class CudaPairs : public Pairs {
     synchronize();
   }
 
-  // Cards that work together, or hold data of one another, do not know what the others have yet to do. Whether there
+  // Devices that work together, or hold data of one another, do not know what the others have yet to do. Whether there
   // are such.
   bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;

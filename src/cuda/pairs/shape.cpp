@@ -39,7 +39,7 @@ bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
 }
 
 // Rows per thread: many amortise the loads of the columns, few leave registers to long values and fill the
-// card. The limits are where the H200 changed its mind.
+// device. The limits are where the H200 changed its mind.
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Level::row)]);
   const Expansion& expansion = plan.expansion;

@@ -8,7 +8,7 @@
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
-#include <kernops/cuda/shares.cuh>
+#include <kernops/cuda/block_pairs.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
 }
 
 // long: one kernel; what its loops share lives in registers
-template <class Formula, class Row, int R, int unrolled, int threads, class Share, class Columns>
+template <class Formula, class Row, int R, int unrolled, int threads, class BlockPairs, class Columns>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
@@ -73,11 +73,11 @@ __device__ void map_reduce(const PairJob& job) {
   __shared__ alignas(16) T columns[tile * column_stride];
 
   const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
-  Share share(job, threads * R);
-  const long long first = share.first + threadIdx.x;
+  BlockPairs block(job, threads * R);
+  const long long first = block.first + threadIdx.x;
   const auto row_item = [&](int r) {
     const long long row = first + r * threads;
-    return static_cast<const T*>(job.rows) + (row < share.row_end ? row : share.first) * row_stride;
+    return static_cast<const T*>(job.rows) + (row < block.row_end ? row : block.first) * row_stride;
   };
   Vec<T, Near::row> x[R];
   Row state[R];
@@ -86,12 +86,12 @@ __device__ void map_reduce(const PairJob& job) {
   for (int r = 0; r < R; ++r) {
     x[r] = load<Near::row>(row_item(r));
     rows_near = rows_near && is_near(x[r].v[0]);
-    start_row(state[r], job, first + r * threads, first + r * threads < share.row_end);
+    start_row(state[r], job, first + r * threads, first + r * threads < block.row_end);
   }
 
   do {
-    for (long long column = share.begin; column < share.end; column += tile) {
-      const int count = share.end - column < tile ? int(share.end - column) : tile;
+    for (long long column = block.begin; column < block.end; column += tile) {
+      const int count = block.end - column < tile ? int(block.end - column) : tile;
       T* own = columns + threadIdx.x * column_stride;
       bool near = rows_near;
       __syncthreads();
@@ -113,25 +113,25 @@ __device__ void map_reduce(const PairJob& job) {
       KERNOPS_UNROLL
       for (int r = 0; r < R; ++r) state[r].settle();
     }
-  } while (share.next());
+  } while (block.next());
 
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
     const long long row = first + r * threads;
-    share.complete(state[r]);
-    if (row < share.row_end) hand_over<Formula>(job, row, state[r], share.any());
+    block.complete(state[r]);
+    if (row < block.row_end) hand_over<Formula>(job, row, state[r], block.any());
   }
-  const long long block_end = share.first + threads * R;
-  merge_if_last<Row>(job, share.first, block_end < share.row_end ? block_end : share.row_end);
+  const long long block_end = block.first + threads * R;
+  merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
 // The entry points of a Formula: what fills its places, and what reduces its pairs.
-#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, Share, Columns)                           \
+#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)                      \
   KERNOPS_PLACES(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                      \
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                   \
     kernops::wait_for_kernel_before();                                                                \
-    kernops::map_reduce<Formula, Row, R, unrolled, threads, Share, Columns>(job);                     \
+    kernops::map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job);                \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

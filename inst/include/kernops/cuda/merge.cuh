@@ -1,7 +1,7 @@
 // From what blocks know of a row to its result: the states of splits of the columns, joined in order.
 #pragma once
 #include <kernops/cuda/fill.cuh>
-#include <kernops/cuda/shares.cuh>
+#include <kernops/cuda/block_pairs.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {

@@ -69,15 +69,15 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
   }
 }
 
-template <class Formula, class Row, class Share, int C> __device__ void reduce_in_place(const PairJob& job) {
+template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_in_place(const PairJob& job) {
   using Own = OwnPairs<C>;
-  Block<Formula, Share, C> block(job);
+  Block<Formula, BlockPairs, C> block(job);
   const OwnRows<Formula, C> rows(block.place(block.begin));
   Row state[Own::rows];
   KERNOPS_UNROLL
   for (int r = 0; r < Own::rows; ++r)
     start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
-  for_tiles<Formula, Share, C, 0, true>(
+  for_tiles<Formula, BlockPairs, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
         own_pairs<typename decltype(kind)::type, C, Row::group>(
@@ -125,12 +125,12 @@ template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
   return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::columns * PairTile<typename Formula::T, C>::stride;
 }
 
-template <class Formula, class Row, class Share, int C> __device__ void reduce_by_row(const PairJob& job) {
-  Block<Formula, Share, C> block(job);
+template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_by_row(const PairJob& job) {
+  Block<Formula, BlockPairs, C> block(job);
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
-  for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
+  for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
       block, is_near(x.v[0]), [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto&, auto* shared,
           int) {
@@ -147,18 +147,18 @@ template <class Formula, class Row, class Share, int C> __device__ void reduce_b
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
-template <class Formula, class Row, class Share, int C> __device__ void map_reduce_wide(const PairJob& job) {
+template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_wide(const PairJob& job) {
   if constexpr (reduced_in_place<Formula, Row>())
-    reduce_in_place<Formula, Row, Share, C>(job);
+    reduce_in_place<Formula, Row, BlockPairs, C>(job);
   else
-    reduce_by_row<Formula, Row, Share, C>(job);
+    reduce_by_row<Formula, Row, BlockPairs, C>(job);
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C, Share)                                                  \
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C, BlockPairs)                                             \
   KERNOPS_PLACES(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) {          \
     kernops::wait_for_kernel_before();                                                                \
-    kernops::map_reduce_wide<Formula, Row, Share, C>(job);                                            \
+    kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                                       \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);

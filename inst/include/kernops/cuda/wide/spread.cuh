@@ -23,7 +23,7 @@ template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multi
 }
 
 // long: one kernel; what its loops share lives in registers
-template <class Formula, class Row, class Share, int C>
+template <class Formula, class Row, class BlockPairs, int C>
 __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
@@ -40,13 +40,13 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
 
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += S::size) {
-    Block<Formula, Share, C> block(job);
+    Block<Formula, BlockPairs, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
     Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
     Totals<Formula, Row, C, S> totals(base);
     bool product = false;
     const auto by_tiles = [&](bool rows_near, auto visit) {
-      for_tiles<Formula, Share, C, room_for_values<Formula, C>(), false>(
+      for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
           block, rows_near,
           [&](const auto& at, int) {
             if constexpr (ever) columns.send(at, Terms::Columns::nth(0), base, Terms::size);
@@ -86,15 +86,15 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   }
 }
 
-template <class Formula, class Row, class Share, int C> __device__ void map_reduce_spread(const PairJob& job) {
+template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_spread(const PairJob& job) {
   if constexpr (spreads_columns<Formula, Row>())
-    ColumnsSpread<Formula, Row, Share, C>::run(job);
+    ColumnsSpread<Formula, Row, BlockPairs, C>::run(job);
   else if constexpr (!spreads_scaled<Formula, Row>())
-    spread_by_slabs<Formula, Row, Share, C>(job);
-  else if constexpr (LongSpread<Formula, Row, Share>::slabs == 1)
-    spread_scaled<Formula, Row, Share>(job);
+    spread_by_slabs<Formula, Row, BlockPairs, C>(job);
+  else if constexpr (LongSpread<Formula, Row, BlockPairs>::slabs == 1)
+    spread_scaled<Formula, Row, BlockPairs>(job);
   else
-    LongSpread<Formula, Row, Share>(job).run();
+    LongSpread<Formula, Row, BlockPairs>(job).run();
 }
 
 // One thread an entry of a row: joins its splits. What a warp reads and writes are whole sectors, however results lie.
@@ -117,12 +117,12 @@ template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
 }
 
-#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, Share)                                                         \
+#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, BlockPairs)                                                    \
   KERNOPS_PLACES(Formula)                                                                                      \
   extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())                    \
       kernops_pairs(kernops::PairJob job) {                                                                    \
     kernops::wait_for_kernel_before();                                                                         \
-    kernops::map_reduce_spread<Formula, Row, Share, C>(job);                                                   \
+    kernops::map_reduce_spread<Formula, Row, BlockPairs, C>(job);                                              \
   }                                                                                                            \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_spread<Formula, Row>(job); } \
   extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::Spread::size;

@@ -14,7 +14,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_columns() 
          Terms::of_column == 1 && Terms::of_row == 0;
 }
 
-template <class Formula, class Row, class Share, int C> struct ColumnsSpread {
+template <class Formula, class Row, class BlockPairs, int C> struct ColumnsSpread {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
@@ -85,12 +85,12 @@ template <class Formula, class Row, class Share, int C> struct ColumnsSpread {
     __shared__ Columns columns[2];
     KERNOPS_UNROLL_BY(1)
     for (int base = 0; base < Terms::size; base += S::size) {
-      Block<Formula, Share, C> block(job);
+      Block<Formula, BlockPairs, C> block(job);
       const TilePlace<T> begin = block.place(block.begin);
       Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
       Totals<Formula, Row, C, S> totals(base);
-      for_tiles<Formula, Share, C, 0, true>(
+      for_tiles<Formula, BlockPairs, C, 0, true>(
           block, rows.near,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {

@@ -7,7 +7,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The numbers of some tiles are kept, in local memory; then these are added up for one slab of entries after another.
-template <class Formula, class Row, class Share> struct LongSpread {
+template <class Formula, class Row, class BlockPairs> struct LongSpread {
   static constexpr int C = 8, columns = 8 * C, parts = columns / ScaledNumbers::columns,
                        most = 1024 / own_rows / columns;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
@@ -25,7 +25,7 @@ template <class Formula, class Row, class Share> struct LongSpread {
     };
   };
   const PairJob& job;
-  Block<Formula, Share, C> block;
+  Block<Formula, BlockPairs, C> block;
   const TilePlace<float> begin;
   Row* const kept;
   const float unit;
@@ -117,7 +117,7 @@ template <class Formula, class Row, class Share> struct LongSpread {
 
   __device__ __forceinline__ void run() {
     const OwnRows<Formula, C> rows(begin);
-    for_tiles<Formula, Share, C, 0, false>(
+    for_tiles<Formula, BlockPairs, C, 0, false>(
         block, rows.near, [](const auto&, int) {},
         [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns, float*,
             int) {

@@ -96,11 +96,12 @@ __device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, cons
 }
 
 // Where a tile's vectors are a stage of shared memory and the totals of all entries find room in registers.
-template <class Formula, class Row, class Share> __device__ __forceinline__ void spread_scaled(const PairJob& job) {
+template <class Formula, class Row, class BlockPairs>
+__device__ __forceinline__ void spread_scaled(const PairJob& job) {
   constexpr int C = 4;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
   using S = Slab<float, 1, Contract::chunks>;
-  Block<Formula, Share, C> block(job);
+  Block<Formula, BlockPairs, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept =
       static_cast<Row*>(job.partials) + split_of_block() * Formula::Spread::size * job.partial_rows + block.first;
@@ -109,7 +110,7 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
   Totals<Formula, Row, C, S> totals(0);
   Contracted<float, C> exact;
   bool added = false;
-  for_tiles<Formula, Share, C, 0, true>(
+  for_tiles<Formula, BlockPairs, C, 0, true>(
       block, rows.near, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns,
           const float* stage, int) {
@@ -121,7 +122,8 @@ template <class Formula, class Row, class Share> __device__ __forceinline__ void
           added = scaled.take(numbers, 0);
           if (added) {
             totals.add_numbers(numbers);
-            return add_products<Block<Formula, Share, C>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0, unit);
+            return add_products<Block<Formula, BlockPairs, C>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0,
+                                                                                          unit);
           }
         }
         added = false, exact = numbers;

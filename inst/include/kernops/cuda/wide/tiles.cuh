@@ -8,16 +8,16 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The part of the pairs that a block reduces.
-template <class Formula, class Share, int C> struct Block : Share {
+template <class Formula, class BlockPairs, int C> struct Block : BlockPairs {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   static constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column);
-  using Share::first, Share::begin, Share::end;
+  using BlockPairs::first, BlockPairs::begin, BlockPairs::end;
   const PairJob& job;
   int row_count;
 
-  explicit __device__ Block(const PairJob& job) : Share(job, Tile::rows), job(job) {
-    row_count = Share::row_end - first < Tile::rows ? int(Share::row_end - first) : Tile::rows;
+  explicit __device__ Block(const PairJob& job) : BlockPairs(job, Tile::rows), job(job) {
+    row_count = BlockPairs::row_end - first < Tile::rows ? int(BlockPairs::row_end - first) : Tile::rows;
   }
   __device__ const T* once() const { return static_cast<const T*>(job.once); }
   __device__ TilePlace<T> place(long long column) const {
@@ -71,9 +71,9 @@ template <class T, int kept, int columns> struct KeptColumns {
 // visited is the last stage of the columns; else it is free, and threads are to wait for each other before they leave
 // it.
 // long: one pipeline of loads and tiles
-template <class Formula, class Share, int C, int room, bool ahead, class Send, class Visit, class Done>
-__device__ __forceinline__ void for_tiles(Block<Formula, Share, C>& block, bool rows_near, Send send_more, Visit visit,
-                                          Done done) {
+template <class Formula, class BlockPairs, int C, int room, bool ahead, class Send, class Visit, class Done>
+__device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, bool rows_near, Send send_more,
+                                          Visit visit, Done done) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
