@@ -32,7 +32,7 @@ const Dense& dense();
 // How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless
 // it is narrow, 4 threads share their rows.
 struct Shape {
-  enum Kind { narrow, wide, spread };  // cuda/map_reduce.cuh, cuda/wide/map_reduce.cuh, cuda/wide/spread.cuh
+  enum Kind { narrow, wide, vector_sum };  // cuda/map_reduce.cuh, cuda/wide/map_reduce.cuh, cuda/wide/vector_sum.cuh
   Kind kind;
   int rows_per_thread, threads, columns;
   int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump

@@ -162,7 +162,7 @@ test_that("texts for long vectors compile", {
   }
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100))
   compiles(gauss, "KERNOPS_WIDE")
-  compiles(keops_grad(gauss, "x"), "KERNOPS_SPREAD")
+  compiles(keops_grad(gauss, "x"), "KERNOPS_VECTOR_SUM")
   compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "KERNOPS_WIDE")
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")

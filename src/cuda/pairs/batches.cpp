@@ -60,7 +60,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.shape);
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
-  const bool merges = to_states || streams || splits > 1 || task.shape.kind == Shape::spread;
+  const bool merges = to_states || streams || splits > 1 || task.shape.kind == Shape::vector_sum;
   batch.states = merges && !task.plan.stores ? splits + streams : 0;  // those of the batches before stand first
 }
 

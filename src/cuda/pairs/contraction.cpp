@@ -30,7 +30,7 @@ class Tiler : Tiling {
     plan.expansion = find_expansion(plan, long_vectors_);
     used.assign(plan.slots.size(), false);
     used[0] = true;
-    if (long_vectors_) find_spread();
+    if (long_vectors_) find_vector_sum();
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_columns(*this);
@@ -71,7 +71,7 @@ class Tiler : Tiling {
   }
 
   // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
-  void find_spread() {
+  void find_vector_sum() {
     if (reduction_table()[plan.reduction.row].name != "Sum" || plan.f_size < shortest_sum) return;
     std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
@@ -79,7 +79,7 @@ class Tiler : Tiling {
     for (const auto& [made, number] : choices) {
       Entries vector{made, plan.f_size, {}, {}};
       if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
-      plan.spread = vector;
+      plan.vector_sum = vector;
       plan.f = number, plan.w = 0;
       return;
     }
@@ -153,9 +153,9 @@ class Tiler : Tiling {
         for (int n = 0; n < int(plan.slots.size()); ++n) {
           Slot& slot = plan.slots[n];
           if (slot.level != level || rank(n) != now) continue;
-          const auto& sums = plan.spread.leaves;
-          const bool spread = std::find(sums.begin(), sums.end(), n) != sums.end();
-          if (spread || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
+          const auto& sums = plan.vector_sum.leaves;
+          const bool summed = std::find(sums.begin(), sums.end(), n) != sums.end();
+          if (summed || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }

@@ -114,7 +114,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const bool first = columns.begin == work.columns.begin;
   const Count bytes = job.splits * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
-                             task.shape.kind != Shape::spread && std::min(most, grid.blocks()) <= Device::most_arrivals;
+                             task.shape.kind != Shape::vector_sum &&
+                             std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;
   for (Count block = 0; block < grid.blocks(); block += most) {
     const Count end = std::min(block + most, grid.blocks());
@@ -161,8 +162,8 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
-  if (task.shape.kind == Shape::spread) {
-    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.spread.size, merged_entries);
+  if (task.shape.kind == Shape::vector_sum) {
+    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.vector_sum.size, merged_entries);
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);
   }
   const bool together = job.splits > merged_by_one;

@@ -59,10 +59,11 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {Shape::narrow, most, threads, threads, unrolled, false, made};
 }
 
-// Whether each pair adds a number of little work times a vector of the column (cuda/wide/spread_lanes.cuh).
-bool spreads_columns(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && plan.spread.size > 0 && plan.spread.steps.empty() &&
-         plan.slots[plan.spread.slot].level == Level::column && plan.contractions.empty() && in_place(plan, settings);
+// Whether each pair adds a number of little work times a vector of the column (cuda/wide/vector_sum_columns.cuh).
+bool sums_columns(const TiledPlan& plan, const Settings& settings) {
+  return adds_by_tiles(settings) && plan.vector_sum.size > 0 && plan.vector_sum.steps.empty() &&
+         plan.slots[plan.vector_sum.slot].level == Level::column && plan.contractions.empty() &&
+         in_place(plan, settings);
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const TiledPlan shared = tile(plan, needed > 18);
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
-  if (spreads_columns(shared, settings) && plan.f_size >= 14) return shared;
+  if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;
   return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
@@ -99,13 +100,13 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const bool too_long = 32 * padded(plan.entries[int(Level::column)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
-  int columns = settings.single && plan.spread.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
-  if (!settings.single && plan.spread.size > 0 && !in_place(plan, settings)) columns = 16;
-  if (spreads_columns(plan, settings)) return {Shape::spread, 4, 128, 64};
+  int columns = settings.single && plan.vector_sum.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
+  if (!settings.single && plan.vector_sum.size > 0 && !in_place(plan, settings)) columns = 16;
+  if (sums_columns(plan, settings)) return {Shape::vector_sum, 4, 128, 64};
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) columns /= 2;
-  const bool spread = plan.spread.size > 0;
-  const int rows_per_thread = spread && in_place(plan, settings) ? 2 : 4;
-  return {spread ? Shape::spread : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
+  const bool sums_vectors = plan.vector_sum.size > 0;
+  const int rows_per_thread = sums_vectors && in_place(plan, settings) ? 2 : 4;
+  return {sums_vectors ? Shape::vector_sum : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }
 
 // Each shape of choose_shape() serves twice as many rows as it begins with, at least.

@@ -14,7 +14,7 @@ class Writer {
 
   std::string text() {
     const bool wide = words.wide(), expands = words.expands();
-    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/spread"};
+    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum"};
     const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
     std::string out = (wide ? rows : "") + "#include <kernops/" + headers[shape.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
@@ -27,7 +27,7 @@ class Writer {
     out += "  static constexpr int once = " + number(plan.entries[0]) + ", kept_once = " + number(plan.kept[0]) +
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
     if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
-    if (wide && words.spreads()) out += "  using Spread = ::Spread;\n";
+    if (wide && words.sums_vectors()) out += "  using VectorSum = ::VectorSum;\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
     out += level("run_column(const T* o, T* y)", Level::column, "y");
@@ -44,9 +44,9 @@ class Writer {
   }
 
   std::string entry_points() const {
-    const bool spread = words.spreads();
+    const bool sums_vectors = words.sums_vectors();
     const bool weighs = plan.w != 0 || plan.weighted;
-    const int f = spread ? 1 : plan.f_size, w = spread ? 1 : weighs ? plan.w_size : 0;
+    const int f = sums_vectors ? 1 : plan.f_size, w = sums_vectors ? 1 : weighs ? plan.w_size : 0;
     const std::string row = "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) + "<T, " +
                             number(f) + ", " + number(w) + ", " + number(std::max(plan.reduction.k, 1)) +
                             (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
@@ -55,7 +55,7 @@ class Writer {
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
              ", " + number(shape.threads) + ", " + pairs +
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
-    return row + (spread ? "KERNOPS_SPREAD_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
+    return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
   }
 
@@ -78,8 +78,8 @@ class Writer {
     const Slot& slot = plan.slots[row ? e.row_vector : e.column_vector];
     const Slot& norm = plan.slots[row ? e.row_norm : e.column_norm];
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
-           number(slot.size) + (settings.single && !row && words.row_in_spread() ? ", true>(" : ", false>(") + target +
-           ", " + words.names[row ? e.row : e.column] + ", " + words.names[e.factor] +
+           number(slot.size) + (settings.single && !row && words.row_in_vector_sum() ? ", true>(" : ", false>(") +
+           target + ", " + words.names[row ? e.row : e.column] + ", " + words.names[e.factor] +
            (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
   }
 

@@ -16,11 +16,11 @@ struct Words {
 
   Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
   bool wide() const { return shape.kind != Shape::narrow; }
-  bool spreads() const { return plan.spread.size > 0; }
+  bool sums_vectors() const { return plan.vector_sum.size > 0; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
-  int row_in_spread() const;
+  int row_in_vector_sum() const;
 
  private:
   bool takes_turns(const Step& step) const;

@@ -12,7 +12,7 @@ class Pairs {
   explicit Pairs(const Words& words) : words(words), plan(words.plan) {}
 
   std::string text(bool near) const {
-    const bool wide = words.wide(), spread = words.spreads();
+    const bool wide = words.wide(), sums_vectors = words.sums_vectors();
     const auto entries = [&](Level where) {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
@@ -20,8 +20,8 @@ class Pairs {
                       ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
-    out += "  using F = Vec<T, " + number(spread ? 1 : plan.slots[plan.f].size) + ">;\n";
-    out += "  using W = Vec<T, " + number(spread ? 1 : plan.w_size) + ">;\n";
+    out += "  using F = Vec<T, " + number(sums_vectors ? 1 : plan.slots[plan.f].size) + ">;\n";
+    out += "  using W = Vec<T, " + number(sums_vectors ? 1 : plan.w_size) + ">;\n";
     out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
            "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
            (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn) {\n");

@@ -9,10 +9,10 @@ namespace {
 
 // How the vector of a sum is made of those of row and column, where it is a column's, or such a difference: then they
 // are near each other where the exponent is expanded, and there seen from a centre and scaled.
-std::string parts_of_spread(const Words& words) {
+std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
-  const Entries& made = words.plan.spread;
-  const int of_row = words.row_in_spread();
+  const Entries& made = words.plan.vector_sum;
+  const int of_row = words.row_in_vector_sum();
   const bool of_column = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
   return ", of_row = " + number(of_row) + ", of_column = " + number(of_column ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
@@ -36,7 +36,7 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
       offsets[1] + ">;\n  using Columns = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
       ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
       ", scaled = " + yes_or_no(&made == &words.plan.inner_product) +
-      (&made == &words.plan.spread ? ";\n  static constexpr int" + parts_of_spread(words).substr(1) : "") +
+      (&made == &words.plan.vector_sum ? ";\n  static constexpr int" + parts_of_vector_sum(words).substr(1) : "") +
       ";\n  template <class X, class Y, class Z, class O>\n" +
       "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
   int steps = 0;
@@ -55,7 +55,7 @@ std::string long_vectors(const Words& words) {
   for (size_t n = 0; n < words.plan.contractions.size(); ++n)
     out += entries(words, "Contraction" + number(int(n)), words.plan.contractions[n]);
   if (words.plan.inner_product.size > 0) out += entries(words, "InnerProduct", words.plan.inner_product);
-  if (words.plan.spread.size > 0) out += entries(words, "Spread", words.plan.spread);
+  if (words.plan.vector_sum.size > 0) out += entries(words, "VectorSum", words.plan.vector_sum);
   return out;
 }
 

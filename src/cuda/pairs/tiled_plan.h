@@ -1,4 +1,4 @@
-// A Plan as a GPU takes it: with long vectors summed and spread by tiles, and exponents of distances expanded.
+// A Plan as a GPU takes it: with long vectors contracted and summed by tiles, and exponents of distances expanded.
 #pragma once
 #include <map>
 
@@ -25,20 +25,20 @@ struct Expansion {
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
-// entries of each level. What is summed is f times the vector to spread, if there is one (of size > 0). With the norms
-// of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what the sum
-// of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the weight of a
-// column, or is it, instead of adding to each exponent; then that norm does not come first.
+// entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0). With the
+// norms of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what
+// the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
+// weight of a column, or is it, instead of adding to each exponent; then that norm does not come first.
 struct TiledPlan : Plan {
   int factor = 0;
   Expansion expansion{};
   Entries inner_product{};  // what stands for the contraction of the distance then
   std::vector<Entries> contractions;
-  Entries spread{};
+  Entries vector_sum{};
   std::array<int, 3> kept{};
   bool weighted = false;
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
-  bool tiled() const { return !contractions.empty() || spread.size > 0; }
+  bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
 };
 TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors

@@ -165,9 +165,9 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
 }
 
 // The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
-// vector of a column is also `spread`, it must not be so short that its numbers of 16 bits become coarse: not near,
+// vector of a column is also `summed`, it must not be so short that its numbers of 16 bits become coarse: not near,
 // then.
-template <int offset, int norm, int sign, int room, bool spread, class T, int size>
+template <int offset, int norm, int sign, int room, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
   double square = 0;
@@ -189,7 +189,7 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
     KERNOPS_UNROLL
     for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);
   }
-  const bool coarse = spread && !zero && square < 1e-9;
+  const bool coarse = summed && !zero && square < 1e-9;
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 

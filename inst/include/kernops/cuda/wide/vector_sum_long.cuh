@@ -1,19 +1,19 @@
-// The sums of cuda/wide/spread_scaled.cuh for vectors so long that a thread has no room for the totals of all their
+// The sums of cuda/wide/vector_sum_scaled.cuh for vectors so long that a thread has no room for the totals of all their
 // entries.
 #pragma once
-#include <kernops/cuda/wide/spread_scaled.cuh>
+#include <kernops/cuda/wide/vector_sum_scaled.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The numbers of some tiles are kept, in local memory; then these are added up for one slab of entries after another.
-template <class Formula, class Row, class BlockPairs> struct LongSpread {
+// The numbers of some tiles are kept, in local memory; then these are added up for one batch of entries after another.
+template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
   static constexpr int C = 8, columns = 8 * C, parts = columns / ScaledNumbers::columns,
                        most = 1024 / own_rows / columns;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
-  static constexpr int slabs = (Contract::chunks + 7) / 8, runs = (Contract::chunks + slabs - 1) / slabs,
+  static constexpr int batches = (Contract::chunks + 7) / 8, runs = (Contract::chunks + batches - 1) / batches,
                        at_once = Contract::at_once;
-  using S = Slab<float, 1, runs>;
+  using S = EntryBatch<float, 1, runs>;
   using Sums = Totals<Formula, Row, C, S>;
   struct KeptTile {
     const float* columns;
@@ -34,11 +34,11 @@ template <class Formula, class Row, class BlockPairs> struct LongSpread {
   float sums[OwnPairs<C>::rows] = {};  // of the numbers that are multiplied
   bool begun = false;
 
-  explicit __device__ __forceinline__ LongSpread(const PairJob& job)
+  explicit __device__ __forceinline__ LongVectorSum(const PairJob& job)
       : job(job),
         block(job),
         begin(block.place(block.begin)),
-        kept(static_cast<Row*>(job.partials) + split_of_block() * Formula::Spread::size * job.partial_rows +
+        kept(static_cast<Row*>(job.partials) + split_of_block() * Formula::VectorSum::size * job.partial_rows +
              block.first),
         unit(unit_of_columns<Formula>(begin.once)) {}
 
@@ -76,8 +76,8 @@ template <class Formula, class Row, class BlockPairs> struct LongSpread {
     float *now = shared, *next = shared + Contract::stage;
     send(0, 0, now);
     KERNOPS_UNROLL_BY(1)
-    for (int slab = 0; slab < slabs; ++slab) {
-      Sums totals(slab * S::size);
+    for (int batch = 0; batch < batches; ++batch) {
+      Sums totals(batch * S::size);
       KERNOPS_UNROLL
       for (int r = 0; r < OwnPairs<C>::rows; ++r) totals.numbers[r] = sums[r];
       KERNOPS_UNROLL_BY(1)
@@ -99,14 +99,14 @@ template <class Formula, class Row, class BlockPairs> struct LongSpread {
   __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
                                             float*& next) const {
     constexpr bool is_end = first + at_once >= runs;
-    const int slab = totals.base / S::size, first_chunk = slab * runs;
+    const int batch = totals.base / S::size, first_chunk = batch * runs;
     wait_for_sent();
     __syncthreads();
     if (!is_end)
       send(n, first_chunk + first + at_once, next);
     else if (n + 1 < count)
       send(n + 1, first_chunk, next);
-    else if (slab + 1 < slabs)
+    else if (batch + 1 < batches)
       send(0, first_chunk + runs, next);
     if (tile.scaled) KERNOPS_UNROLL
     for (int part = 0; part < parts; ++part)
@@ -133,8 +133,8 @@ template <class Formula, class Row, class BlockPairs> struct LongSpread {
           __syncthreads();
         });
     if (!block.any())
-      for (int slab = 0; slab < slabs; ++slab)
-        Sums(slab * S::size).hand_over_nothing(kept, job.partial_rows, block.row_count);
+      for (int batch = 0; batch < batches; ++batch)
+        Sums(batch * S::size).hand_over_nothing(kept, job.partial_rows, block.row_count);
   }
 };
 

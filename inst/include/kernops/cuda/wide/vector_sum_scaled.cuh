@@ -3,14 +3,14 @@
 // columns, numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The
 // numbers w become such, too.
 #pragma once
-#include <kernops/cuda/wide/spread_totals.cuh>
+#include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_scaled() {
+template <class Formula, class Row> KERNOPS_FN constexpr bool sums_scaled() {
   return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::expands &&
-         Formula::Spread::of_row != 0 && Formula::Near::Contractions::count == 1;
+         Formula::VectorSum::of_row != 0 && Formula::Near::Contractions::count == 1;
 }
 
 // The numbers of a thread's pairs with 32 columns, as two numbers of 16 bits each. A power of 2 for each row keeps them
@@ -51,7 +51,7 @@ template <int stage_columns, int from, int to, class Totals>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, int first,
                                              float unit) {
   using Own = ScaledNumbers::Own;
-  using S = typename Totals::Slab;
+  using S = typename Totals::Batch;
   constexpr int groups = ScaledNumbers::groups;
   float factor[Own::rows];
   KERNOPS_UNROLL
@@ -82,8 +82,8 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
 
 // What multiplies the scaled vectors of columns, where they are added up.
 template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
-  const float c = once[Formula::Spread::factor];
-  return c == 0 ? 0.0f : float(Formula::Spread::of_column) / (halves_scale * sqrt(abs(2 * c)));
+  const float c = once[Formula::VectorSum::factor];
+  return c == 0 ? 0.0f : float(Formula::VectorSum::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
 
 // The numbers of a thread's pairs in a tile.
@@ -97,14 +97,14 @@ __device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, cons
 
 // Where a tile's vectors are a stage of shared memory and the totals of all entries find room in registers.
 template <class Formula, class Row, class BlockPairs>
-__device__ __forceinline__ void spread_scaled(const PairJob& job) {
+__device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
   constexpr int C = 4;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
-  using S = Slab<float, 1, Contract::chunks>;
+  using S = EntryBatch<float, 1, Contract::chunks>;
   Block<Formula, BlockPairs, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept =
-      static_cast<Row*>(job.partials) + split_of_block() * Formula::Spread::size * job.partial_rows + block.first;
+      static_cast<Row*>(job.partials) + split_of_block() * Formula::VectorSum::size * job.partial_rows + block.first;
   const OwnRows<Formula, C> rows(begin);
   const float unit = unit_of_columns<Formula>(begin.once);
   Totals<Formula, Row, C, S> totals(0);

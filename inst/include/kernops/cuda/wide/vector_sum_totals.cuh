@@ -1,6 +1,6 @@
-// The totals of sums of long vectors (cuda/wide/spread.cuh), and how the pairs of a tile join them.
+// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and how the pairs of a tile join them.
 #pragma once
-#include <kernops/cuda/wide/spread_slabs.cuh>
+#include <kernops/cuda/wide/vector_sum_entries.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -21,13 +21,13 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   return !SameType<MatrixNumbers<typename Formula::T>, void>::value && Formula::in_place && Row::adds_tiles;
 }
 
-// The totals of a thread, for a slab that begins at `base`.
+// The totals of a thread, for a batch that begins at `base`.
 template <class Formula, class Row, int C, class S> struct Totals {
-  using Slab = S;
+  using Batch = S;
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
-  using Terms = typename Formula::Spread;
+  using Terms = typename Formula::VectorSum;
   static constexpr int most_tiles = 4096 / Tile::columns;  // that are added up before the totals are
   const int base;
   Row sum[Own::rows][S::runs][S::own];

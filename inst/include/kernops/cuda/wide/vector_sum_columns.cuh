@@ -1,28 +1,28 @@
 // Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
 // products of matrices, by tensor cores. A thread makes the numbers of 2 columns in 8 and multiplies them at once,
-// while the next tile is on its way; slabs of entries follow one another, and make the numbers anew. Where a total is
+// while the next tile is on its way; batches of entries follow one another, and make the numbers anew. Where a total is
 // not finite, a warp adds up the tile term by term.
 #pragma once
-#include <kernops/cuda/wide/spread_totals.cuh>
+#include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row> KERNOPS_FN constexpr bool spreads_columns() {
-  using Terms = typename Formula::Spread;
+template <class Formula, class Row> KERNOPS_FN constexpr bool sums_columns() {
+  using Terms = typename Formula::VectorSum;
   return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::Contractions::count == 0 &&
          Terms::of_column == 1 && Terms::of_row == 0;
 }
 
-template <class Formula, class Row, class BlockPairs, int C> struct ColumnsSpread {
+template <class Formula, class Row, class BlockPairs, int C> struct ColumnVectorSum {
   using T = typename Formula::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
-  using Terms = typename Formula::Spread;
+  using Terms = typename Formula::VectorSum;
   using Numbers = Floats;
   using Part = typename Numbers::template Part<2>;
-  using S = Slab<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
-  using Columns = ColumnSlab<T, Tile::columns, S>;
+  using S = EntryBatch<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
+  using Columns = ColumnEntries<T, Tile::columns, S>;
   using Products = T[Columns::eighth][Own::rows / 2][4];
 
   // The numbers of the thread's rows with columns `first` and the one after it.

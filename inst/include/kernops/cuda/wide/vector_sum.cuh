@@ -1,42 +1,42 @@
 // Sums of long vectors, each a number per pair times a vector (a column's, or such as x - y), which gradients
-// are. Their entries are taken in slabs, one after another, so that the totals stay in registers: a thread has
+// are. Their entries are taken in batches, one after another, so that the totals stay in registers: a thread has
 // those of its own rows (OwnPairs), for some runs of entries.
 //
 // Where the vector is that of the column, or the difference of two, the sum over a tile is the product of two
 // matrices, the numbers and the vectors of the columns, and goes to the tensor cores; sum w (x - y) is x sum w
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
-// term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/spread_scaled.cuh,
-// cuda/wide/spread_long.cuh), and so have vectors of columns whose numbers take no contraction
-// (cuda/wide/spread_lanes.cuh); here, the numbers of the pairs are made anew for each slab.
+// term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/vector_sum_scaled.cuh,
+// cuda/wide/vector_sum_long.cuh), and so have vectors of columns whose numbers take no contraction
+// (cuda/wide/vector_sum_columns.cuh); here, the numbers of the pairs are made anew for each batch.
 #pragma once
-#include <kernops/cuda/wide/spread_lanes.cuh>
-#include <kernops/cuda/wide/spread_long.cuh>
+#include <kernops/cuda/wide/vector_sum_columns.cuh>
+#include <kernops/cuda/wide/vector_sum_long.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Whether a sum may be a product of matrices, for these pairs.
 template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multiplies() {
-  using Terms = typename Formula::Spread;
+  using Terms = typename Formula::VectorSum;
   constexpr bool near = Formula::expands && !SameType<Pairs, Formula>::value;
   return adds_matrices<Formula, Row>() && Terms::of_column != 0 && (Terms::of_row == 0 || near);
 }
 
 // long: one kernel; what its loops share lives in registers
 template <class Formula, class Row, class BlockPairs, int C>
-__device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
+__device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
-  using Terms = typename Formula::Spread;
+  using Terms = typename Formula::VectorSum;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
   constexpr int fit = 28 * 1024 / (run * Tile::columns * sizeof(T)), held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
-  using S = Slab<T, units, (all + passes - 1) / passes>;
-  __shared__ ColumnSlab<T, ever ? Tile::columns : 1, S> columns;
+  using S = EntryBatch<T, units, (all + passes - 1) / passes>;
+  __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += S::size) {
@@ -86,20 +86,20 @@ __device__ __forceinline__ void spread_by_slabs(const PairJob& job) {
   }
 }
 
-template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_spread(const PairJob& job) {
-  if constexpr (spreads_columns<Formula, Row>())
-    ColumnsSpread<Formula, Row, BlockPairs, C>::run(job);
-  else if constexpr (!spreads_scaled<Formula, Row>())
-    spread_by_slabs<Formula, Row, BlockPairs, C>(job);
-  else if constexpr (LongSpread<Formula, Row, BlockPairs>::slabs == 1)
-    spread_scaled<Formula, Row, BlockPairs>(job);
+template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_vector_sum(const PairJob& job) {
+  if constexpr (sums_columns<Formula, Row>())
+    ColumnVectorSum<Formula, Row, BlockPairs, C>::run(job);
+  else if constexpr (!sums_scaled<Formula, Row>())
+    vector_sum_by_batches<Formula, Row, BlockPairs, C>(job);
+  else if constexpr (LongVectorSum<Formula, Row, BlockPairs>::batches == 1)
+    scaled_vector_sum<Formula, Row, BlockPairs>(job);
   else
-    LongSpread<Formula, Row, BlockPairs>(job).run();
+    LongVectorSum<Formula, Row, BlockPairs>(job).run();
 }
 
 // One thread an entry of a row: joins its splits. What a warp reads and writes are whole sectors, however results lie.
-template <class Formula, class Row> __device__ void merge_spread(const PairJob& job) {
-  constexpr int size = Formula::Spread::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
+template <class Formula, class Row> __device__ void merge_vector_sum(const PairJob& job) {
+  constexpr int size = Formula::VectorSum::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
   const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;
   const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / entries;
   if (row >= job.row_end || k >= size) return;
@@ -112,20 +112,20 @@ template <class Formula, class Row> __device__ void merge_spread(const PairJob& 
 }
 
 // How many blocks share a multiprocessor.
-template <class Formula, class Row> KERNOPS_FN constexpr int spread_blocks() {
-  if (spreads_columns<Formula, Row>()) return 3;
-  return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::Spread::size <= 64 ? 3 : 2;
+template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks() {
+  if (sums_columns<Formula, Row>()) return 3;
+  return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::VectorSum::size <= 64 ? 3 : 2;
 }
 
-#define KERNOPS_SPREAD_KERNELS(Formula, Row, C, BlockPairs)                                                    \
-  KERNOPS_PLACES(Formula)                                                                                      \
-  extern "C" __global__ void __launch_bounds__(128, kernops::spread_blocks<Formula, Row>())                    \
-      kernops_pairs(kernops::PairJob job) {                                                                    \
-    kernops::wait_for_kernel_before();                                                                         \
-    kernops::map_reduce_spread<Formula, Row, BlockPairs, C>(job);                                              \
-  }                                                                                                            \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_spread<Formula, Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::Spread::size;
+#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                    \
+  KERNOPS_PLACES(Formula)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(128, kernops::vector_sum_blocks<Formula, Row>())                    \
+      kernops_pairs(kernops::PairJob job) {                                                                        \
+    kernops::wait_for_kernel_before();                                                                             \
+    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                              \
+  }                                                                                                                \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_vector_sum<Formula, Row>(job); } \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::VectorSum::size;
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

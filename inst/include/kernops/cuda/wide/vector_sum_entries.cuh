@@ -1,5 +1,5 @@
-// The slabs of entries in which sums of long vectors are made (cuda/wide/spread.cuh), and those of the columns in
-// shared memory.
+// The batches of entries in which sums of long vectors are made (cuda/wide/vector_sum.cuh), and those of the columns,
+// in shared memory.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -13,16 +13,16 @@ template <> struct NumbersFor<double, true> { using type = Doubles; };
 template <class T>
 using MatrixNumbers = typename NumbersFor<T, sizeof(T) == 4 ? multiplies_floats : multiplies_doubles>::type;
 
-// A slab of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
-template <class T, int some_units, int some_runs> struct Slab {
+// A batch of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
+template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
   static __device__ __forceinline__ int first(int q) { return q * run + OwnPairs<1>::j() * own; }
 };
 
-// The slab of the vectors of a tile's columns in shared memory. Of a run, unit u of a column stands at slot(column,
-// u): a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
-template <class T, int columns, class S> struct ColumnSlab {
+// A batch of the entries of the vectors of a tile's columns, in shared memory. Of a run, unit u of a column stands at
+// slot(column, u): a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
+template <class T, int columns, class S> struct ColumnEntries {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * columns];
 
@@ -35,7 +35,7 @@ template <class T, int columns, class S> struct ColumnSlab {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Of every 32nd column, a thread sends one unit of 4: each(unit, column, its first entry in the slab).
+  // Of every 32nd column, a thread sends one unit of 4: each(unit, column, its first entry in the batch).
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int column = threadIdx.x / 4; column < columns; column += 32) KERNOPS_UNROLL
