@@ -28,7 +28,7 @@ Rcpp::DataFrame seg_ops_table() {
   for (const Statistic& row : statistics()) {
     name.push_back(row.name), meaning.push_back(row.meaning), kind.push_back(kinds[row.kind]);
     least.push_back(row.least), weights.push_back(row.weights != SegmentTerm::none);
-    gradient.push_back(row.gradient != SegmentSpread::none);
+    gradient.push_back(row.gradient != SegmentMap::none);
   }
   return Rcpp::DataFrame::create(Rcpp::_["name"] = name, Rcpp::_["meaning"] = meaning, Rcpp::_["kind"] = kind,
                                  Rcpp::_["least"] = least, Rcpp::_["weights"] = weights, Rcpp::_["gradient"] = gradient,

@@ -1,4 +1,4 @@
-// Terms, spreads and steps of segments on the host: what segments/recipes.cpp is made of.
+// Terms, maps and steps of segments on the host: what segments/recipes.cpp is made of.
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
 
@@ -54,7 +54,7 @@ FillTerms filler_of(SegmentTerm term) {
   return all[int(term)];
 }
 
-// A value in its segment, as a spread reads it.
+// A value in its segment, as a map reads it.
 struct InSegment {
   const SegmentRequest& request;
   Count column, row, n, place, count;
@@ -74,23 +74,23 @@ std::vector<Count> lengths_of(const Segments& segments) {
   return lengths;
 }
 
-template <class Spread> void spread_values(const SegmentRequest& request, bool in_place) {
+template <class Map> void map_values(const SegmentRequest& request, bool in_place) {
   const std::vector<Count> lengths = lengths_of(request.segments);
   for (Count column = 0; column < request.columns; ++column) {
     double* const out = request.out.data + column * request.out.entry;
     each_value(request.segments, [&](Count row, Count n, Count place, Count m) {
-      out[in_place ? n : m] = Spread::of(InSegment{request, column, row, n, place, lengths[size_t(row)]});
+      out[in_place ? n : m] = Map::of(InSegment{request, column, row, n, place, lengths[size_t(row)]});
     });
   }
 }
 
-using SpreadValues = void (*)(const SegmentRequest&, bool);
-SpreadValues spreader_of(SegmentSpread spread) {
-  static const SpreadValues all[] = {
-#define SPREAD(name) spread_values<name>,
+using MapValues = void (*)(const SegmentRequest&, bool);
+MapValues mapper_of(SegmentMap map) {
+  static const MapValues all[] = {
+#define MAP(name) map_values<name>,
 #include <kernops/segment_terms.def>
   };
-  return all[int(spread)];
+  return all[int(map)];
 }
 
 class HostPasses : public SegmentPasses {
@@ -107,10 +107,10 @@ class HostPasses : public SegmentPasses {
     of_engine ? run_engine(request) : reduce_terms(request);
   }
 
-  void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const override {
+  void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const override {
     const Count rows = in_place ? request.segments.values : request.segments.covered;
     for (Count c = 0; c < request.columns; ++c) std::fill_n(request.out.data + c * request.out.entry, rows, elsewhere);
-    spreader_of(what)(request, in_place);
+    mapper_of(what)(request, in_place);
   }
 
   void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
@@ -148,7 +148,7 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // About an infinite mean there is no spread, which sums without NaN do not tell.
+  // About an infinite mean there is no variance, which sums without NaN do not tell.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;

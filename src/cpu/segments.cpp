@@ -75,10 +75,10 @@ class SegmentRun {
     for (Count column = 0; column < request_.columns; ++column)
       for (size_t n = 0; n < large.size(); ++n)
         engine_.join(job_, column, large[n], state(column, units.first_block(n)), units.block_count(n));
-    if (!engine_.spread || blocks == 0) return;
+    if (!engine_.map || blocks == 0) return;
     for_all(blocks, scratch, [&](Count column, Count block, char* memory) {
       const Count n = units.owner(block);
-      engine_.spread(job_, column, large[n], units.number(block), state(column, units.first_block(n)), memory);
+      engine_.map(job_, column, large[n], units.number(block), state(column, units.first_block(n)), memory);
     });
   }
 

@@ -14,7 +14,7 @@ class SegmentPasses {
   virtual Temporary numbers(Count count) const = 0;  // in memory of this backend
   virtual void reduce(const SegmentRequest& request) const = 0;
   // A number for each value; what is in no segment becomes `elsewhere`.
-  virtual void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const = 0;
+  virtual void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const = 0;
   // `out` from itself and a and b, which have its shape; `value` is what is filled in.
   virtual void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
                     double value) const = 0;

@@ -28,9 +28,9 @@ void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request
   const Temporary mass = sum_of(passes, request, SegmentTerm::Mass), mean = sum_of(passes, request, SegmentTerm::Times);
   passes.step(ResultStep::mean, request, mean.data, mean.data, mass.data, 0);
   if (request.op == int(StatisticId::mean)) return passes.copy(mean, result_count(request), request.out);
-  SegmentRequest spread = request;
-  spread.given = {mean.data};
-  const Temporary squares = sum_of(passes, spread, SegmentTerm::SquareFromMean);
+  SegmentRequest from_mean = request;
+  from_mean.given = {mean.data};
+  const Temporary squares = sum_of(passes, from_mean, SegmentTerm::SquareFromMean);
   passes.step(ResultStep::variance, request, squares.data, mean.data, mass.data, 0);
   if (request.op == int(StatisticId::sd)) passes.step(ResultStep::root, request, squares.data, nullptr, nullptr, 0);
   passes.copy(squares, result_count(request), request.out);
@@ -89,14 +89,14 @@ class Exponentials {
 };
 
 // What a gradient needs of its segments, after the incoming one.
-std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentSpread gradient) {
+std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentMap gradient) {
   std::vector<Temporary> parts;
   request.weights = {}, request.precise = true;
-  if (gradient == SegmentSpread::VarGradient) parts.push_back(reduced(passes, request, StatisticId::mean));
-  if (gradient == SegmentSpread::PositionGradient)
+  if (gradient == SegmentMap::VarGradient) parts.push_back(reduced(passes, request, StatisticId::mean));
+  if (gradient == SegmentMap::PositionGradient)
     parts.push_back(
         reduced(passes, request, request.op == int(StatisticId::min) ? StatisticId::argmin : StatisticId::argmax));
-  if (gradient == SegmentSpread::ProductGradient) {
+  if (gradient == SegmentMap::ProductGradient) {
     SegmentRequest others = request;
     others.term = SegmentTerm::OneForZero;
     parts.push_back(reduced(passes, others, StatisticId::prod));
@@ -122,7 +122,7 @@ void softmax_gradient(const SegmentPasses& passes, const SegmentGradient& reques
   both.given = all.after(nullptr), both.precise = true;
   const Temporary along = sum_of(passes, both, SegmentTerm::TimesSoftmax);
   both.given = all.after(along.data);
-  passes.spread(both, SegmentSpread::SoftmaxGradient, true, 0);
+  passes.map(both, SegmentMap::SoftmaxGradient, true, 0);
 }
 
 }  // namespace
@@ -134,28 +134,28 @@ void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request)
 
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request) {
   const Exponentials all(passes, request);
-  SegmentRequest spread = request;
-  spread.given = all.after(nullptr);
-  passes.spread(spread, SegmentSpread::SoftmaxValue, true, missing());
+  SegmentRequest values = request;
+  values.given = all.after(nullptr);
+  passes.map(values, SegmentMap::SoftmaxValue, true, missing());
 }
 
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request) {
   if (request.softmax) return softmax_gradient(passes, request);
-  const SegmentSpread gradient = statistics()[size_t(request.op)].gradient;
+  const SegmentMap gradient = statistics()[size_t(request.op)].gradient;
   const Temporary incoming = incoming_numbers(passes, request);
-  SegmentRequest spread = request;
-  if (gradient == SegmentSpread::LogSumExpGradient) {
+  SegmentRequest values = request;
+  if (gradient == SegmentMap::LogSumExpGradient) {
     const Exponentials all(passes, request);
-    spread.given = all.after(incoming.data);
-    return passes.spread(spread, gradient, request.in_place, 0);
+    values.given = all.after(incoming.data);
+    return passes.map(values, gradient, request.in_place, 0);
   }
   const std::vector<Temporary> parts = parts_of(passes, request, gradient);
   // one divided by a value has all its digits only where the product has
-  if (gradient == SegmentSpread::ProductGradient && !passes.all_normal(parts[0], result_count(request)))
+  if (gradient == SegmentMap::ProductGradient && !passes.all_normal(parts[0], result_count(request)))
     return passes.other_products(request);
-  spread.given = {incoming.data};
-  for (const Temporary& part : parts) spread.given.push_back(part.data);
-  passes.spread(spread, gradient, request.in_place, 0);
+  values.given = {incoming.data};
+  for (const Temporary& part : parts) values.given.push_back(part.data);
+  passes.map(values, gradient, request.in_place, 0);
 }
 
 }  // namespace kernops

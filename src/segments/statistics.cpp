@@ -25,7 +25,7 @@ const std::vector<Statistic>& statistics() {
    Statistic::kind,                                                 \
    least,                                                           \
    SegmentTerm::weights,                                            \
-   SegmentSpread::gradient,                                         \
+   SegmentMap::gradient,                                            \
    R::outputs,                                                      \
    sizeof(State<R, double, long long>),                             \
    empty<R>},
@@ -48,12 +48,12 @@ const TermRow& term_row(SegmentTerm term) {
   return rows[int(term)];
 }
 
-const std::string& spread_name(SegmentSpread spread) {
+const std::string& map_name(SegmentMap map) {
   static const std::string names[] = {
-#define SPREAD(name) #name,
+#define MAP(name) #name,
 #include <kernops/segment_terms.def>
   };
-  return names[int(spread)];
+  return names[int(map)];
 }
 
 }  // namespace kernops

@@ -17,8 +17,8 @@ enum class SegmentTerm : int {
   none
 };
 
-enum class SegmentSpread : int {
-#define SPREAD(name) name,
+enum class SegmentMap : int {
+#define MAP(name) name,
 #include <kernops/segment_terms.def>
   none
 };
@@ -28,7 +28,7 @@ struct Statistic {
   enum Kind { Number, Same, Position, Truth } kind;
   int least;
   SegmentTerm weights;
-  SegmentSpread gradient;
+  SegmentMap gradient;
   int outputs;
   size_t state_bytes;           // for a value at a time
   double (*empty)(int output);  // what finish() makes of a fresh state
@@ -41,6 +41,6 @@ struct TermRow {
   bool weight, given;
 };
 const TermRow& term_row(SegmentTerm term);
-const std::string& spread_name(SegmentSpread spread);
+const std::string& map_name(SegmentMap map);
 
 }  // namespace kernops

@@ -1,5 +1,5 @@
-// What becomes of a value of a segment before it is reduced, and what is spread over the values of a segment: once, for
-// the CPU and for the GPU. segment_terms.def lists the structs.
+// What becomes of a value of a segment before it is reduced, and what each value becomes with what is known of its
+// segment: once, for the CPU and for the GPU. segment_terms.def lists the structs.
 #pragma once
 #include <kernops/scalar.h>
 #include <kernops/state.h>
@@ -57,7 +57,7 @@ struct TimesSoftmax {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T w) { return T(softmax_of(given, x)) * w; }
 };
 
-// ---- spreads: of a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
+// ---- maps: of a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
 
 struct SoftmaxValue {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax(); }

@@ -21,8 +21,8 @@ class DevicePasses : public SegmentPasses {
   }
 
   void reduce(const SegmentRequest& request) const override { seg_reduce(request); }
-  void spread(const SegmentRequest& request, SegmentSpread what, bool in_place, double elsewhere) const override {
-    seg_spread(request, what, in_place, elsewhere);
+  void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const override {
+    seg_map(request, what, in_place, elsewhere);
   }
 
   void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,

@@ -13,7 +13,7 @@ namespace cuda {
 // One pass. Results of one column stand side by side.
 void seg_reduce(const SegmentRequest& work);
 // To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
-void seg_spread(const SegmentRequest& work, SegmentSpread what, bool in_place, double elsewhere);
+void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
 // ---- texts (cuda/segments/source.cpp)
 
@@ -25,12 +25,12 @@ inline bool plain_values(const SegmentRequest& work) {      // side by side, red
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
 
-// The text of a reduction, for one of its results; of NA among them; of a spread; of what is done to results.
+// The text of a reduction, for one of its results; of NA among them; of a map; of what is done to results.
 // `staged` values have been put in order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string by_key_text(const SegmentRequest& work);
 std::string gaps_text(const SegmentRequest& work, bool staged);
-std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged);
+std::string map_text(const SegmentRequest& work, SegmentMap what, bool in_place, bool staged);
 std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
@@ -124,11 +124,11 @@ struct Portions {
   Count chunk, columns;
   bool staged;
 };
-Portions choose_portions(const SegmentRequest& work, bool spreads);
+Portions choose_portions(const SegmentRequest& work, bool maps);
 
 // body(device, first, columns, staged) for some columns after others.
-template <class F> void each_portion(const SegmentRequest& work, bool spreads, F body) {
-  const Portions portions = choose_portions(work, spreads);
+template <class F> void each_portion(const SegmentRequest& work, bool maps, F body) {
+  const Portions portions = choose_portions(work, maps);
   DeviceSegments& device = on_device(work.segments, portions.chunk);
   for (Count first = 0; first < work.columns; first += portions.columns)
     body(device, first, std::min(portions.columns, work.columns - first), portions.staged);

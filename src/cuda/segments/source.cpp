@@ -98,12 +98,12 @@ std::string by_key_text(const SegmentRequest& work) {
 }
 
 std::string gaps_text(const SegmentRequest& work, bool staged) {
-  return "#include <kernops/cuda/segments/spread.cuh>\n" + preamble(work) + "using Term = " + term(work) +
+  return "#include <kernops/cuda/segments/map.cuh>\n" + preamble(work) + "using Term = " + term(work) +
          ";\nKERNOPS_GAPS(Term, " + where(work, staged) + ", " + values_of_lane() + ")\n";
 }
 
-std::string spread_text(const SegmentRequest& work, SegmentSpread what, bool in_place, bool staged) {
-  return "#include <kernops/cuda/segments/spread.cuh>\nusing namespace kernops;\nKERNOPS_SPREAD(" + spread_name(what) +
+std::string map_text(const SegmentRequest& work, SegmentMap what, bool in_place, bool staged) {
+  return "#include <kernops/cuda/segments/map.cuh>\nusing namespace kernops;\nKERNOPS_SEGMENT_MAP(" + map_name(what) +
          ", " + type_of(work.x) + ", " + type_of(work.weights) + ", " +
          (work.out.space == MemorySpace::device_float ? "float, " : "double, ") + where(work, staged) + ", " +
          (in_place && !staged ? "true, " : "false, ") + values_of_lane() + ")\n";
@@ -131,7 +131,7 @@ std::vector<std::string> usual_segment_texts() {
       work.op = int(op);
       texts.push_back(segment_text(work, 0, false));
     }
-    texts.push_back(spread_text(work, SegmentSpread::SoftmaxValue, true, false));
+    texts.push_back(map_text(work, SegmentMap::SoftmaxValue, true, false));
   }
   return texts;
 }
@@ -179,8 +179,8 @@ std::vector<std::string> all_segment_texts() {
     texts.push_back(gaps_text(placed, false));
     placed.x.data = nullptr;
     texts.push_back(segment_text(placed, 0, false));
-    for (int what = 0; what < int(SegmentSpread::none); ++what)
-      texts.push_back(spread_text(placed, SegmentSpread(what), segments == &ordered, false));
+    for (int what = 0; what < int(SegmentMap::none); ++what)
+      texts.push_back(map_text(placed, SegmentMap(what), segments == &ordered, false));
   }
   return texts;
 }

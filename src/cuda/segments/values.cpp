@@ -13,11 +13,11 @@ size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValu
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
 // Memory for so many values of so many columns.
-size_t bytes_for(const SegmentRequest& work, Count chunk, Count columns, bool spreads) {
+size_t bytes_for(const SegmentRequest& work, Count chunk, Count columns, bool maps) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);
   if (travels(work.weights) && !work.weight_of) each += bytes_of(work.weights);
-  const size_t results = spreads ? size_t(chunk) : size_t(std::min(chunk, work.segments.count));
+  const size_t results = maps ? size_t(chunk) : size_t(std::min(chunk, work.segments.count));
   return size_t(columns) * (size_t(chunk) * each + (work.out.space == MemorySpace::host ? 8 * results : 0));
 }
 
@@ -27,21 +27,20 @@ size_t extent(const SegmentValues& values, Count rows, Count columns) {
 
 }  // namespace
 
-Portions choose_portions(const SegmentRequest& work, bool spreads) {
+Portions choose_portions(const SegmentRequest& work, bool maps) {
   const Segments& segments = work.segments;
   const Count values = std::max<Count>(1, segments.covered), tile = segment_tile;
   Portions portions{usual_chunk, std::max<Count>(1, usual_chunk / std::min(values, usual_chunk)), false};
   portions.columns = std::min<Count>({portions.columns, work.columns, 65535});
-  const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, spreads); };
+  const auto needed = [&] { return bytes_for(work, std::min(portions.chunk, values), portions.columns, maps); };
   const size_t whole = extent(work.x, segments.values, portions.columns) +
                        (work.weight_of ? 0 : extent(work.weights, segments.values, portions.columns)) +
                        (segments.groups ? size_t(values) * sizeof(std::uint32_t) : 0);
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
-    const bool elsewhere = spreads && work.out.space != MemorySpace::host;  // numbers go to where values stand
-    portions.staged =
-        !in_order(work) && host && !work.weight_of && !elsewhere && whole + (spreads ? whole : 0) > most / 2;
+    const bool elsewhere = maps && work.out.space != MemorySpace::host;  // numbers go to where values stand
+    portions.staged = !in_order(work) && host && !work.weight_of && !elsewhere && whole + (maps ? whole : 0) > most / 2;
     while (needed() > most / 2 && (portions.columns > 1 || portions.chunk > tile))
       portions.columns > 1 ? portions.columns = (portions.columns + 1) / 2 : portions.chunk /= 2;
   }

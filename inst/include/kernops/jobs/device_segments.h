@@ -59,7 +59,7 @@ struct SegmentRun {
   long long given_column;
   const long long* offsets;  // where segment r of the plan begins
   const long long* rows;     // its row of the result; without them, r
-  void* out;                 // result of row r and column c at out[c * out_column + r]; of a spread, that
+  void* out;                 // result of row r and column c at out[c * out_column + r]; of a map, that
   long long out_column;      // of a value at out[c * out_column + at], or m
   void* carries;             // the state of the segment that each tile leaves open,
   void* heads;               // of the one that each tile closes first,

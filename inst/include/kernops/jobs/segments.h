@@ -58,7 +58,7 @@ struct SegmentEngine {
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
-  void (*spread)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
+  void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
   // Rows first .. last - 1 of x into the states of all rows of the result, which are then joined.
   void (*scatter)(const SegmentJob&, Count column, Count first, Count last, char* states, char* scratch);
   void (*join_scattered)(const SegmentJob&, Count column, char* states, Count chunks);

@@ -20,7 +20,7 @@ inline SegmentEngine find_segment_engine(const SegmentJob& job) {
             SegmentFold::nothing};
   if (job.softmax)
     return {sizeof(Softmax::Mass), Softmax::scratch_bytes, Softmax::segments, Softmax::block,
-            Softmax::join,         Softmax::spread,        nullptr,           nullptr,
+            Softmax::join,         Softmax::map,           nullptr,           nullptr,
             Softmax::nothing};
   using Make = SegmentEngine (*)(const SegmentJob&);
   static const Make table[] = {

@@ -87,8 +87,7 @@ struct Softmax {
     all[0] = {top, sum};
   }
 
-  static void spread(const SegmentJob& job, Count column, Count segment, Count number, const char* joined,
-                     char* scratch) {
+  static void map(const SegmentJob& job, Count column, Count segment, Count number, const char* joined, char* scratch) {
     const Mass& mass = *reinterpret_cast<const Mass*>(joined);
     double top;
     const double* t = shifted(job, column, segment, number, scratch, &mass.shift, &top);

@@ -32,7 +32,7 @@ template <class V, class W, Where where, int VT, class F> __device__ void each_i
 
 // To where the value stands, or in the order of the segments: then a value may be in several.
 template <class What, class V, class W, class Result, Where where, bool in_place, int VT>
-__device__ void spread(const SegmentRun& job) {
+__device__ void map_values(const SegmentRun& job) {
   each_in_segment<V, W, where, VT>(job, [&](const InSegment<V, W>& s) {
     static_cast<Result*>(job.out)[s.column * job.out_column + (in_place ? s.at : s.m)] = Result(What::of(s));
   });
@@ -46,9 +46,9 @@ template <class Term, Where where, int VT> __device__ void mark_gaps(const Segme
   });
 }
 
-#define KERNOPS_SPREAD(What, V, W, Result, where, in_place, VT)                                                      \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_spread(kernops::SegmentRun job) { \
-    kernops::spread<What, V, W, Result, where, in_place, VT>(job);                                                   \
+#define KERNOPS_SEGMENT_MAP(What, V, W, Result, where, in_place, VT)                                              \
+  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_map(kernops::SegmentRun job) { \
+    kernops::map_values<What, V, W, Result, where, in_place, VT>(job);                                            \
   }
 #define KERNOPS_GAPS(Term, where, VT)                                                                              \
   extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_gaps(kernops::SegmentRun job) { \

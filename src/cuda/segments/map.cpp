@@ -72,8 +72,7 @@ void fill_all(const SegmentRequest& work, Count rows, double value) {
     unsigned bits;
     static_assert(sizeof bits == sizeof narrow, "a float is a word");
     std::copy_n(reinterpret_cast<const char*>(&narrow), sizeof bits, reinterpret_cast<char*>(&bits));
-    driver().check(driver().cuMemsetD32_v2(address(work.out.data), bits, size_t(count)),
-                   "filling a result");
+    driver().check(driver().cuMemsetD32_v2(address(work.out.data), bits, size_t(count)), "filling a result");
   } else {
     ResultsJob job{};
     job.out = work.out.data, job.out_column = job.count = rows, job.columns = work.columns, job.value = value;
@@ -83,19 +82,19 @@ void fill_all(const SegmentRequest& work, Count rows, double value) {
 
 }  // namespace
 
-void seg_spread(const SegmentRequest& work, SegmentSpread what, bool in_place, double elsewhere) {
+void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere) {
   const Segments& segments = work.segments;
   const Count covered = segments.covered, rows = in_place ? segments.values : covered;
   if (covered < rows) fill_all(work, rows, elsewhere);
   if (covered == 0 || work.columns == 0) return;
   each_portion(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
-    void* spread = function(spread_text(work, what, in_place, staged), "kernops_spread");
+    void* map = function(map_text(work, what, in_place, staged), "kernops_map");
     const Places places(work, device, first, columns, in_order(work) || staged, rows);
     for (size_t n = 0; n < device.chunks.size(); ++n) {
       SegmentRun job = jobs(n);
       places.place(job, device.chunks[n]);
-      launch(spread, unsigned(device.chunks[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
+      launch(map, unsigned(device.chunks[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
       places.deliver(device.chunks[n]);
       jobs.done(n);
     }
