@@ -34,7 +34,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
 
 namespace {
 
-// The keys are kept: a plan of other chunks is made from them.
+// The keys are kept: a plan of other batches is made from them.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
       : KeyRuns(matrix.memory.address(), matrix.single, matrix.rows), from(keys) {}

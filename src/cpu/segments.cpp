@@ -82,25 +82,25 @@ class SegmentRun {
     });
   }
 
-  // So many chunks that joining them costs little; a function of the sizes alone.
+  // So many splits that joining them costs little; a function of the sizes alone.
   void scatter() {
     const Count values = segments_.values, count = segments_.count;
-    const Count chunks = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));
-    const Count chunk = ceil_div(values, chunks);
+    const Count splits = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));
+    const Count split = ceil_div(values, splits);
     const size_t bytes = size_t(count + 1) * engine_.state_bytes;
-    const Count together = std::min(request_.columns, std::max<Count>(1, 16 / chunks));
-    const std::unique_ptr<char[]> states(new char[size_t(together * chunks) * bytes]);
-    in_huge_pages(states.get(), size_t(together * chunks) * bytes);
+    const Count together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
+    const std::unique_ptr<char[]> states(new char[size_t(together * splits) * bytes]);
+    in_huge_pages(states.get(), size_t(together * splits) * bytes);
     for (Count from = 0; from < request_.columns; from += together) {
-      const Count columns = std::min(together, request_.columns - from), units = columns * chunks;
+      const Count columns = std::min(together, request_.columns - from), units = columns * splits;
       std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
       share_out(units, threads(units), request_.settings, [&](Count unit, Count thread) {
-        const Count first = unit % chunks * chunk;
-        engine_.scatter(job_, from + unit / chunks, first, std::min(first + chunk, values),
+        const Count first = unit % splits * split;
+        engine_.scatter(job_, from + unit / splits, first, std::min(first + split, values),
                         states.get() + size_t(unit) * bytes, scratch[thread].data());
       });
       share_out(columns, threads(columns), request_.settings, [&](Count column, Count) {
-        engine_.join_scattered(job_, from + column, states.get() + size_t(column * chunks) * bytes, chunks);
+        engine_.join_scattered(job_, from + column, states.get() + size_t(column * splits) * bytes, splits);
       });
     }
     fill_empties();

@@ -60,10 +60,9 @@ class Segments {
   mutable std::vector<std::uint32_t> order_;
 };
 
-// An associative formula of a and b: straight-line code over lanes (Level::uniform and Level::column), whose
-// variables are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from
-// its first value: neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is,
-// and so on.
+// An associative formula of a and b: straight-line code over values (Level::uniform and Level::column), whose variables
+// are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from its first value:
+// neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is, and so on.
 struct SegmentFormula {
   Plan plan;
 };

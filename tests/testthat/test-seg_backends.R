@@ -22,7 +22,7 @@ for (op in names(oracle_segment)) test_that(paste("every backend agrees with pla
     plain <- reduce(x, lengths = lengths)
     near(plain, oracle(x, positions))
     expect_identical(reduce(x, lengths = lengths), plain)
-    with_tile(8, { # on the GPU: many chunks
+    with_tile(8, { # on the GPU: many batches
       near(reduce(x, lengths = lengths), oracle(x, positions))
       near(reduce(x, g = keys), oracle(x, unname(split(seq_len(nrow(x)), keys))))
     })

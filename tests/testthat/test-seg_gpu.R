@@ -50,7 +50,7 @@ test_that("what is found of keys on the GPU stays there", {
     expect_identical(c(as_host(by$keys)), expected$keys)
     expect_identical(c(as_host(by$lengths)), expected$lengths)
     expect_equal(c(as_host(by$values)), as.numeric(expected$values), tolerance = 1e-11, label = op)
-    again <- with_tile(8, reduce_by_key(there, gpu_matrix(x), op, output = "gpu")) # many chunks
+    again <- with_tile(8, reduce_by_key(there, gpu_matrix(x), op, output = "gpu")) # many batches
     for (part in names(by)) expect_identical(as.matrix(again[[part]]), as.matrix(by[[part]]), label = op)
     for (backend in backends()) {
       expect_equal(reduce_by_key(there, x, op, backend = backend), expected, tolerance = 1e-11, label = op)
@@ -199,7 +199,7 @@ test_that("a sparse matrix stays on the GPU, until it changes", {
   expect_error(spmv(A, gpu_matrix(v), \(a, b) a, output = "gpu"), class = "kernops_input_error")
 })
 
-test_that("values larger than the memory go through it in chunks, to the same bits", {
+test_that("values larger than the memory go through it in batches, to the same bits", {
   skip_without_gpu()
   withr::local_seed(5)
   n <- 6e5

@@ -29,7 +29,7 @@ test_that("every pair stands in its row and column", {
   })
 })
 
-test_that("tiles, chunks, threads and instruction sets write the same matrix", {
+test_that("tiles, splits, threads and instruction sets write the same matrix", {
   withr::local_seed(2)
   x <- uniform(70000, 3)
   y <- uniform(3, 3)

@@ -34,24 +34,24 @@ KeyRuns::KeyRuns(const void* keys, bool single, Count keys_count)
 void KeyRuns::find() {
   if (found_) return;
   use_device(device);
-  if (covered > 0) count = on_device(*this, usual_chunk).chunks.back().next_row;
+  if (covered > 0) count = on_device(*this, usual_batch).batches.back().next_row;
   found_ = true;
 }
 
 bool KeyRuns::can_reduce(const SegmentRequest& work) const {
   const bool floats = single && cuda::single(work), plain = plain_values(work) && work.x.on_device;
-  const bool known = found_ || covered == 0 || covered > usual_chunk || work.tile > 0;
+  const bool known = found_ || covered == 0 || covered > usual_batch || work.tile > 0;
   if (known || !floats || !plain || work.columns != 1 || work.outputs() != 1) return false;
   if (!work.formula && statistics()[size_t(work.op)].kind == Statistic::Position) return false;
   return size_t(covered) * (sizeof(float) + sizeof(double)) < memory_left() / 2;
 }
 
 void KeyRuns::find_and_reduce(const SegmentRequest& work) {
-  const SegmentChunk chunk = chunk_of(0, covered);
-  auto plan = std::make_unique<ChunkPlan>(chunk);
-  const size_t states = size_t(chunk.tiles) * most_state_bytes;
+  const SegmentBatch batch = batch_of(0, covered);
+  auto plan = std::make_unique<BatchPlan>(batch);
+  const size_t states = size_t(batch.tiles) * most_state_bytes;
   const Buffer carries(states), heads(states);
-  const Words words(chunk.tiles);
+  const Words words(batch.tiles);
   firsts_ = std::make_unique<Buffer>(size_t(covered) * sizeof(float));
   KeyedRun job{};
   job.run.plan = plan->plan, job.run.x = work.x.data, job.run.out = work.out.data;
@@ -60,20 +60,20 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
   job.ends = words.ends(), job.groups = words.groups(), job.through = words.through();
 
   const std::string text = by_key_text(work);
-  launch(function(text, "kernops_by_key"), unsigned(chunk.tiles), 1, segment_tile / lane_values(true), &job);
-  launch(function(text, "kernops_keyed_limits"), blocks(chunk.tiles, 256), 1, 256, &job);
-  plan->complete(*this, chunk);
-  launch(function(text, "kernops_spine"), blocks(chunk.tiles + 1, spine_threads), 1, spine_threads, &job.run);
+  launch(function(text, "kernops_by_key"), unsigned(batch.tiles), 1, segment_tile / lane_values(true), &job);
+  launch(function(text, "kernops_keyed_limits"), blocks(batch.tiles, 256), 1, 256, &job);
+  plan->complete(*this, batch);
+  launch(function(text, "kernops_spine"), blocks(batch.tiles + 1, spine_threads), 1, spine_threads, &job.run);
   count = plan->ended, found_ = true;
-  kept = std::make_shared<DeviceSegments>(*this, usual_chunk, std::move(plan));
+  kept = std::make_shared<DeviceSegments>(*this, usual_batch, std::move(plan));
 }
 
-template <class F> void KeyRuns::each_chunk(F body) const {
+template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
   const auto held = std::static_pointer_cast<DeviceSegments>(kept);  // it may be at work
-  DeviceSegments& there = held ? *held : on_device(*this, usual_chunk);
-  for (size_t n = 0; n < there.chunks.size(); ++n) body(there.chunks[n], there.plan(n));
+  DeviceSegments& there = held ? *held : on_device(*this, usual_batch);
+  for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
 // Of another device, as offsets.
@@ -92,8 +92,8 @@ Segments& KeyRuns::on(int number) {
 const std::vector<Count>& KeyRuns::offsets() const {
   if (!offsets_.empty()) return offsets_;
   std::vector<Count> all(size_t(count) + 1, 0);
-  each_chunk([&](const SegmentChunk& chunk, const ChunkPlan& plan) {
-    copy_out(&all[size_t(chunk.row)], plan.offsets->pointer(), size_t(plan.ended + 1) * sizeof(Count));
+  each_batch([&](const SegmentBatch& batch, const BatchPlan& plan) {
+    copy_out(&all[size_t(batch.row)], plan.offsets->pointer(), size_t(plan.ended + 1) * sizeof(Count));
   });
   return offsets_ = std::move(all);
 }
@@ -109,7 +109,7 @@ void KeyRuns::come_to_host() {
 }
 
 void KeyRuns::describe(void* firsts, double* lengths) const {
-  each_chunk([&](const SegmentChunk& chunk, const ChunkPlan& plan) {
+  each_batch([&](const SegmentBatch& batch, const BatchPlan& plan) {
     if (plan.ended == 0) return;
     RunsJob job{at<long long>(*plan.offsets),
                 plan.ended,
@@ -117,7 +117,7 @@ void KeyRuns::describe(void* firsts, double* lengths) const {
                 firsts_ ? firsts_->address() : nullptr,
                 firsts,
                 lengths,
-                chunk.row};
+                batch.row};
     launch(function(keys_text(single), "kernops_describe_runs"), blocks(plan.ended, 256), 1, 256, &job);
   });
 }

@@ -14,41 +14,41 @@ char* column_of(const Output& out, Count column) {
   return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
 }
 
-// Where the numbers of some columns go. Those of the host come chunk by chunk, in the order of the segments, where
+// Where the numbers of some columns go. Those of the host come batch by batch, in the order of the segments, where
 // that is the order of the values, or where these come so too.
 class Places {
  public:
-  Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_chunk,
+  Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_batch,
          Count rows)
-      : work_(work), first_(first), columns_(columns), rows_(rows), by_chunk_(by_chunk) {
+      : work_(work), first_(first), columns_(columns), rows_(rows), by_batch_(by_batch) {
     if (work.out.space != MemorySpace::host) return;
-    column_ = by_chunk ? device.chunks[0].count : rows;
+    column_ = by_batch ? device.batches[0].count : rows;
     aside_ = std::make_unique<Buffer>(size_t(column_ * columns) * sizeof(double));
-    if (by_chunk) return;
+    if (by_batch) return;
     for (Count c = 0; c < columns; ++c)  // what is in no segment stays
       copy_in(aside_->pointer() + size_t(c * rows) * sizeof(double), column_of(work.out, first + c),
               size_t(rows) * sizeof(double));
   }
 
-  void place(SegmentRun& job, const SegmentChunk& chunk) const {
+  void place(SegmentRun& job, const SegmentBatch& batch) const {
     job.out =
-        aside_ ? at<double>(*aside_, by_chunk_ ? -chunk.first : 0) : static_cast<void*>(column_of(work_.out, first_));
+        aside_ ? at<double>(*aside_, by_batch_ ? -batch.first : 0) : static_cast<void*>(column_of(work_.out, first_));
     job.out_column = aside_ ? column_ : work_.out.entry;
   }
 
-  void deliver(const SegmentChunk& chunk) const {
-    if (!aside_ || !by_chunk_) return;
-    std::vector<double> numbers(size_t(chunk.count));
+  void deliver(const SegmentBatch& batch) const {
+    if (!aside_ || !by_batch_) return;
+    std::vector<double> numbers(size_t(batch.count));
     for (Count c = 0; c < columns_; ++c) {
       copy_out(numbers.data(), aside_->pointer() + size_t(c * column_) * sizeof(double),
                numbers.size() * sizeof(double));
       double* out = reinterpret_cast<double*>(column_of(work_.out, first_ + c));
-      each_position(work_.segments, chunk, [&](Count m, Count at) { out[at] = numbers[size_t(m - chunk.first)]; });
+      each_position(work_.segments, batch, [&](Count m, Count at) { out[at] = numbers[size_t(m - batch.first)]; });
     }
   }
 
   void deliver_all() const {
-    if (!aside_ || by_chunk_) return;
+    if (!aside_ || by_batch_) return;
     for (Count c = 0; c < columns_; ++c)
       copy_out(column_of(work_.out, first_ + c), aside_->pointer() + size_t(c * rows_) * sizeof(double),
                size_t(rows_) * sizeof(double));
@@ -57,7 +57,7 @@ class Places {
  private:
   const SegmentRequest& work_;
   const Count first_, columns_, rows_;
-  const bool by_chunk_;
+  const bool by_batch_;
   Count column_ = 0;
   std::unique_ptr<Buffer> aside_;
 };
@@ -87,15 +87,15 @@ void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double 
   const Count covered = segments.covered, rows = in_place ? segments.values : covered;
   if (covered < rows) fill_all(work, rows, elsewhere);
   if (covered == 0 || work.columns == 0) return;
-  each_portion(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
+  each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     void* map = function(map_text(work, what, in_place, staged), "kernops_map");
     const Places places(work, device, first, columns, in_order(work) || staged, rows);
-    for (size_t n = 0; n < device.chunks.size(); ++n) {
+    for (size_t n = 0; n < device.batches.size(); ++n) {
       SegmentRun job = jobs(n);
-      places.place(job, device.chunks[n]);
-      launch(map, unsigned(device.chunks[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
-      places.deliver(device.chunks[n]);
+      places.place(job, device.batches[n]);
+      launch(map, unsigned(device.batches[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
+      places.deliver(device.batches[n]);
       jobs.done(n);
     }
     places.deliver_all();

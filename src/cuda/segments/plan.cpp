@@ -1,4 +1,4 @@
-// Segments on the device: their plans, chunk by chunk.
+// Segments on the device: their plans, batch by batch.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
@@ -20,8 +20,8 @@ std::unique_ptr<Buffer> shifts_of(const Segments& segments, Count begin, Count e
   return copy_of(shifts, 0, end - begin);
 }
 
-// The segment after the last one that has values in the chunk.
-Count last_segment(const SegmentChunk& chunk) { return chunk.next_row + chunk.open_after; }
+// The segment after the last one that has values in the batch.
+Count last_segment(const SegmentBatch& batch) { return batch.next_row + batch.open_after; }
 
 size_t plan_bytes(const Segments& segments, bool of_keys) {
   const size_t each = sizeof(Count) * (1 + !segments.rows.empty() + !segments.sources.empty());
@@ -33,67 +33,67 @@ void find_opens(const SegmentPlan& plan) {
   launch(function(plan_text(), "kernops_plan_opens"), blocks(plan.tiles + 1, 128), 1, 128, &job);
 }
 
-KeysJob keys_job(const KeyRuns& runs, const SegmentChunk& chunk, const SegmentPlan& plan) {
+KeysJob keys_job(const KeyRuns& runs, const SegmentBatch& batch, const SegmentPlan& plan) {
   const size_t bytes = runs.single ? sizeof(float) : sizeof(double);
-  return {plan,        static_cast<const char*>(runs.keys) + size_t(chunk.first) * bytes,
-          nullptr,     chunk.first,
-          chunk.begin, chunk.first + chunk.count < runs.covered};
+  return {plan,        static_cast<const char*>(runs.keys) + size_t(batch.first) * bytes,
+          nullptr,     batch.first,
+          batch.begin, batch.first + batch.count < runs.covered};
 }
 
 }  // namespace
 
-SegmentChunk chunk_of(Count first, Count count) {
-  SegmentChunk chunk{};
-  chunk.first = first, chunk.count = int(count), chunk.tiles = int(blocks(count, segment_tile));
-  return chunk;
+SegmentBatch batch_of(Count first, Count count) {
+  SegmentBatch batch{};
+  batch.first = first, batch.count = int(count), batch.tiles = int(blocks(count, segment_tile));
+  return batch;
 }
 
-ChunkPlan::ChunkPlan(const SegmentChunk& chunk)
-    : ends(size_t(chunk.tiles) * (segment_tile / 8)),
-      limits(size_t(chunk.tiles + 1) * sizeof(int)),
-      opens(size_t(chunk.tiles + 1) * sizeof(int)),
-      plan{at<unsigned>(ends), at<int>(limits), at<int>(opens), chunk.count, chunk.tiles} {}
+BatchPlan::BatchPlan(const SegmentBatch& batch)
+    : ends(size_t(batch.tiles) * (segment_tile / 8)),
+      limits(size_t(batch.tiles + 1) * sizeof(int)),
+      opens(size_t(batch.tiles + 1) * sizeof(int)),
+      plan{at<unsigned>(ends), at<int>(limits), at<int>(opens), batch.count, batch.tiles} {}
 
-ChunkPlan::ChunkPlan(const Segments& segments, const SegmentChunk& chunk) : ChunkPlan(chunk) {
+BatchPlan::BatchPlan(const Segments& segments, const SegmentBatch& batch) : BatchPlan(batch) {
   static_assert(sizeof(Count) == sizeof(long long), "offsets travel as they are");
-  const Count last = last_segment(chunk);
-  offsets = copy_of(segments.offsets(), chunk.row, last + 1);
-  shifts = shifts_of(segments, chunk.row, last);
-  rows = copy_of(segments.rows, chunk.row, last);
+  const Count last = last_segment(batch);
+  offsets = copy_of(segments.offsets(), batch.row, last + 1);
+  shifts = shifts_of(segments, batch.row, last);
+  rows = copy_of(segments.rows, batch.row, last);
   const std::string text = plan_text();
-  OffsetsJob job{plan, at<long long>(*offsets), chunk.first, int(chunk.next_row - chunk.row)};
-  launch(function(text, "kernops_plan_limits"), blocks(chunk.tiles + 1, 128), 1, 128, &job);
-  launch(function(text, "kernops_plan_ends"), unsigned(chunk.tiles), 1, 128, &job);
+  OffsetsJob job{plan, at<long long>(*offsets), batch.first, int(batch.next_row - batch.row)};
+  launch(function(text, "kernops_plan_limits"), blocks(batch.tiles + 1, 128), 1, 128, &job);
+  launch(function(text, "kernops_plan_ends"), unsigned(batch.tiles), 1, 128, &job);
   find_opens(plan);
 }
 
-ChunkPlan::ChunkPlan(const KeyRuns& runs, const SegmentChunk& chunk) : ChunkPlan(chunk) {
+BatchPlan::BatchPlan(const KeyRuns& runs, const SegmentBatch& batch) : BatchPlan(batch) {
   const std::string text = keys_text(runs.single);
-  const KeysJob job = keys_job(runs, chunk, plan);
-  launch(function(text, "kernops_plan_keys"), unsigned(chunk.tiles), 1, segment_tile / lane_values(false), &job);
+  const KeysJob job = keys_job(runs, batch, plan);
+  launch(function(text, "kernops_plan_keys"), unsigned(batch.tiles), 1, segment_tile / lane_values(false), &job);
   launch(function(text, "kernops_plan_scan"), 1, 1, 1024, &job);
-  complete(runs, chunk);
+  complete(runs, batch);
 }
 
-void ChunkPlan::complete(const KeyRuns& runs, const SegmentChunk& chunk) {
+void BatchPlan::complete(const KeyRuns& runs, const SegmentBatch& batch) {
   find_opens(plan);
-  copy_out(&ended, limits.pointer() + size_t(chunk.tiles) * sizeof(int), sizeof(int));
+  copy_out(&ended, limits.pointer() + size_t(batch.tiles) * sizeof(int), sizeof(int));
   offsets = std::make_unique<Buffer>(size_t(ended + 1) * sizeof(Count));
-  KeysJob job = keys_job(runs, chunk, plan);
+  KeysJob job = keys_job(runs, batch, plan);
   job.offsets = at<long long>(*offsets);
-  launch(function(keys_text(runs.single), "kernops_plan_offsets"), blocks(chunk.tiles, 8), 1, 256, &job);
+  launch(function(keys_text(runs.single), "kernops_plan_offsets"), blocks(batch.tiles, 8), 1, 256, &job);
 }
 
-DeviceSegments::DeviceSegments(const Segments& segments, Count chunk_values, std::unique_ptr<ChunkPlan> first)
+DeviceSegments::DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first)
     : segments_(segments),
       runs_(dynamic_cast<const KeyRuns*>(&segments)),
-      chunk_values_(chunk_values),
+      batch_values_(batch_values),
       device_(current_device().number),
       keep_(plan_bytes(segments, runs_) < memory_left() / 4) {
   const Count end = segments.first + segments.covered;
-  for (Count begin = segments.first; begin < end; begin += chunk_values)
-    chunks.push_back(chunk_of(begin, std::min(chunk_values, end - begin)));
-  plans_.resize(chunks.size());
+  for (Count begin = segments.first; begin < end; begin += batch_values)
+    batches.push_back(batch_of(begin, std::min(batch_values, end - begin)));
+  plans_.resize(batches.size());
   runs_ ? cut_by_keys(std::move(first)) : cut_by_offsets();
 }
 
@@ -102,42 +102,42 @@ void DeviceSegments::cut_by_offsets() {
   const auto segment_of = [&](Count value) {
     return std::upper_bound(edges.begin(), edges.end(), value) - edges.begin() - 1;
   };
-  for (SegmentChunk& chunk : chunks) {
-    const Count end = chunk.first + chunk.count;
-    chunk.row = segment_of(chunk.first), chunk.next_row = segment_of(end);
-    chunk.open_before = edges[size_t(chunk.row)] != chunk.first;
-    chunk.open_after = edges[size_t(chunk.next_row)] != end;
-    chunk.next_result = segments_.count;
-    if (&chunk == &chunks.front()) continue;
-    (&chunk)[-1].next_result = chunk.first_result = segments_.row(chunk.row);
+  for (SegmentBatch& batch : batches) {
+    const Count end = batch.first + batch.count;
+    batch.row = segment_of(batch.first), batch.next_row = segment_of(end);
+    batch.open_before = edges[size_t(batch.row)] != batch.first;
+    batch.open_after = edges[size_t(batch.next_row)] != end;
+    batch.next_result = segments_.count;
+    if (&batch == &batches.front()) continue;
+    (&batch)[-1].next_result = batch.first_result = segments_.row(batch.row);
   }
 }
 
-// Each chunk is planned, unless the first one is already, to know how many segments end in it.
-void DeviceSegments::cut_by_keys(std::unique_ptr<ChunkPlan> plan) {
+// Each batch is planned, unless the first one is already, to know how many segments end in it.
+void DeviceSegments::cut_by_keys(std::unique_ptr<BatchPlan> plan) {
   Count row = 0, begin = 0;
-  for (size_t n = 0; n < chunks.size(); ++n) {
-    SegmentChunk& chunk = chunks[n];
-    chunk.row = chunk.first_result = row, chunk.begin = begin, chunk.open_before = begin != chunk.first;
-    if (!plan) plan = std::make_unique<ChunkPlan>(*runs_, chunk);
-    chunk.next_row = chunk.next_result = row += plan->ended;
+  for (size_t n = 0; n < batches.size(); ++n) {
+    SegmentBatch& batch = batches[n];
+    batch.row = batch.first_result = row, batch.begin = begin, batch.open_before = begin != batch.first;
+    if (!plan) plan = std::make_unique<BatchPlan>(*runs_, batch);
+    batch.next_row = batch.next_result = row += plan->ended;
     copy_out(&begin, plan->offsets->pointer() + size_t(plan->ended) * sizeof(Count), sizeof(Count));
-    chunk.open_after = begin != chunk.first + chunk.count;
+    batch.open_after = begin != batch.first + batch.count;
     keep(n, std::move(plan));
   }
 }
 
-void DeviceSegments::keep(size_t chunk, std::unique_ptr<ChunkPlan> plan) {
+void DeviceSegments::keep(size_t batch, std::unique_ptr<BatchPlan> plan) {
   if (!keep_)
     for (auto& other : plans_) other.reset();
-  plans_[chunk] = std::move(plan);
+  plans_[batch] = std::move(plan);
 }
 
-const ChunkPlan& DeviceSegments::plan(size_t chunk) {
-  if (!plans_[chunk])
-    keep(chunk, runs_ ? std::make_unique<ChunkPlan>(*runs_, chunks[chunk])
-                      : std::make_unique<ChunkPlan>(segments_, chunks[chunk]));
-  return *plans_[chunk];
+const BatchPlan& DeviceSegments::plan(size_t batch) {
+  if (!plans_[batch])
+    keep(batch, runs_ ? std::make_unique<BatchPlan>(*runs_, batches[batch])
+                      : std::make_unique<BatchPlan>(segments_, batches[batch]));
+  return *plans_[batch];
 }
 
 const unsigned* DeviceSegments::order() {
@@ -148,15 +148,15 @@ const unsigned* DeviceSegments::order() {
   return at<unsigned>(*order_);
 }
 
-bool DeviceSegments::serves(Count chunk_values) const {
-  return chunk_values == chunk_values_ && device_ == current_device().number;
+bool DeviceSegments::serves(Count batch_values) const {
+  return batch_values == batch_values_ && device_ == current_device().number;
 }
 
-DeviceSegments& on_device(const Segments& segments, Count chunk_values) {
+DeviceSegments& on_device(const Segments& segments, Count batch_values) {
   const auto kept = std::static_pointer_cast<DeviceSegments>(segments.kept);
-  if (kept && kept->serves(chunk_values)) return *kept;
+  if (kept && kept->serves(batch_values)) return *kept;
   segments.kept.reset();
-  const auto made = std::make_shared<DeviceSegments>(segments, chunk_values);
+  const auto made = std::make_shared<DeviceSegments>(segments, batch_values);
   segments.kept = made;
   return *made;
 }

@@ -19,16 +19,16 @@ bool any_nan(const SegmentRequest& work) {
 }
 
 void mark_gaps(const SegmentRequest& work) {
-  each_portion(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
+  each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     void* gaps = function(gaps_text(work, staged), "kernops_gaps");
-    for (size_t n = 0; n < device.chunks.size(); ++n)
+    for (size_t n = 0; n < device.batches.size(); ++n)
       for (int output = 0; output < work.outputs(); ++output) {
         SegmentRun job = jobs(n);
         job.out =
-            work.out.data + (output * work.columns + first) * work.out.entry + (job.rows ? 0 : device.chunks[n].row);
+            work.out.data + (output * work.columns + first) * work.out.entry + (job.rows ? 0 : device.batches[n].row);
         job.out_column = work.out.entry;
-        launch(gaps, unsigned(device.chunks[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
+        launch(gaps, unsigned(device.batches[n].tiles), unsigned(columns), segment_tile / lane_values(false), &job);
         jobs.done(n);
       }
   });

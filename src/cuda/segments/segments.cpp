@@ -1,5 +1,5 @@
-// Reductions of segments on the GPU. Values are taken in chunks of whole tiles; a segment that goes across the edge
-// of two chunks hands on what it carries, so that results depend neither on where the values are nor on how much
+// Reductions of segments on the GPU. Values are taken in batches of whole tiles; a segment that goes across the edge
+// of two batches hands on what it carries, so that results depend neither on where the values are nor on how much
 // memory is free.
 #include "cuda/segments/segments.h"
 
@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Where the results of some columns go: to the device as they come, to the host chunk by chunk.
+// Where the results of some columns go: to the device as they come, to the host batch by batch.
 class Results {
  public:
   Results(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, int output)
@@ -19,27 +19,27 @@ class Results {
       fill_empties(to_, work.out.entry, work.segments.count);
       return;
     }
-    for (const SegmentChunk& chunk : device.chunks)
-      longest_ = std::max(longest_, chunk.next_result - chunk.first_result);
+    for (const SegmentBatch& batch : device.batches)
+      longest_ = std::max(longest_, batch.next_result - batch.first_result);
     window_ = std::make_unique<Buffer>(size_t(longest_ * columns) * sizeof(double));
   }
 
-  void place(SegmentRun& job, const SegmentChunk& chunk) const {
+  void place(SegmentRun& job, const SegmentBatch& batch) const {
     double* first = to_;
     job.out_column = work_.out.entry;
     if (!stays()) {
       job.out_column = longest_;
-      fill_empties(at<double>(*window_), longest_, chunk.next_result - chunk.first_result);
-      first = at<double>(*window_, -chunk.first_result);
+      fill_empties(at<double>(*window_), longest_, batch.next_result - batch.first_result);
+      first = at<double>(*window_, -batch.first_result);
     }
-    job.out = first + (job.rows ? 0 : chunk.row);
+    job.out = first + (job.rows ? 0 : batch.row);
   }
 
-  void deliver(const SegmentChunk& chunk) const {
+  void deliver(const SegmentBatch& batch) const {
     if (stays()) return;
-    const Count count = chunk.next_result - chunk.first_result;
+    const Count count = batch.next_result - batch.first_result;
     for (Count c = 0; c < columns_; ++c)
-      copy_out(to_ + c * work_.out.entry + chunk.first_result,
+      copy_out(to_ + c * work_.out.entry + batch.first_result,
                window_->pointer() + size_t(c * longest_) * sizeof(double), size_t(count) * sizeof(double));
   }
 
@@ -61,7 +61,7 @@ class Results {
 };
 
 void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged) {
-  const size_t states = size_t(device.chunks[0].tiles) * size_t(columns) * most_state_bytes,
+  const size_t states = size_t(device.batches[0].tiles) * size_t(columns) * most_state_bytes,
                edge = size_t(columns) * most_carried_bytes;
   const Buffer carries(states), heads(states), edges[2] = {Buffer(edge), Buffer(edge)};
   SegmentJobs jobs(work, device, first, columns, staged);
@@ -69,16 +69,16 @@ void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count fi
     const std::string text = segment_text(work, output, staged);
     void *tile = function(text, "kernops_segments"), *spine = function(text, "kernops_spine");
     const Results results(work, device, first, columns, output);
-    for (size_t n = 0; n < device.chunks.size(); ++n) {
-      const SegmentChunk& chunk = device.chunks[n];
+    for (size_t n = 0; n < device.batches.size(); ++n) {
+      const SegmentBatch& batch = device.batches[n];
       SegmentRun job = jobs(n);
-      results.place(job, chunk);
+      results.place(job, batch);
       job.carries = carries.address(), job.heads = heads.address();
-      if (chunk.open_before) job.incoming = edges[n % 2].address();
-      if (chunk.open_after) job.outgoing = edges[1 - n % 2].address();
-      launch(tile, unsigned(chunk.tiles), unsigned(columns), unsigned(segment_tile / lane_values(single(work))), &job);
-      launch(spine, blocks(chunk.tiles + 1, spine_threads), unsigned(columns), spine_threads, &job);
-      results.deliver(chunk);
+      if (batch.open_before) job.incoming = edges[n % 2].address();
+      if (batch.open_after) job.outgoing = edges[1 - n % 2].address();
+      launch(tile, unsigned(batch.tiles), unsigned(columns), unsigned(segment_tile / lane_values(single(work))), &job);
+      launch(spine, blocks(batch.tiles + 1, spine_threads), unsigned(columns), spine_threads, &job);
+      results.deliver(batch);
       jobs.done(n);
     }
   }
@@ -102,7 +102,7 @@ void give_nothing(const SegmentRequest& work) {
 
 void seg_reduce(const SegmentRequest& work) {
   if (work.segments.segments() == 0 || work.columns == 0) return give_nothing(work);
-  each_portion(work, false, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
+  each_batch_of_columns(work, false, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     reduce_columns(work, device, first, columns, staged);
   });
 }

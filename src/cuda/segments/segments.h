@@ -42,17 +42,17 @@ std::vector<std::string> all_segment_texts();
 // ---- plans (cuda/segments/plan.cpp)
 
 // Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
-constexpr Count usual_chunk = Count(1) << 28;
-struct SegmentChunk {
+constexpr Count usual_batch = Count(1) << 28;
+struct SegmentBatch {
   Count first;  // of all values
   int count, tiles;
   Count row, next_row;              // segments that end here
   bool open_before, open_after;     // whether one goes across the edge
-  Count first_result, next_result;  // rows of the result, with those that are empty: each is in one chunk
+  Count first_result, next_result;  // rows of the result, with those that are empty: each is in one batch
   Count begin;                      // of keys: where the first of its segments begins
 };
 
-SegmentChunk chunk_of(Count first, Count count);  // of nothing but values yet
+SegmentBatch batch_of(Count first, Count count);  // of nothing but values yet
 
 // Keys on a device, of which each run of equal adjacent ones is a segment.
 class KeyRuns : public Segments {
@@ -73,19 +73,19 @@ class KeyRuns : public Segments {
   const int device;
 
  private:
-  template <class F> void each_chunk(F body) const;  // body(chunk, plan)
+  template <class F> void each_batch(F body) const;  // body(batch, plan)
   bool found_ = false;
   std::unique_ptr<Buffer> firsts_;  // what the one pass found
   mutable std::vector<Count> offsets_;
   std::unique_ptr<Segments> elsewhere_;
 };
 
-// The plan of a chunk, and what belongs to its segments.
-struct ChunkPlan {
-  ChunkPlan(const Segments& segments, const SegmentChunk& chunk);
-  ChunkPlan(const KeyRuns& runs, const SegmentChunk& chunk);
-  explicit ChunkPlan(const SegmentChunk& chunk);                  // of nothing yet
-  void complete(const KeyRuns& runs, const SegmentChunk& chunk);  // its ends and limits being known
+// The plan of a batch, and what belongs to its segments.
+struct BatchPlan {
+  BatchPlan(const Segments& segments, const SegmentBatch& batch);
+  BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
+  explicit BatchPlan(const SegmentBatch& batch);                  // of nothing yet
+  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // its ends and limits being known
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
@@ -95,83 +95,83 @@ struct ChunkPlan {
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
 class DeviceSegments {
  public:
-  // Of keys, the first chunk may be planned already.
-  DeviceSegments(const Segments& segments, Count chunk_values, std::unique_ptr<ChunkPlan> first = nullptr);
-  const ChunkPlan& plan(size_t chunk);
+  // Of keys, the first batch may be planned already.
+  DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
+  const BatchPlan& plan(size_t batch);
   const unsigned* order();
-  bool serves(Count chunk_values) const;
-  std::vector<SegmentChunk> chunks;
+  bool serves(Count batch_values) const;
+  std::vector<SegmentBatch> batches;
 
  private:
   void cut_by_offsets();
-  void cut_by_keys(std::unique_ptr<ChunkPlan> plan);
-  void keep(size_t chunk, std::unique_ptr<ChunkPlan> plan);
+  void cut_by_keys(std::unique_ptr<BatchPlan> plan);
+  void keep(size_t batch, std::unique_ptr<BatchPlan> plan);
   const Segments& segments_;
   const KeyRuns* const runs_;  // the segments, if keys say where they are
-  const Count chunk_values_;
+  const Count batch_values_;
   const int device_;
   bool keep_;
-  std::vector<std::unique_ptr<ChunkPlan>> plans_;
+  std::vector<std::unique_ptr<BatchPlan>> plans_;
   std::unique_ptr<Buffer> order_;
 };
-DeviceSegments& on_device(const Segments& segments, Count chunk_values);
+DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
 // ---- values (cuda/segments/values.cpp)
 
 // How much is taken at a time. Values that stand in another order are `staged` where they do not fit as a whole:
-// put in order, chunk by chunk.
-struct Portions {
-  Count chunk, columns;
+// put in order, batch by batch.
+struct BatchSize {
+  Count values, columns;
   bool staged;
 };
-Portions choose_portions(const SegmentRequest& work, bool maps);
+BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
 
 // body(device, first, columns, staged) for some columns after others.
-template <class F> void each_portion(const SegmentRequest& work, bool maps, F body) {
-  const Portions portions = choose_portions(work, maps);
-  DeviceSegments& device = on_device(work.segments, portions.chunk);
-  for (Count first = 0; first < work.columns; first += portions.columns)
-    body(device, first, std::min(portions.columns, work.columns - first), portions.staged);
+template <class F> void each_batch_of_columns(const SegmentRequest& work, bool maps, F body) {
+  const BatchSize size = choose_batch_size(work, maps);
+  DeviceSegments& device = on_device(work.segments, size.values);
+  for (Count first = 0; first < work.columns; first += size.columns)
+    body(device, first, std::min(size.columns, work.columns - first), size.staged);
 }
 
-// Position `first` on of the segments of a chunk, place by place.
-template <class F> void each_position(const Segments& segments, const SegmentChunk& chunk, F f) {
+// Position `first` on of the segments of a batch, place by place.
+template <class F> void each_position(const Segments& segments, const SegmentBatch& batch, F f) {
   const std::vector<Count>& offsets = segments.offsets();
-  Count s = chunk.row;
-  for (Count m = chunk.first; m < chunk.first + chunk.count; ++m) {
+  Count s = batch.row;
+  for (Count m = batch.first; m < batch.first + batch.count; ++m) {
     while (m >= offsets[size_t(s) + 1]) ++s;
     f(m, segments.source(s, m));
   }
 }
 
-// Values or weights of some columns, where the chunk finds them.
+// Values or weights of some columns, where the batch finds them.
 class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
-          bool by_chunk);
-  // The one at `at`, in column c, is [at * row + c * column] from here; also those of a chunk that is not the first.
-  const void* address(const SegmentChunk& chunk);
-  Count row() const { return by_chunk_ ? 1 : from_.row; }
-  Count column(const SegmentChunk& chunk) const { return by_chunk_ ? chunk.count : from_.column; }
+          bool by_batch);
+  // The one at `at`, in column c, is [at * row + c * column] from here; also those of a batch that is not the first.
+  const void* address(const SegmentBatch& batch);
+  Count row() const { return by_batch_ ? 1 : from_.row; }
+  Count column(const SegmentBatch& batch) const { return by_batch_ ? batch.count : from_.column; }
 
  private:
-  void bring(const SegmentChunk& chunk);
+  void bring(const SegmentBatch& batch);
   void bring_all();
   SegmentValues from_;
   const Segments& segments_;
   const Count rows_, columns_;
   const size_t bytes_;
-  const bool by_chunk_;
+  const bool by_batch_;
   std::unique_ptr<Buffer> there_;
-  const SegmentChunk* held_ = nullptr;
+  const SegmentBatch* held_ = nullptr;
 };
 
-// What the kernels are told of each chunk, but where results go.
+// What the kernels are told of each batch, but where results go.
 class SegmentJobs {
  public:
   SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);
-  SegmentRun operator()(size_t chunk);
-  void done(size_t chunk) const;  // interrupts, if that is wanted
+  SegmentRun operator()(size_t batch);
+  void done(size_t batch) const;  // interrupts, if that is wanted
 
  private:
   const SegmentRequest& work_;

@@ -61,7 +61,7 @@ struct SegmentEngine {
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
   // Rows first .. last - 1 of x into the states of all rows of the result, which are then joined.
   void (*scatter)(const SegmentJob&, Count column, Count first, Count last, char* states, char* scratch);
-  void (*join_scattered)(const SegmentJob&, Count column, char* states, Count chunks);
+  void (*join_scattered)(const SegmentJob&, Count column, char* states, Count splits);
   double (*nothing)(int output);  // of an empty segment
 };
 

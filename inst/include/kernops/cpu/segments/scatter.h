@@ -29,11 +29,11 @@ template <class R> struct ScatteredReduction {
     }
   }
 
-  static void join(const SegmentJob& job, Count column, char* memory, Count chunks) {
+  static void join(const SegmentJob& job, Count column, char* memory, Count splits) {
     One* states = reinterpret_cast<One*>(memory) + 1;
     for (Count n = 0; n < job.count; ++n) {
       One s = states[n];
-      for (Count chunk = 1; chunk < chunks; ++chunk) R::merge(s, states[n + chunk * (job.count + 1)]);
+      for (Count split = 1; split < splits; ++split) R::merge(s, states[n + split * (job.count + 1)]);
       R::settle(s);
       give<R>(job, column, n, s);
     }

@@ -17,9 +17,8 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
   static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] = Result(Op::result(staged, begin));
 }
 
-// What a run of tiles carries: they are joined one after another within each group of tiles, and so are the
-// groups. Groups are counted from the first tile of all, so that no result depends on where values were cut
-// into chunks.
+// What a run of tiles carries: they are joined one after another within each group of tiles, and so are the groups.
+// Groups are counted from the first tile of all, so that no result depends on where values were cut into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
   State whole, part;        // of the groups that are over, of the one that is not,
