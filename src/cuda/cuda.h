@@ -37,7 +37,7 @@ struct Shape {
   int rows_per_thread, threads, columns;
   int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump
   bool some = false;           // not all pairs, but those of ranges
-  bool makes_columns = false;  // as it needs them, instead of reading a filled place
+  bool makes_columns = false;  // as it needs them, instead of reading a filled level
   auto fields() const {
     return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns);
   }

@@ -22,7 +22,7 @@ struct Plan {
   bool counts_indices = false;
   bool stores = false;                   // the values of pairs, which are not reduced
   mutable std::shared_ptr<void> cached;  // what the backend keeps with it, which is not for other threads
-  const Step* maker(int slot) const;     // the step that writes a pair's value; null where a place has it
+  const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
 };
 Plan plan(const Graph& graph, const Reduction& reduction);
 

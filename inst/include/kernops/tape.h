@@ -8,7 +8,7 @@ enum class Level { uniform, row, column, pair };
 
 struct Slot {
   Level level;
-  int offset, size;  // in entries, from the start of its place
+  int offset, size;  // in entries, from the start of its level
 };
 
 // A value that comes from outside.

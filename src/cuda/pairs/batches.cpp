@@ -29,7 +29,7 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 
 }  // namespace
 
-// An item of a place, and what it is copied from where that is elsewhere.
+// An item of a level, and what it is copied from where that is elsewhere.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.shape.makes_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {

@@ -139,7 +139,7 @@ class Tiler : Tiling {
     }
   }
 
-  // Norms come first within a place, then what pairs read; long vectors after it, and those of a sum of vectors, start
+  // Norms come first within a level, then what pairs read; long vectors after it, and those of a sum of vectors, start
   // at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan.expansion;

@@ -1,4 +1,4 @@
-// A part of a map-reduce on one device: what is elsewhere is copied there, the places are filled, the pairs
+// A part of a map-reduce on one device: what is elsewhere is copied there, the levels are filled, the pairs
 // reduced. What does not fit into the memory at a time is taken in batches, of rows first, then of columns.
 #include "cuda/pairs/device_worker.h"
 

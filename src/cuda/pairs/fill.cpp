@@ -1,4 +1,4 @@
-// What a part reads, brought to its device and into the places where the kernels find it.
+// What a part reads, brought to its device and into the levels where the kernels find it.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void DeviceWorker::fetch(const Task& task, Range rows, Range columns, bool to_st
   take(Level::column, columns);
 }
 
-// Where the entries of a place come from, for some of its items. Parameters of the host are given with the launch,
+// Where the entries of a level come from, for some of its items. Parameters of the host are given with the launch,
 // while there is room.
 std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* given) {
   std::vector<DeviceSource> all;

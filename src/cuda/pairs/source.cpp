@@ -1,4 +1,4 @@
-// A Plan as CUDA text: its places, and where its kernels begin.
+// A Plan as CUDA text: its levels, and where its kernels begin.
 #include <algorithm>
 
 #include "cuda/pairs/text.h"

@@ -39,10 +39,10 @@ std::string arguments(const Step& step, const Names& names, std::string text) {
 
 Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape)
     : plan(plan), settings(settings), shape(shape), names(plan.slots.size()) {
-  const char* place_names[] = {"o", "x", "y"};
+  const char* level_names[] = {"o", "x", "y"};
   for (size_t n = 1; n < plan.slots.size(); ++n) {
     const Slot& slot = plan.slots[n];
-    if (slot.level != Level::pair) names[n] = part(slot.offset, slot.size, place_names[int(slot.level)]);
+    if (slot.level != Level::pair) names[n] = part(slot.offset, slot.size, level_names[int(slot.level)]);
   }
   names[0] = "one<T>()";
   for (size_t n = 0; n < plan.contractions.size(); ++n) names[plan.contractions[n].slot] = part(int(n), 1, "c");

@@ -26,7 +26,7 @@ struct Expansion {
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
 // entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0). With the
-// norms of an expansion, which come first in their places, the pairs have a second way. `factor` is the slot of what
+// norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
 // the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
 // weight of a column, or is it, instead of adding to each exponent; then that norm does not come first.
 struct TiledPlan : Plan {

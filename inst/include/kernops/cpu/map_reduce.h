@@ -57,11 +57,11 @@ template <class T, class Reduction> class Worker {
   }
 
  private:
-  void place_slots(Level place, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
-    kernops::place_slots(job_.slots, place, base, entry, lanes, slots_.data());
+  void place_slots(Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+    kernops::place_slots(job_.slots, level, base, entry, lanes, slots_.data());
   }
 
-  void run_steps(Level place, int lanes) { kernops::run_steps(job_.steps[int(place)], slots_.data(), lanes); }
+  void run_steps(Level level, int lanes) { kernops::run_steps(job_.steps[int(level)], slots_.data(), lanes); }
 
   static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
 
@@ -72,8 +72,8 @@ template <class T, class Reduction> class Worker {
   }
 
   // The values of item n, each repeated over a pack.
-  void load_packs(Level place, Count n) {
-    const Span<Source>& sources = job_.sources[int(place)];
+  void load_packs(Level level, Count n) {
+    const Span<Source>& sources = job_.sources[int(level)];
     for (int s = 0; s < sources.count; ++s) {
       const Source& from = sources.items[s];
       T* to = slots_.data()[from.load.slot].p;
@@ -105,7 +105,7 @@ template <class T, class Reduction> class Worker {
     run_steps(Level::column, padded);
   }
 
-  // Columns that stand side by side, to place `at` of the tile.
+  // Columns that stand side by side, to number `at` of the tile.
   void load_columns(Count column, int count, int at) {
     const Span<Source>& sources = job_.sources[int(Level::column)];
     for (int s = 0; s < sources.count; ++s) {

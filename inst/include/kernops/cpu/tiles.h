@@ -24,7 +24,7 @@ struct TileColumns {
   const RowBlock* block;
 };
 
-// run(column, count, at) for columns that stand side by side in the data and from place `at` on in a tile, whose
+// run(column, count, at) for columns that stand side by side in the data and from number `at` on in a tile, whose
 // `count` columns begin with number `first` of the block.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);

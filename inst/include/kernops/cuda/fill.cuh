@@ -90,7 +90,7 @@ __device__ void fill_items(const FillJob& job, const typename Formula::T* once, 
     make_item<Formula, level>(sources, to.end_source - to.first_source, once, n, static_cast<T*>(to.out) + n * stride);
 }
 
-template <class Formula> __device__ void fill_places(const FillJob& job) {
+template <class Formula> __device__ void fill_levels(const FillJob& job) {
   using T = typename Formula::T;
   let_next_kernel_begin();
   wait_for_kernel_before();
@@ -110,12 +110,12 @@ template <class Formula> __device__ void fill_places(const FillJob& job) {
 }
 
 // The entry points of a Formula that fill its levels.
-#define KERNOPS_PLACES(Formula)                                                           \
+#define KERNOPS_LEVELS(Formula)                                                           \
   extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) { \
     kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));        \
   }                                                                                       \
   extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) { \
-    kernops::fill_places<Formula>(job);                                                   \
+    kernops::fill_levels<Formula>(job);                                                   \
   }
 
 }  // namespace KERNOPS_ISA

@@ -1,6 +1,6 @@
 // The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
 //
-// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, how many entries each place holds, and
+// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, how many entries each level holds, and
 // which operations run once, per row, per column and per pair, names and order only; where exponents may be expanded,
 // the pairs have a second way, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
 // rows; a block shares tiles of columns; the columns may be split, and states of the splits are merged in order: the
@@ -13,7 +13,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How the columns of a tile get into shared memory: from a filled place,
+// How the columns of a tile get into shared memory: from a filled level,
 struct FilledColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -125,9 +125,9 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// The entry points of a Formula: what fills its places, and what reduces its pairs.
+// The entry points of a Formula: what fills its levels, and what reduces its pairs.
 #define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)                      \
-  KERNOPS_PLACES(Formula)                                                                             \
+  KERNOPS_LEVELS(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                      \
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                   \
     kernops::wait_for_kernel_before();                                                                \

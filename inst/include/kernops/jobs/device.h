@@ -4,13 +4,13 @@
 
 namespace kernops {
 
-// Items of a place stand so many numbers of so many bytes apart: a multiple of 16 bytes where they do not fit
+// Items of a level stand so many numbers of so many bytes apart: a multiple of 16 bytes where they do not fit
 // into less.
 KERNOPS_FN constexpr int padded(int entries, int bytes) {
   return entries * bytes <= 4 ? entries : entries * bytes <= 8 ? 8 / bytes : (entries * bytes + 15) / 16 * 16 / bytes;
 }
 
-// Where `size` entries of a place come from: entry k of item n at data[k * entry + n * item].
+// Where `size` entries of a level come from: entry k of item n at data[k * entry + n * item].
 struct DeviceSource {
   enum Kind { constant, given, doubles, floats, index } kind;
   const void* data;
@@ -19,7 +19,7 @@ struct DeviceSource {
   int offset, size;
 };
 
-// Fills the places of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and columns
+// Fills the levels of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and columns
 // read what is there once: each block makes that anew, unless it is too long.
 struct FillJob {
   static constexpr int most_sources = 40, most_given = 64, most_own = 512;
@@ -42,10 +42,10 @@ constexpr int merged_by_one = 64;
 constexpr int merged_rows = 32, merged_entries = 8;
 
 // `rows` and `columns` point to where number 0 is, or would be: of the columns, only column_begin .. column_end are
-// there. Where few rows meet them, columns are made from their sources as they are needed, instead of a filled place.
+// there. Where few rows meet them, columns are made from their sources as they are needed, instead of a filled level.
 struct PairJob {
   static constexpr int most_sources = 8;
-  const void *once, *rows, *columns;  // filled places
+  const void *once, *rows, *columns;  // filled levels
   long long row_begin, row_end, column_begin, column_end;
   long long columns_per_split;  // that one block reduces
   int splits;                   // to reduce, or to merge

@@ -28,7 +28,7 @@ struct Job {
   Span<Slot> slots;
   Span<Source> sources[3];   // by Level; pairs load nothing
   Span<Step> steps[4];       // by Level
-  int entries[4];            // how many entries each place holds
+  int entries[4];            // how many entries each level holds
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;

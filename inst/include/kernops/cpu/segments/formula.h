@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// f(a[n], b[n]) for runs of pairs; the counterpart of Worker for lanes alone.
+// f(a[n], b[n]) for runs of pairs; the counterpart of Worker for columns alone.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 
@@ -14,9 +14,9 @@ class PairMap {
       : job_(job),
         slots_(job.slots.count),
         once_(std::size_t(job.entries[0]) * W),
-        lanes_(std::size_t(job.entries[2]) * tile) {
+        values_(std::size_t(job.entries[2]) * tile) {
     place(Level::uniform, once_.data(), W, 0);
-    place(Level::column, lanes_.data(), tile, ~std::ptrdiff_t(0));
+    place(Level::column, values_.data(), tile, ~std::ptrdiff_t(0));
     Pack<double>(1).store(slots_.data()[0].p);
     for (int n = 0; n < job.loads[0].count; ++n)
       Pack<double>(job.loads[0].items[n].value).store(slots_.data()[job.loads[0].items[n].slot].p);
@@ -38,14 +38,14 @@ class PairMap {
   }
 
  private:
-  void place(Level place, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
-    place_slots(job_.slots, place, base, entry, lanes, slots_.data());
+  void place(Level level, double* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+    place_slots(job_.slots, level, base, entry, lanes, slots_.data());
   }
-  void run(Level place, int lanes) { run_steps(job_.steps[int(place)], slots_.data(), lanes); }
+  void run(Level level, int lanes) { run_steps(job_.steps[int(level)], slots_.data(), lanes); }
 
   const SegmentJob& job_;
   Buffer<Operand<double>> slots_;
-  Buffer<double> once_, lanes_;
+  Buffer<double> once_, values_;
 };
 
 // State of a block: its value, and whether it has one.

@@ -2,7 +2,7 @@
 //
 // What is contracted comes as a struct of the generated text:
 //   size                 the length of the vectors
-//   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each place
+//   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each level
 //   entry(x, y, z, o)    one term, from one entry of each, and the values that are the same for all pairs
 //   is_product           whether that is x times y, one vector each
 //   scaled               whether put_scaled() has made them

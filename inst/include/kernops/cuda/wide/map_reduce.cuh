@@ -155,7 +155,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void map
 }
 
 #define KERNOPS_WIDE_KERNELS(Formula, Row, C, BlockPairs)                                             \
-  KERNOPS_PLACES(Formula)                                                                             \
+  KERNOPS_LEVELS(Formula)                                                                             \
   extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) {          \
     kernops::wait_for_kernel_before();                                                                \
     kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                                       \

@@ -118,7 +118,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks()
 }
 
 #define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                    \
-  KERNOPS_PLACES(Formula)                                                                                          \
+  KERNOPS_LEVELS(Formula)                                                                                          \
   extern "C" __global__ void __launch_bounds__(128, kernops::vector_sum_blocks<Formula, Row>())                    \
       kernops_pairs(kernops::PairJob job) {                                                                        \
     kernops::wait_for_kernel_before();                                                                             \
