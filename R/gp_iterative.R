@@ -121,8 +121,8 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
 }
 
 # What rounding takes from the log-likelihood. Entries that are off by e, each another way, change log det K on average
-# by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges. `trace` is that
-# of K^-1.
+# by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges. `trace` is
+# that of K^-1.
 rounding_loss <- function(variance, trace, precision) {
   unit <- if (precision == "float32") 2^-23 else 2^-52
   (unit * variance * trace)^2 / 2

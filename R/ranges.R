@@ -121,9 +121,9 @@ from_matrix <- function(ranges_i, ranges_j, keep) {
   if (!is.logical(keep) || !identical(dim(keep), expected) || anyNA(keep)) {
     stop_kernops("input", "{.arg keep} must be a logical matrix of {expected[1]} x {expected[2]} clusters, without NA.")
   }
-  half <- function(lanes, keep) {
+  half <- function(columns, keep) {
     met <- which(t(keep), arr.ind = TRUE)[, 1]
-    list(slices = as.integer(cumsum(rowSums(keep))), redranges = lanes[met, , drop = FALSE])
+    list(slices = as.integer(cumsum(rowSums(keep))), redranges = columns[met, , drop = FALSE])
   }
   by_i <- half(ranges_j, unname(keep))
   by_j <- half(ranges_i, t(unname(keep)))

@@ -23,7 +23,6 @@ neighbours::Points points_of(const Rcpp::NumericMatrix& u, double unit) {
   return points;
 }
 
-
 Rcpp::IntegerMatrix positions(int rows, Count columns) {
   return allocate(bytes_of(INTSXP, double(rows) * double(columns)),
                   [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); });
@@ -55,7 +54,8 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatri
   return guard([&] {
     Rcpp::IntegerMatrix found = positions(m, query.nrow());
     const double common = std::min(unit(query), unit(u));
-    neighbours::nearest_points(points_of(query, common), points_of(u, common), m, settings_for("", threads), found.begin());
+    neighbours::nearest_points(points_of(query, common), points_of(u, common), m, settings_for("", threads),
+                               found.begin());
     return found;
   });
 }

@@ -49,8 +49,8 @@ Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
   if (is_matrix(v, matrix.rows, matrix.columns))
     throw InputError("dim", "the parameter `" + v.name +
                                 "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row");
-  return as_points(v, {{}, {matrix.memory.address(), 0, 0, matrix.space(), matrix.device}, 1}, matrix.rows, matrix.columns,
-                   points_are_columns);
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, matrix.space(), matrix.device}, 1}, matrix.rows,
+                   matrix.columns, points_are_columns);
 }
 
 Input read_input(const Variable& v, SEXP x, bool points_are_columns) {

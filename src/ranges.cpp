@@ -63,15 +63,15 @@ class Half {
     };
     for (Count c = 0; c < clusters_.count(); ++c) {
       gap(clusters_.begin(c));
-      RowBlock block{clusters_.begin(c), clusters_.end(c), Count(all.lanes.size()), 0, 0};
+      RowBlock block{clusters_.begin(c), clusters_.end(c), Count(all.columns.size()), 0, 0};
       for (Count n = slice(c); n < slice(c + 1); ++n) {
-        if (Count(all.lanes.size()) > block.first && all.lanes.back().end == kept_.begin(n))
-          all.lanes.back().end = kept_.end(n);
+        if (Count(all.columns.size()) > block.first && all.columns.back().end == kept_.begin(n))
+          all.columns.back().end = kept_.end(n);
         else
-          all.lanes.push_back({kept_.begin(n), kept_.end(n), block.columns});
+          all.columns.push_back({kept_.begin(n), kept_.end(n), block.columns});
         block.columns += kept_.end(n) - kept_.begin(n);
       }
-      block.last = Count(all.lanes.size());
+      block.last = Count(all.columns.size());
       covered = block.end;
       all.rows.push_back(block);
     }
@@ -117,8 +117,8 @@ std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   std::uint64_t total = 0;
   for (const RowBlock& block : blocks.rows)
     for (Count n = block.first; n < block.last; ++n)
-      total +=
-          weight(block.begin, block.end, rows_are_i) * weight(blocks.lanes[n].begin, blocks.lanes[n].end, !rows_are_i);
+      total += weight(block.begin, block.end, rows_are_i) *
+               weight(blocks.columns[n].begin, blocks.columns[n].end, !rows_are_i);
   return total;
 }
 

@@ -48,7 +48,7 @@ Blocks lower_triangle(Count n, Count width) {
   for (Count j = 0; j < n; j += width) {
     const Count number = Count(blocks.rows.size());
     blocks.rows.push_back({j, std::min(j + width, n), number, number + 1, n - j});
-    blocks.lanes.push_back({j, n, 0});
+    blocks.columns.push_back({j, n, 0});
   }
   return blocks;
 }

@@ -19,7 +19,7 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
   const Blocks* ranges = data.pairs(plan.rows);
   const Count all_columns = data.length(both & ~plan.rows);
   pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_columns) : all_pairs(rows, all_columns);
-  blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.lanes.data();
+  blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.columns.data();
   for (const RowBlock& block : pairs_.rows) columns = std::max(columns, block.columns);
   out = target.data, out_entry = target.entry, out_row = target.row;
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;

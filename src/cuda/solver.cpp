@@ -123,8 +123,8 @@ Count cholesky(const Panel& a) {
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
           const Panel& c) {
   const Count k = a_transposed ? a.rows : a.columns;
-  check(library().cublasDgemm_v2(handles().blas, a_transposed, b_transposed, int(c.rows), int(c.columns), int(k), &scale,
-                                 a.at, int(a.stride), b.at, int(b.stride), &kept, c.at, int(c.stride)),
+  check(library().cublasDgemm_v2(handles().blas, a_transposed, b_transposed, int(c.rows), int(c.columns), int(k),
+                                 &scale, a.at, int(a.stride), b.at, int(b.stride), &kept, c.at, int(c.stride)),
         "a product of matrices");
 }
 
@@ -150,8 +150,8 @@ void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b
 
 void copy_panel(const Panel& a, const Panel& to) {
   const double one = 1;
-  check(library().cublasDgeam(handles().blas, false, false, int(a.rows), int(a.columns), &one, a.at, int(a.stride), &zero,
-                              a.at, int(a.stride), to.at, int(to.stride)),
+  check(library().cublasDgeam(handles().blas, false, false, int(a.rows), int(a.columns), &one, a.at, int(a.stride),
+                              &zero, a.at, int(a.stride), to.at, int(to.stride)),
         "copying a matrix");
 }
 

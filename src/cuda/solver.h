@@ -15,13 +15,14 @@ struct Panel {
   }
 };
 
-// The lower triangle of a becomes its Cholesky factor L: 0, or the row, from 1, of the first pivot that is not positive.
+// The lower triangle of a becomes its Cholesky factor L: 0, or the row, from 1, of the first pivot that is not
+// positive.
 Count cholesky(const Panel& a);
 
 // The names are those of BLAS. Triangles are lower ones, but where `upper` says so.
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
-          const Panel& c);                                              // c = scale a b + kept c
+          const Panel& c);                                             // c = scale a b + kept c
 void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, its lower triangle
 void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
 void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);

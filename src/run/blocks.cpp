@@ -18,22 +18,22 @@ Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_b
   for (const RowBlock& block : blocks.rows) {
     if (block.begin >= row_end || block.end <= row_begin) continue;
     RowBlock some{std::max(block.begin, row_begin) - row_begin, std::min(block.end, row_end) - row_begin,
-                  Count(clipped.lanes.size()), 0, 0};
+                  Count(clipped.columns.size()), 0, 0};
     for (Count n = block.first; n < block.last; ++n) {
-      const Count begin = std::max(blocks.lanes[n].begin, column_begin),
-                  end = std::min(blocks.lanes[n].end, column_end);
+      const Count begin = std::max(blocks.columns[n].begin, column_begin),
+                  end = std::min(blocks.columns[n].end, column_end);
       if (begin >= end) continue;
-      clipped.lanes.push_back({begin, end, some.columns});
+      clipped.columns.push_back({begin, end, some.columns});
       some.columns += end - begin;
     }
-    some.last = Count(clipped.lanes.size());
+    some.last = Count(clipped.columns.size());
     clipped.rows.push_back(some);
   }
   return clipped;
 }
 
 Blocks cut(const Blocks& blocks, Count most_rows) {
-  Blocks pieces{{}, blocks.lanes};
+  Blocks pieces{{}, blocks.columns};
   for (RowBlock piece : blocks.rows)
     for (const Count end = piece.end; piece.begin < end; piece.begin = piece.end) {
       piece.end = std::min(piece.begin + most_rows, end);

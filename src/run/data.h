@@ -61,7 +61,7 @@ struct Interrupted {};
 // Which pairs there are, seen from one axis: blocks that hold all its items, in order.
 struct Blocks {
   std::vector<RowBlock> rows;
-  std::vector<Interval> lanes;  // of columns
+  std::vector<Interval> columns;
   Count pair_count() const;
 };
 Blocks all_pairs(Count rows, Count columns);

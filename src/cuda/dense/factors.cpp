@@ -65,7 +65,7 @@ Blocks lower_triangle(Count n) {
   for (Count i = 0; i < n; i += rows) {
     const Count number = Count(blocks.rows.size()), end = std::min(i + rows, n);
     blocks.rows.push_back({i, end, number, number + 1, end});
-    blocks.lanes.push_back({0, end, 0});
+    blocks.columns.push_back({0, end, 0});
   }
   return blocks;
 }

@@ -7,8 +7,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count leaf = 2048;           // small enough for cuBLAS
-constexpr Count inverted_leaf = 512;   // inverted by solving for the unit matrix
+constexpr Count leaf = 2048;            // small enough for cuBLAS
+constexpr Count inverted_leaf = 512;    // inverted by solving for the unit matrix
 constexpr Count factored_leaf = 16384;  // cuSOLVER is as fast up to there
 
 struct Halves {

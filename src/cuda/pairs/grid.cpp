@@ -55,7 +55,7 @@ Grid::Grid(const Task& task, Range rows, Range columns, Count most)
   const Count count = Count(all.rows.size());
   for (Count n = 0; n < count; n += most)  // the largest first, so that no late one is waited for
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
-  blocks_ = uploaded(all.rows), intervals_ = uploaded(all.lanes);
+  blocks_ = uploaded(all.rows), intervals_ = uploaded(all.columns);
 }
 
 void Grid::choose(PairJob& job, Count first, Count end) const {
