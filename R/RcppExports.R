@@ -133,16 +133,16 @@ sets_hold <- function(points, noise, noise_slope, values, neighbours) {
     .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours)
 }
 
-sets_sums <- function(covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads) {
-    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads)
+sets_sums <- function(covariance, slopes, theta, nugget, held, count, backend, devices, single, isa, threads) {
+    .Call(`_kernops_sets_sums`, covariance, slopes, theta, nugget, held, count, backend, devices, single, isa, threads)
 }
 
-sets_sources <- function(covariance, slopes) {
-    .Call(`_kernops_sets_sources`, covariance, slopes)
+sets_sources <- function(covariance, slopes, single) {
+    .Call(`_kernops_sets_sources`, covariance, slopes, single)
 }
 
-sets_weights <- function(covariance, theta, points, noise, neighbours, backend, devices, isa, threads) {
-    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, backend, devices, isa, threads)
+sets_weights <- function(covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads) {
+    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads)
 }
 
 sets_means <- function(weights, neighbours, x) {

@@ -26,7 +26,7 @@
 #'
 #' `method = "auto"` uses it for more than `exact_limit` observations, if the correlation decreases with the distance
 #' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
-#' 10 coordinates, and neither a GPU nor `float32` is requested; otherwise it is iterative.
+#' 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
 #' @param formula the response and its trend, as in [lm()].
 #' @param data a data frame, or an sf or sp object of points.
@@ -37,8 +37,8 @@
 #'   null model: the trend with independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations, in float64. `"auto"` is exact for up to `control$exact_limit` observations;
-#'   for more, see the section about many observations.
+#'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
+#'   about many observations.
 #' @param estimate `"ML"`; `"REML"` (the likelihood of error contrasts of unit length, Harville 1974: the value of
 #'   package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
 #'   every parameter.
@@ -51,7 +51,9 @@
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
 #'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change
 #'   the log-likelihood by more than 0.5, the fit uses `"float64"` instead and says so (a message of class
-#'   `kernops_rounding`).
+#'   `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each observation and its
+#'   neighbours and of what is computed from them, also in predictions; sums over observations are float64. The noise
+#'   must then be more than about 1e-5 of the variance of the field. On the CPU `"vecchia"` always computes in float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
@@ -146,7 +148,6 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
   if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)
-  if (method == "vecchia") check_vecchia(precision)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }

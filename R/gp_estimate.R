@@ -26,7 +26,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
     how$precision <- sufficient_precision(how, data, problem$model, candidates[1, ], likelihood)
     if (how$method == "vecchia") vecchia_search(candidates, target, likelihood) else best_from(candidates, target)
   }
-  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE)$bad, call)
+  if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE), call)
   angles <- with(problem$model$parameters, kind == "angle" & !fixed)
   best$theta[angles] <- best$theta[angles] %% 180
   best$at_bound <- at_bound(problem$model, best$theta)

@@ -116,7 +116,8 @@ likelihood_for <- function(data, model, how) {
          vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
 }
 
-stop_singular <- function(problem, bad, call) {
+stop_singular <- function(problem, state, call) {
+  bad <- state$bad %||% 1L
   row <- problem$data$rows[[bad]]
   others <- problem$data$u[-bad, , drop = FALSE]
   here <- problem$data$u[bad, ]
@@ -124,7 +125,10 @@ stop_singular <- function(problem, bad, call) {
   stop_kernops("singular", c(
     "The covariance matrix of the observations is not positive definite (detected at row {row}).",
     x = if (length(nearest)) "The nearest observation is row {nearest}.",
-    i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range."
+    i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range.",
+    i = if (!is.null(state$only_rounded) && state$only_rounded()) {
+      "It is positive definite in {.code precision = \"float64\"}."
+    }
   ), call = call)
 }
 
@@ -133,7 +137,7 @@ finish_fit <- function(problem, likelihood, search, how, call) {
   data <- problem$data
   model <- problem$model
   state <- likelihood$evaluate(search$theta)
-  if (identical(state$value, Inf)) stop_singular(problem, state$bad %||% 1L, call)
+  if (identical(state$value, Inf)) stop_singular(problem, state, call)
   if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)
   names(state$beta) <- colnames(data$x)
   list(

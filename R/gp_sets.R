@@ -1,9 +1,10 @@
 # Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance
 # matrices.
 
-# The operators of a covariance for sets: its values and its derivatives with respect to theta.
-set_operators <- function(model, backend = "cpu") {
-  list(values = covariance_matrix(model, backend = backend), derivatives = covariance_derivatives(model, backend))
+# The operators of a covariance for sets: its values and its derivatives with respect to theta. The CPU computes in
+# float64.
+set_operators <- function(model, backend = "cpu", precision = "float64") {
+  list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
 }
 
 # Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
@@ -29,7 +30,7 @@ set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count 
 unnamed_sums <- function(operators, theta, nugget, sets, derivatives, count) {
   here <- environment(operators$values)
   sets_sums(live(operators$values), if (derivatives) live(operators$derivatives), unname(theta), c(nugget, 0L)[[1]],
-            sets(), count, here$backend, here$device, isa(), threads())
+            sets(), count, here$backend, here$device, here$single, isa(), threads())
 }
 
 # The sums of `size` columns, with derivatives with respect to `parameters`, if wanted.
@@ -59,8 +60,8 @@ from_triangle <- function(x, size) {
 # U K U' = I are (1, -weights) / sd.
 set_weights <- function(values, theta, points, noise, neighbours) {
   here <- environment(values)
-  c(sets_weights(live(values), unname(theta), points, noise, neighbours, here$backend, here$device, isa(), threads()),
-    list(neighbours = neighbours))
+  c(sets_weights(live(values), unname(theta), points, noise, neighbours, here$backend, here$device, here$single, isa(),
+                 threads()), list(neighbours = neighbours))
 }
 
 # U x, U' x and U^-1 x, for columns of x.

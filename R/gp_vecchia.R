@@ -8,7 +8,7 @@
 #   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
 vecchia_likelihood <- function(data, model, how) {
-  operators <- set_operators(model, how$backend %||% "auto")
+  operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, most)
   trend <- qr(data$x, LAPACK = FALSE)
@@ -21,7 +21,12 @@ vecchia_likelihood <- function(data, model, how) {
     summed <- if (shared) function(derivatives) sums_elsewhere(sets, model, theta, count, derivatives) else {
       function(derivatives) unnamed_sums(operators, theta, model$nugget, sets$held, derivatives, count)
     }
-    vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives)
+    state <- vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives)
+    if (identical(state$value, Inf)) state$only_rounded <- function() {
+      identical(how$precision, "float32") &&
+        unnamed_sums(set_operators(model), theta, model$nugget, sets$held, FALSE, count)$bad == 0
+    }
+    state
   }
   list(
     evaluate = function(theta, profile = FALSE, search = FALSE) {

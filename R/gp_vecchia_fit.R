@@ -86,12 +86,6 @@ is_local <- function(x) {
   if (x$kind == "*") any(parts) else all(parts)
 }
 
-check_vecchia <- function(precision, call = caller_env()) {
-  if (precision == "float64") return(invisible())
-  stop_kernops("input", c("{.code method = \"vecchia\"} computes in float64.",
-                          x = "Remove {.arg precision}, or use {.code method = \"iterative\"}."), call = call)
-}
-
 neighbour_words <- function(about) {
   c(paste0(about$m, " (", about$ordering, ")"), paste(about$local, "for predictions"), if (!is.null(about$doubled)) {
     paste("log-likelihood", sprintf("%+.2g", about$doubled), "with twice as many")

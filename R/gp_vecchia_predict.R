@@ -7,20 +7,27 @@ local_sets <- function(values, data, theta, noise, near, model, u, m) {
   set_weights(values, theta, rbind(data$u, u), c(noise, numeric(nrow(u))), nearest_points(from, near, m))
 }
 
+# The covariance of a fit as set_weights() takes it. A fit by another method has its precision for other sums.
+sets_covariance <- function(object) {
+  precision <- if (object$method == "vecchia") object$how$precision else "float64"
+  covariance_matrix(object$model, precision, usable_backend(object$how$backend))
+}
+
 # f(points, sets) for chunks of the points of a fit, in order.
 local_chunks <- function(object, u, f, width = 20000) {
   data <- object$data
   theta <- object$theta
   near <- neighbour_coordinates(object$model, theta, data$u)
   noise <- noise_variance(data, object$model, theta)
-  values <- covariance_matrix(object$model, backend = usable_backend(object$how$backend))
+  values <- sets_covariance(object)
   m <- min(object$vecchia$local %||% default_local(object), length(data$y))
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
     at <- first:min(nrow(u), first + width - 1)
     say_progress(step = paste("point", first, "of", nrow(u)), fraction = (first - 1) / nrow(u))
-    sets <- local_sets(values, data, theta, noise, near, object$model, u[at, , drop = FALSE], m)
-    check_local(object, sets, u[at, , drop = FALSE])
+    sets_by <- function(values) local_sets(values, data, theta, noise, near, object$model, u[at, , drop = FALSE], m)
+    sets <- sets_by(values)
+    check_local(object, sets, u[at, , drop = FALSE], sets_by)
     parts[[length(parts) + 1]] <- f(at, sets)
   })
   parts
@@ -34,13 +41,16 @@ default_local <- function(object) {
 }
 
 # Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
-check_local <- function(object, sets, u) {
+check_local <- function(object, sets, u, sets_by) {
   bad <- which(!is.finite(colSums(sets$weights)))
   if (!length(bad)) return(invisible())
   own <- covariance_diagonal(object$model)(list(theta = object$theta, x = u[bad, , drop = FALSE]))
   if (!any(is.finite(own))) return(invisible())
   first <- bad[is.finite(own)][[1]]
-  stop_singular(list(data = object$data), sets$neighbours[1, first], NULL)
+  only_rounded <- function() {
+    identical(object$how$precision, "float32") && is.finite(sum(sets_by(covariance_matrix(object$model))$weights[, first]))
+  }
+  stop_singular(list(data = object$data), list(bad = sets$neighbours[1, first], only_rounded = only_rounded), NULL)
 }
 
 # The process at new points and, if asked for, the variance of the field, trend included.
@@ -80,7 +90,6 @@ observation_sets <- function(object, m) {
   data <- object$data
   sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how$control, qr(data$x))
   noise <- noise_variance(data, object$model, object$theta)[sets$order]
-  values <- covariance_matrix(object$model, backend = usable_backend(object$how$backend))
-  factor <- set_weights(values, object$theta, sets$points, noise, sets$neighbours)
+  factor <- set_weights(sets_covariance(object), object$theta, sets$points, noise, sets$neighbours)
   c(factor, list(order = sets$order))
 }

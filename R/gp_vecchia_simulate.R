@@ -6,7 +6,7 @@ vecchia_draws <- function(object, u, nsim) {
   order <- vecchia_order(near, "maxmin", object$how$control$seed)
   neighbours <- ordered_neighbours(near[order, , drop = FALSE], as.integer(min(object$vecchia$m, nrow(u) - 1)))
   points <- u[order, , drop = FALSE]
-  values <- covariance_matrix(object$model, backend = usable_backend(object$how$backend))
+  values <- sets_covariance(object)
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points)))
   if (all(variance == 0)) return(matrix(0, nrow(u), nsim)) # noise alone
   jitter <- 0

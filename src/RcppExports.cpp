@@ -425,8 +425,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_sums
-Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
@@ -437,26 +437,28 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, held, count, backend, devices, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, held, count, backend, devices, single, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // sets_sources
-Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes);
-RcppExport SEXP _kernops_sets_sources(SEXP covarianceSEXP, SEXP slopesSEXP) {
+Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single);
+RcppExport SEXP _kernops_sets_sources(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP singleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
     Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_sources(covariance, slopes));
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_sources(covariance, slopes, single));
     return rcpp_result_gen;
 END_RCPP
 }
 // sets_weights
-Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
@@ -466,9 +468,10 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, theta, points, noise, neighbours, backend, devices, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1178,9 +1181,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 3},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
-    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 10},
-    {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 2},
-    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 9},
+    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
+    {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
+    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 10},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 4},

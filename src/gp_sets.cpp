@@ -35,9 +35,10 @@ void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
     if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
 }
 
-Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, const std::string& isa,
-                     int threads) {
+Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, bool single,
+                     const std::string& isa, int threads) {
   Settings settings = settings_for(isa, threads);
+  settings.single = single;
   settings.backend = backend_named(backend), settings.devices.assign(devices.begin(), devices.end());
   return settings;
 }
@@ -66,8 +67,8 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
 // or 0. `slopes` may be NULL; `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
-                     SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, std::string isa,
-                     int threads) {
+                     SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, bool single,
+                     std::string isa, int threads) {
   return guard([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     SetRequest request = request_of(covariance, theta, sets.points, sets.noise, sets.neighbours);
@@ -76,7 +77,7 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
     request.slopes_of_noise = nugget > 0 ? theta[nugget - 1] : 0;
     request.values = sets.values.begin(), request.columns = sets.values.ncol();
     request.m = int(std::min<double>(request.stride, count)), request.kept = &sets.kept;
-    request.settings = settings_of(backend, devices, isa, threads);
+    request.settings = settings_of(backend, devices, single, isa, threads);
     const SetTotals totals = chosen(request).set_sums(request);
     Rcpp::NumericVector sums = new_numbers(double(totals.sums.size())), bad = new_numbers(1);
     std::copy(totals.sums.begin(), totals.sums.end(), sums.begin());
@@ -87,10 +88,11 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
 
 // The CUDA texts of sums, with slopes unless these are NULL, and of weights.
 // [[Rcpp::export(rng = false)]]
-Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes) {
+Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard([&] {
     const Kernel* both = Rf_isNull(slopes) ? nullptr : &*Rcpp::XPtr<Kernel>(slopes);
-    return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both), cuda::set_weights_text(*covariance));
+    return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both, single),
+                                         cuda::set_weights_text(*covariance, single));
   });
 }
 
@@ -99,11 +101,11 @@ Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP 
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
                         Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend,
-                        Rcpp::IntegerVector devices, std::string isa, int threads) {
+                        Rcpp::IntegerVector devices, bool single, std::string isa, int threads) {
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     check_neighbours(neighbours, request.n);
-    request.settings = settings_of(backend, devices, isa, threads);
+    request.settings = settings_of(backend, devices, single, isa, threads);
     Rcpp::NumericMatrix weights = zeros(neighbours.nrow(), neighbours.ncol());
     Rcpp::NumericVector sd = zeros(double(neighbours.ncol()));
     chosen(request).set_weights(request, weights.begin(), sd.begin());

@@ -116,7 +116,6 @@ test_that("a fit without observations nearby knows little, and one observation i
 test_that("arguments that do not fit are classed errors, as for the other methods", {
   by <- \(...) gp(z ~ 1, case, ~ a + b, given(), "vecchia", ...)
   expect_snapshot(error = TRUE, {
-    by(precision = "float32")
     gp_control(neighbours = 0)
     gp_control(neighbours = "many")
     gp_control(ordering = "best")

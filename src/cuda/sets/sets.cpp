@@ -3,6 +3,8 @@
 #include "cuda/sets/sets.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 namespace kernops {
@@ -20,29 +22,46 @@ unsigned threads_for(int m) {
 }
 
 // What a block needs for the largest sets, in the order of SetMemory.
-SetMemory memory_for(const SetRequest& request, const DeviceSetJob& job) {
+template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
   const auto entries = [](const Plan& plan, Level level) { return std::max(plan.entries[int(level)], 1); };
   const int size = set_columns(job.m + 1);
   SetMemory to{};
-  int end = set_doubles(size, set_rows(size + job.columns + job.parameters));
-  const auto take = [&](int& place, int doubles) { place = end, end += (doubles + 1) / 2 * 2; };
+  int end = set_numbers(size, set_rows<T>(size + job.columns + job.parameters));
+  const auto take = [&](int& place, int count, size_t bytes = sizeof(T)) {
+    place = end, end += int(ceil_div(count * Count(bytes), 16) * 16 / Count(sizeof(T)));
+  };
   take(to.contrast, size);
   take(to.once, entries(values, Level::uniform) + entries(slopes, Level::uniform));
   take(to.columns, std::max(entries(values, Level::column), entries(slopes, Level::column)) * (job.m + 1));
   take(to.dots, job.parameters * (job.columns + job.parameters));
-  take(to.sums, job.sums());
-  take(to.members, (job.m + 1) / 2);
+  take(to.sums, job.sums(), sizeof(double));
+  take(to.members, job.m, sizeof(int));
   to.end = end;
   return to;
 }
 
+// Numbers on the current device, as T there.
 template <class T> class Copied {
  public:
-  // Room for so many, with what is there, if anything.
-  Copied(const T* from, size_t count) : count_(count), there_(count * sizeof(T)) {
-    if (from) copy_in(there_.pointer(), from, count * sizeof(T));
+  // Room for so many.
+  explicit Copied(size_t count) : count_(count), there_(count * sizeof(T)) {}
+  // Those of the host, if there are any, less what is subtracted of them all.
+  template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
+
+  template <class From> void put(size_t at, const From* from, size_t count, double less = 0) {
+    if (!from) return;
+    if constexpr (std::is_same<From, T>::value) {
+      if (less == 0) return copy_in(there_.pointer() + at * sizeof(T), from, count * sizeof(T));
+    }
+    constexpr size_t most = size_t(1) << 20;  // are converted at a time
+    std::vector<T> some(std::min(most, count));
+    for (size_t done = 0; done < count; done += most) {
+      const size_t now = std::min(most, count - done);
+      for (size_t n = 0; n < now; ++n) some[n] = T(from[done + n] - less);
+      copy_in(there_.pointer() + (at + done) * sizeof(T), some.data(), now * sizeof(T));
+    }
   }
   T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
   void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
@@ -52,22 +71,36 @@ template <class T> class Copied {
   Buffer there_;
 };
 
+// Where points are seen from before they become floats, of which only 24 bits are left: the middle of each coordinate.
+double centre(const double* x, Count count) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (Count i = 0; i < count; ++i)
+    if (std::isfinite(x[i])) low = std::min(low, x[i]), high = std::max(high, x[i]);
+  return low <= high ? low + (high - low) / 2 : 0;
+}
+
 // What a device has of points and of their sets.
-class DeviceSets {
+template <class T> class DeviceSets {
  public:
   explicit DeviceSets(const SetRequest& request)
-      : points_(request.points, size_t(request.n * request.d)),
+      : points_(size_t(request.n * request.d)),
         noise_(request.noise, request.noise ? size_t(request.n) : 0),
         slope_(request.noise_slope, request.noise_slope ? size_t(request.n) : 0),
         values_(request.values, size_t(request.n * request.columns)),
-        neighbours_(request.neighbours, size_t(request.sets * request.stride)) {}
+        neighbours_(request.neighbours, size_t(request.sets * request.stride)) {
+    const bool moves = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
+    for (int k = 0; k < request.d; ++k) {
+      const double* x = request.points + k * request.n;
+      points_.put(size_t(k * request.n), x, size_t(request.n), moves ? centre(x, request.n) : 0);
+    }
+  }
 
   // Sets `begin` on, at most a batch of them.
-  DeviceSetJob job(const SetRequest& request, Count begin) const {
-    DeviceSetJob job{};
+  DeviceSetJob<T> job(const SetRequest& request, Count begin) const {
+    DeviceSetJob<T> job{};
     job.points = points_.data(), job.noise = noise_.data(), job.noise_slope = slope_.data();
     job.values = values_.data(), job.neighbours = neighbours_.data() + begin * request.stride;
-    job.slopes_of_noise = request.slopes_of_noise;
+    job.slopes_of_noise = T(request.slopes_of_noise);
     job.n = request.n, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
     job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
     job.parameters = request.slopes ? request.parameters : 0;
@@ -77,31 +110,34 @@ class DeviceSets {
   }
 
  private:
-  const Copied<double> points_, noise_, slope_, values_;
+  Copied<T> points_;
+  const Copied<T> noise_, slope_, values_;
   const Copied<int> neighbours_;
 };
 
 // That of the current device, as the request keeps it.
-std::shared_ptr<const DeviceSets> device_sets(const SetRequest& request) {
-  using ByDevice = std::map<int, std::shared_ptr<const DeviceSets>>;
-  if (!request.kept) return std::make_shared<DeviceSets>(request);
-  if (!*request.kept) *request.kept = std::make_shared<ByDevice>();
-  auto& known = (*std::static_pointer_cast<ByDevice>(*request.kept))[current_device().number];
-  if (!known) known = std::make_shared<DeviceSets>(request);
-  return known;
+template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
+  using Known = std::map<std::pair<int, size_t>, std::shared_ptr<const void>>;  // by device and size of T
+  if (!request.kept) return std::make_shared<DeviceSets<T>>(request);
+  if (!*request.kept) *request.kept = std::make_shared<Known>();
+  auto& known = (*std::static_pointer_cast<Known>(*request.kept))[{current_device().number, sizeof(T)}];
+  if (!known) known = std::make_shared<DeviceSets<T>>(request);
+  return std::static_pointer_cast<const DeviceSets<T>>(known);
 }
 
-unsigned shared_bytes(const DeviceSetJob& job) { return unsigned(job.memory.end) * unsigned(sizeof(double)); }
+template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
+  return unsigned(job.memory.end) * unsigned(sizeof(T));
+}
 
-// Whether a device has room for a set: beyond some 150 to 220 neighbours the CPU computes them, which also says why a
-// formula is none.
-bool fits(const SetRequest& request) {
+// Whether a device has room for a set: beyond some 150 to 220 neighbours in float64, and 220 to 320 in float32, the CPU
+// computes them, which also says why a formula is none.
+template <class T> bool fits(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
   for (const auto& loads : plans[0].loads)
     for (const Load& load : loads)
       if (load.kind != Load::variable && load.kind != Load::constant) return false;
-  DeviceSetJob job{};
+  DeviceSetJob<T> job{};
   job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
   job.memory = memory_for(request, job);
   check_devices(request.settings.devices);
@@ -111,21 +147,21 @@ bool fits(const SetRequest& request) {
 }
 
 // body(job, number) for each batch, on its device.
-template <class Body>
+template <class T, class Body>
 void each_batch(const SetRequest& request, const std::string& text, const char* kernel, const Body& body) {
   const std::vector<int>& devices = request.settings.devices;
   const Count batches = ceil_div(request.sets, batch), used = std::min<Count>(Count(devices.size()), batches);
-  std::vector<std::shared_ptr<const DeviceSets>> sets(size_t(used), nullptr);
+  std::vector<std::shared_ptr<const DeviceSets<T>>> sets(size_t(used), nullptr);
   for (size_t n = size_t(used); n-- > 0;) {
     use_device(devices[n]);
     function(text, kernel);  // loads it
-    sets[n] = device_sets(request);
+    sets[n] = device_sets<T>(request);
   }
   const auto work = [&](size_t device, const Watch& watch) {
     use_device(devices[device]);
-    const Copied<double> theta(request.theta, size_t(request.parameters));
+    const Copied<T> theta(request.theta, size_t(request.parameters));
     for (Count number = Count(device); number < batches; number += used) {
-      DeviceSetJob job = sets[device]->job(request, number * batch);
+      DeviceSetJob<T> job = sets[device]->job(request, number * batch);
       job.theta = theta.data();
       body(job, number);
       if (watch && !watch(double(number + 1) / double(batches))) throw Interrupted();
@@ -136,11 +172,11 @@ void each_batch(const SetRequest& request, const std::string& text, const char* 
 }
 
 // The sums of a batch, and its first singular set or -1.
-Count sum_batch(const DeviceSetJob& prepared, const std::string& text, double* sums) {
-  DeviceSetJob job = prepared;
+template <class T> Count sum_batch(const DeviceSetJob<T>& prepared, const std::string& text, double* sums) {
+  DeviceSetJob<T> job = prepared;
   const size_t blocks = size_t(job.blocks()), count = size_t(job.sums());
-  const Copied<double> parts(nullptr, blocks * count), totals(nullptr, count);
-  const Copied<int> bad(nullptr, blocks);
+  const Copied<double> parts(blocks * count), totals(count);
+  const Copied<int> bad(blocks);
   job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data();
   launch_sharing(function(text, "kernops_set_sums"), unsigned(blocks), threads_for(job.m), shared_bytes(job), &job);
   launch(function(text, "kernops_set_totals"), unsigned(count), 1, set_total_threads, &job);
@@ -150,15 +186,13 @@ Count sum_batch(const DeviceSetJob& prepared, const std::string& text, double* s
   return first == found.end() ? -1 : Count(*first);
 }
 
-}  // namespace
-
-SetTotals set_sums(const SetRequest& request) {
-  if (!fits(request)) return cpu_backend().set_sums(request);
-  const std::string text = set_sums_text(*request.covariance, request.slopes);
+template <class T> SetTotals sums_in(const SetRequest& request) {
+  if (!fits<T>(request)) return cpu_backend().set_sums(request);
+  const std::string text = set_sums_text(*request.covariance, request.slopes, request.settings.single);
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
-  each_batch(request, text, "kernops_set_sums", [&](const DeviceSetJob& job, Count number) {
+  each_batch<T>(request, text, "kernops_set_sums", [&](const DeviceSetJob<T>& job, Count number) {
     std::vector<double>& sums = parts[size_t(number)];
     sums.resize(size_t(job.sums()));
     const Count found = sum_batch(job, text, sums.data());
@@ -173,16 +207,27 @@ SetTotals set_sums(const SetRequest& request) {
   return totals;
 }
 
-void set_weights(const SetRequest& request, double* weights, double* sd) {
-  if (!fits(request)) return cpu_backend().set_weights(request, weights, sd);
-  const std::string text = set_weights_text(*request.covariance);
-  each_batch(request, text, "kernops_set_weights", [&](DeviceSetJob job, Count number) {
-    const Copied<double> some_weights(nullptr, size_t(job.sets * job.m)), some_sd(nullptr, size_t(job.sets));
+template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
+  if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
+  const std::string text = set_weights_text(*request.covariance, request.settings.single);
+  each_batch<T>(request, text, "kernops_set_weights", [&](DeviceSetJob<T> job, Count number) {
+    const Copied<double> some_weights(size_t(job.sets * job.m)), some_sd(size_t(job.sets));
     job.weights = some_weights.data(), job.sd = some_sd.data();
     launch_sharing(function(text, "kernops_set_weights"), unsigned(job.blocks()), threads_for(job.m), shared_bytes(job),
                    &job);
     some_weights.copy_to(weights + number * batch * job.m), some_sd.copy_to(sd + number * batch);
   });
+}
+
+}  // namespace
+
+SetTotals set_sums(const SetRequest& request) {
+  return request.settings.single ? sums_in<float>(request) : sums_in<double>(request);
+}
+
+void set_weights(const SetRequest& request, double* weights, double* sd) {
+  if (request.settings.single) return weights_in<float>(request, weights, sd);
+  weights_in<double>(request, weights, sd);
 }
 
 }  // namespace cuda

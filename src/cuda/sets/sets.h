@@ -11,9 +11,13 @@ namespace cuda {
 // The plan of a covariance or of its slopes: the one the CPU runs, whose rows are the first points.
 const Plan& plan_of(const Kernel& kernel);
 
-// The text of sums over sets, with slopes or without, and that of weights (cuda/sets/source.cpp).
-std::string set_sums_text(const Kernel& covariance, const Kernel* slopes);
-std::string set_weights_text(const Kernel& covariance);
+// Whether a formula sees of the two points nothing but their difference.
+bool sees_differences(const Plan& plan);
+
+// The text of sums over sets, with slopes or without, and that of weights (cuda/sets/source.cpp), in floats if
+// `single`.
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single);
+std::string set_weights_text(const Kernel& covariance, bool single);
 
 }  // namespace cuda
 }  // namespace kernops

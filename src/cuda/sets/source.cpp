@@ -1,6 +1,8 @@
 // Formulas of two points as CUDA text: names and order. What they mean stands in the headers.
 #include "cuda/sets/sets.h"
 
+#include <set>
+
 #include "cuda/pairs/text.h"
 #include "formula/op_table.h"
 
@@ -74,23 +76,40 @@ class Formula {
   Names names_;
 };
 
-std::string beginning(const Kernel& covariance) {
-  return "#include <kernops/cuda/sets/sums.cuh>\nusing namespace kernops;\nusing T = double;\n" +
-         Formula(plan_of(covariance)).text("Covariance");
+std::string beginning(const Kernel& covariance, bool single) {
+  return std::string("#include <kernops/cuda/sets/sums.cuh>\nusing namespace kernops;\nusing T = ") +
+         (single ? "float" : "double") + ";\n" + Formula(plan_of(covariance)).text("Covariance");
 }
 
 }  // namespace
 
 const Plan& plan_of(const Kernel& kernel) { return kernel.plans[number_of(cpu_backend())].at(0); }
 
-std::string set_sums_text(const Kernel& covariance, const Kernel* slopes) {
-  std::string text = beginning(covariance);
-  if (slopes) text += Formula(plan_of(*slopes)).text("Slopes");
-  return text + (slopes ? "KERNOPS_SETS(Covariance, Slopes)\n" : "KERNOPS_SETS(Covariance, NoSlopes)\n");
+bool sees_differences(const Plan& plan) {
+  std::set<int> points;
+  for (const Level level : {Level::row, Level::column})
+    for (const Load& load : plan.loads[int(level)]) points.insert(load.slot);
+  for (const auto& steps : plan.steps)
+    for (const Step& step : steps) {
+      const OpRow& op = op_row(step.op);
+      const size_t count = op.vectors.size();
+      const auto is_point = [&](size_t n) { return points.count(step.in[n]) > 0; };
+      size_t read = 0;
+      for (size_t n = 0; n < count; ++n) read += is_point(n);
+      const bool subtracts = op.is(OpId::Subtract) || op.is(OpId::SqDist) || op.is(OpId::DiagSqDist);
+      if (read > 0 && !(subtracts && read == 2 && is_point(count - 2) && is_point(count - 1))) return false;
+    }
+  return points.count(plan.f) == 0;
 }
 
-std::string set_weights_text(const Kernel& covariance) {
-  return beginning(covariance) + "KERNOPS_SET_WEIGHTS(Covariance)\n";
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single) {
+  std::string text = beginning(covariance, single);
+  if (slopes) text += Formula(plan_of(*slopes)).text("Slopes");
+  return text + (slopes ? "KERNOPS_SETS(T, Covariance, Slopes)\n" : "KERNOPS_SETS(T, Covariance, NoSlopes)\n");
+}
+
+std::string set_weights_text(const Kernel& covariance, bool single) {
+  return beginning(covariance, single) + "KERNOPS_SET_WEIGHTS(T, Covariance)\n";
 }
 
 }  // namespace cuda

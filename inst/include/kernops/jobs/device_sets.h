@@ -5,23 +5,24 @@
 namespace kernops {
 
 // The matrix of a set, and below it rows of right-hand sides (cuda/sets/matrix.cuh): whole panels of 4 columns, and a
-// number of rows that is twice an odd one.
+// number of rows that is twice an odd one for doubles, a multiple of 4 for floats.
 KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
-KERNOPS_FN int set_rows(int used) { return used + (6 - used % 4) % 4; }
-KERNOPS_FN int set_doubles(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
+template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
+KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
 
-// Where a block keeps what it needs, in doubles from the start of its shared memory.
+// Where a block keeps what it needs, in numbers of T from the start of its shared memory: multiples of 16 bytes.
 struct SetMemory {
   int once, columns, contrast, dots, sums, members, end;
 };
 
-struct DeviceSetJob {
-  const double *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
-  double slopes_of_noise;                                       // how many of its slopes are added to the noise
-  const int* neighbours;                                        // `stride` of each set, nearest first, from 1
-  long long n, first, sets;                                     // set s is that of point first + s
-  int m, stride, columns, parameters, nugget;                   // the first m neighbours are taken
-  int chunk;                                                    // sets of a block
+// T is what sets are computed in. Sums over them are doubles.
+template <class T> struct DeviceSetJob {
+  const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
+  T slopes_of_noise;                                       // how many of its slopes are added to the noise
+  const int* neighbours;                                   // `stride` of each set, nearest first, from 1
+  long long n, first, sets;                                // set s is that of point first + s
+  int m, stride, columns, parameters, nugget;              // the first m neighbours are taken
+  int chunk;                                               // sets of a block
   SetMemory memory;
   double *parts, *totals;  // each sum: of all blocks, and in all
   int* bad;                // the first singular set of each block, or -1

@@ -7,17 +7,27 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-KERNOPS_FN double inverse_root(double x) {
 #ifdef __CUDA_ARCH__
-  return ::rsqrt(x);
+KERNOPS_FN double inverse_root(double x) { return ::rsqrt(x); }
+KERNOPS_FN float inverse_root(float x) { return ::rsqrtf(x); }
 #else
-  return 1 / sqrt(x);
+template <class T> KERNOPS_FN T inverse_root(T x) { return 1 / sqrt(x); }
 #endif
+
+// Four numbers of shared memory, 16 bytes at a time.
+KERNOPS_FN void load_four(const double* from, double (&x)[4]) {
+  const double2* pairs = reinterpret_cast<const double2*>(from);
+  const double2 low = pairs[0], high = pairs[1];
+  x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+}
+KERNOPS_FN void load_four(const float* from, float (&x)[4]) {
+  const float4 all = *reinterpret_cast<const float4*>(from);
+  x[0] = all.x, x[1] = all.y, x[2] = all.z, x[3] = all.w;
 }
 
 // Four rows and columns on the diagonal of a factor, with the inverse of its diagonal.
-struct SetCorner {
-  double at[4][4];
+template <class T> struct SetCorner {
+  T at[4][4];
 
   // NaN where there is none.
   KERNOPS_FN void factor() {
@@ -32,7 +42,7 @@ struct SetCorner {
     }
   }
   // Four entries of a row X become those of X L'^-1.
-  KERNOPS_FN void divide(double (&x)[4]) const {
+  KERNOPS_FN void divide(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 0; c < 4; ++c) {
       KERNOPS_UNROLL
@@ -41,7 +51,7 @@ struct SetCorner {
     }
   }
   // Of X L^-1.
-  KERNOPS_FN void divide_transposed(double (&x)[4]) const {
+  KERNOPS_FN void divide_transposed(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 3; c >= 0; --c) {
       KERNOPS_UNROLL
@@ -52,32 +62,29 @@ struct SetCorner {
 };
 
 // The lower triangle of `size` columns, a multiple of 4, and below it rows of right-hand sides. Panel j has columns
-// 4j .. 4j + 3 from row 4j on, one column after the other. The number of rows is even, so that two of them are read at
-// once, and half of it odd, so that threads that read a row of several columns meet no bank twice.
-struct SetMatrix {
-  double* at;
+// 4j .. 4j + 3 from row 4j on, one column after the other. All columns begin at multiples of 16 bytes, so that as many
+// are read at once. Of doubles, half the number of rows is odd, so that threads that read a row of several columns meet
+// no bank twice.
+template <class T> struct SetMatrix {
+  T* at;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN double* panel(int j) const { return at + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
-  KERNOPS_FN double* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
-  KERNOPS_FN double& element(int a, int k) const { return column(k)[a]; }
+  KERNOPS_FN T* panel(int j) const { return at + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
+  KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
+  KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
-  KERNOPS_FN void load(int j, int a, double (&x)[4]) const {
+  KERNOPS_FN void load(int j, int a, T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 0; c < 4; ++c) x[c] = panel(j)[c * height(j) + a];
   }
-  KERNOPS_FN void store(int j, int a, const double (&x)[4]) const {
+  KERNOPS_FN void store(int j, int a, const T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 0; c < 4; ++c) panel(j)[c * height(j) + a] = x[c];
   }
   // Rows 4j .. 4j + 3 of a column of an earlier panel.
-  KERNOPS_FN static void load_rows(const double* column, int j, double (&x)[4]) {
-    const double2* pairs = reinterpret_cast<const double2*>(column + 4 * j);
-    const double2 low = pairs[0], high = pairs[1];
-    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
-  }
-  KERNOPS_FN SetCorner corner(int j) const {
-    SetCorner some;
+  KERNOPS_FN static void load_rows(const T* column, int j, T (&x)[4]) { load_four(column + 4 * j, x); }
+  KERNOPS_FN SetCorner<T> corner(int j) const {
+    SetCorner<T> some;
     KERNOPS_UNROLL
     for (int c = 0; c < 4; ++c) {
       KERNOPS_UNROLL
@@ -85,7 +92,7 @@ struct SetMatrix {
     }
     return some;
   }
-  KERNOPS_FN void put_corner(int j, const SetCorner& some) const {
+  KERNOPS_FN void put_corner(int j, const SetCorner<T>& some) const {
     KERNOPS_UNROLL
     for (int c = 0; c < 4; ++c) {
       KERNOPS_UNROLL
@@ -94,13 +101,13 @@ struct SetMatrix {
   }
 
   // Panel j of row a, less what earlier panels say of it.
-  KERNOPS_FN void reduced(int j, int a, double (&x)[4]) const {
+  KERNOPS_FN void reduced(int j, int a, T (&x)[4]) const {
     load(j, a, x);
     for (int i = 0; i < j; ++i) {
-      const double* from = panel(i);
+      const T* from = panel(i);
       KERNOPS_UNROLL
       for (int k = 0; k < 4; ++k, from += height(i)) {
-        double pivots[4];
+        T pivots[4];
         load_rows(from, j, pivots);
         KERNOPS_UNROLL
         for (int c = 0; c < 4; ++c) x[c] = fma(-from[a], pivots[c], x[c]);
@@ -111,11 +118,11 @@ struct SetMatrix {
   // K becomes L, and rows of right-hand sides before row `end` become X L'^-1. The first thread writes a corner when
   // all have read it, and none reads it again before the next barrier.
   __device__ void factor(int end) const {
-    double x[4];
+    T x[4];
     for (int j = 0; 4 * j < size; ++j) {
       for (int a = 4 * j + threadIdx.x; a < end; a += blockDim.x) reduced(j, a, x), store(j, a, x);
       __syncthreads();
-      SetCorner pivots = corner(j);
+      SetCorner<T> pivots = corner(j);
       pivots.factor();
       for (int a = 4 * j + 4 + threadIdx.x; a < end; a += blockDim.x) load(j, a, x), pivots.divide(x), store(j, a, x);
       __syncthreads();
@@ -126,19 +133,19 @@ struct SetMatrix {
 
   // The same for rows begin .. end alone, L being there. No thread needs another one's.
   __device__ void solve(int begin, int end) const {
-    double x[4];
+    T x[4];
     for (int a = begin + threadIdx.x; a < end; a += blockDim.x)
       for (int j = 0; 4 * j < size; ++j) reduced(j, a, x), corner(j).divide(x), store(j, a, x);
   }
 
   // The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
-  __device__ void contrast(double* u) const {
+  __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
     for (int j = size / 4 - 1; j >= 0; --j) {
       __syncthreads();
-      SetCorner pivots = corner(j);
+      SetCorner<T> pivots = corner(j);
       if (4 * j + 4 == size) pivots.at[3][3] = 1;
-      double x[4], l[4];
+      T x[4], l[4];
       load_rows(u, j, x);
       pivots.divide_transposed(x);
       __syncthreads();
@@ -153,11 +160,11 @@ struct SetMatrix {
     __syncthreads();
   }
 
-  KERNOPS_FN double inverse_sd() const { return element(size - 1, size - 1); }
+  KERNOPS_FN T inverse_sd() const { return element(size - 1, size - 1); }
 
   // sum_{k<last} a_k b_k + a_last b_last / 2, of two rows.
-  KERNOPS_FN double half_last(int a, int b) const {
-    double sum = -0.5 * element(a, size - 1) * element(b, size - 1);
+  KERNOPS_FN T half_last(int a, int b) const {
+    T sum = T(-0.5) * element(a, size - 1) * element(b, size - 1);
     for (int j = 0; 4 * j < size; ++j) {
       KERNOPS_UNROLL
       for (int c = 0; c < 4; ++c) sum = fma(panel(j)[c * height(j) + a], panel(j)[c * height(j) + b], sum);

@@ -13,9 +13,9 @@ inline namespace KERNOPS_ISA {
   double* const name = reinterpret_cast<double*>(kernops_room)
 #endif
 
-template <class Covariance> class DeviceSet {
+template <class T, class Covariance> class DeviceSet {
  public:
-  __device__ DeviceSet(const DeviceSetJob& job, double* memory) : job_(job), memory_(memory) {
+  __device__ DeviceSet(const DeviceSetJob<T>& job, T* memory) : job_(job), memory_(memory) {
     if (threadIdx.x == 0) Covariance::run_once(job.theta, *reinterpret_cast<typename Covariance::Once*>(once()));
   }
 
@@ -23,7 +23,7 @@ template <class Covariance> class DeviceSet {
   __device__ void take(long long set) {
     find_members(set);
     const int size = set_columns(members.count());
-    matrix = {memory_, size, set_rows(size + job_.columns + job_.parameters)};
+    matrix = {memory_, size, set_rows<T>(size + job_.columns + job_.parameters)};
     pad = size - members.count();
     put_values();
     put_covariance();
@@ -32,10 +32,10 @@ template <class Covariance> class DeviceSet {
 
   int pad = 0;  // rows of a unit matrix before those of the points
   SetMembers members{};
-  SetMatrix matrix{};
+  SetMatrix<T> matrix{};
 
  private:
-  __device__ double* once() const { return memory_ + job_.memory.once; }
+  __device__ T* once() const { return memory_ + job_.memory.once; }
 
   __device__ void find_members(long long set) {
     const int* numbers = job_.neighbours + set * job_.stride;
@@ -58,38 +58,38 @@ template <class Covariance> class DeviceSet {
       for (int b = 0; b < pad && b <= a; ++b) matrix.element(a, b) = a == b;
   }
 
-  __device__ double noise(long long point) const {
-    const double known = job_.noise ? job_.noise[point] : 0;
+  __device__ T noise(long long point) const {
+    const T known = job_.noise ? job_.noise[point] : T(0);
     return job_.slopes_of_noise == 0 ? known : fma(job_.slopes_of_noise, job_.noise_slope[point], known);
   }
 
   __device__ void put_covariance() const {
     each_pair<Covariance, false>(
         job_, members, once(), memory_ + job_.memory.columns,
-        [&](int a, int b, const Vec<double, 1>& value) {
+        [&](int a, int b, const Vec<T, 1>& value) {
           const int low = a < b ? a : b, high = a < b ? b : a;
-          matrix.element(pad + high, pad + low) = value.v[0] + (a == b ? noise(members[a]) : 0);
+          matrix.element(pad + high, pad + low) = value.v[0] + (a == b ? noise(members[a]) : T(0));
         },
         [](int) {});
   }
 
-  const DeviceSetJob& job_;
-  double* const memory_;
+  const DeviceSetJob<T>& job_;
+  T* const memory_;
 };
 
 // The conditional means and standard deviations of points given their neighbours, as weights. A point that its
 // neighbours determine has the standard deviation 0.
-template <class Covariance> __device__ void set_weights(const DeviceSetJob& job, double* memory) {
-  DeviceSet<Covariance> set(job, memory);
-  double* u = memory + job.memory.contrast;
+template <class T, class Covariance> __device__ void set_weights(const DeviceSetJob<T>& job, T* memory) {
+  DeviceSet<T, Covariance> set(job, memory);
+  T* u = memory + job.memory.contrast;
   const long long first = (long long)blockIdx.x * job.chunk;
   for (long long s = first; s < first + job.chunk && s < job.sets; ++s) {
     set.take(s);
     set.matrix.contrast(u);
     for (int k = threadIdx.x; k < job.m; k += blockDim.x)
       job.weights[s * job.m + k] = k < set.members.known ? -u[set.matrix.size - 2 - k] : 0;
-    const double inverse = set.matrix.inverse_sd();
-    if (threadIdx.x == 0) job.sd[s] = inverse == inverse ? 1 / inverse : 0;
+    const T inverse = set.matrix.inverse_sd();
+    if (threadIdx.x == 0) job.sd[s] = inverse == inverse ? 1 / double(inverse) : 0;
   }
 }
 

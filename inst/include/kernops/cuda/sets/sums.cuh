@@ -18,12 +18,12 @@ struct NoSlopes {
   static constexpr int size = 0;
 };
 
-template <class Covariance, class Slopes> class DeviceSetSums {
+template <class T, class Covariance, class Slopes> class DeviceSetSums {
  public:
-  __device__ DeviceSetSums(const DeviceSetJob& job, double* memory)
+  __device__ DeviceSetSums(const DeviceSetJob<T>& job, T* memory)
       : job_(job),
         memory_(memory),
-        sums_(memory + job.memory.sums),
+        sums_(reinterpret_cast<double*>(memory + job.memory.sums)),
         dots_(memory + job.memory.dots),
         u_(memory + job.memory.contrast),
         set_(job, memory) {
@@ -38,7 +38,7 @@ template <class Covariance, class Slopes> class DeviceSetSums {
     int bad = -1;
     for (long long s = first; s < first + job_.chunk && s < job_.sets; ++s) {
       set_.take(s);
-      if (bad < 0 && !(set_.matrix.inverse_sd() < infinity<double>())) bad = int(s);
+      if (bad < 0 && !(set_.matrix.inverse_sd() < infinity<T>())) bad = int(s);
       if constexpr (Slopes::size > 0) take_slopes();
       for (int n = threadIdx.x; n < job_.sums(); n += blockDim.x) sums_[n] += term(n);
     }
@@ -48,13 +48,13 @@ template <class Covariance, class Slopes> class DeviceSetSums {
   }
 
  private:
-  __device__ double* once_of_slopes() const { return memory_ + job_.memory.once + Covariance::once; }
+  __device__ T* once_of_slopes() const { return memory_ + job_.memory.once + Covariance::once; }
   __device__ int slope_row(int p) const { return set_.matrix.size + job_.columns + p; }
-  __device__ double& changed(int p, int k) const { return set_.matrix.element(slope_row(p), k); }
+  __device__ T& changed(int p, int k) const { return set_.matrix.element(slope_row(p), k); }
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
   // Of rows of slopes with those of values and slopes: what half_last() says.
-  __device__ double& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
+  __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {
     put_changes();
@@ -76,12 +76,12 @@ template <class Covariance, class Slopes> class DeviceSetSums {
     for (int k = threadIdx.x; k < set_.matrix.size; k += blockDim.x) {
       u_[k] *= inverse;
       for (int p = 0; p < Slopes::size; ++p)
-        changed(p, k) = p == job_.nugget && k >= pad ? job_.noise_slope[set_.members[k - pad]] * u_[k] : 0;
+        changed(p, k) = p == job_.nugget && k >= pad ? job_.noise_slope[set_.members[k - pad]] * u_[k] : T(0);
     }
-    double own[Slopes::size] = {};
+    T own[Slopes::size] = {};
     each_pair<Slopes, true>(
         job_, set_.members, once_of_slopes(), memory_ + job_.memory.columns,
-        [&](int a, int b, const Vec<double, Slopes::size>& slopes) {
+        [&](int a, int b, const Vec<T, Slopes::size>& slopes) {
           KERNOPS_UNROLL_FEW(Slopes::size)
           for (int p = 0; p < Slopes::size; ++p) {
             own[p] = fma(slopes.v[p], u_[pad + b], own[p]);
@@ -94,7 +94,7 @@ template <class Covariance, class Slopes> class DeviceSetSums {
         });
   }
 
-  // What the set adds to sum n.
+  // What the set adds to sum n. Products are those of doubles.
   __device__ double term(int n) const {
     const int rows = 1 + job_.products(), p = n / rows - 1, place = n % rows;
     if (n == 0) return -2 * log(set_.matrix.inverse_sd());
@@ -114,13 +114,15 @@ template <class Covariance, class Slopes> class DeviceSetSums {
     return 0;
   }
 
-  const DeviceSetJob& job_;
-  double *const memory_, *const sums_, *const dots_, *const u_;
-  DeviceSet<Covariance> set_;
+  const DeviceSetJob<T>& job_;
+  T* const memory_;
+  double* const sums_;
+  T *const dots_, *const u_;
+  DeviceSet<T, Covariance> set_;
 };
 
 // One block a sum: the parts of all blocks, joined in an order that their number alone decides.
-__device__ inline void total_sets(const DeviceSetJob& job) {
+template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
   __shared__ double sums[set_total_threads];
   const double* parts = job.parts + (long long)blockIdx.x * job.blocks();
   double sum = 0;
@@ -133,19 +135,20 @@ __device__ inline void total_sets(const DeviceSetJob& job) {
   if (threadIdx.x == 0) job.totals[blockIdx.x] = sums[0];
 }
 
-#define KERNOPS_SET_KERNEL(name, call)                                                                           \
-  extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ kernops::DeviceSetJob job) { \
-    KERNOPS_DYNAMIC_SHARED(memory);                                                                              \
-    call;                                                                                                        \
+#define KERNOPS_SET_KERNEL(name, T, run)                                                                            \
+  extern "C" __global__ void __launch_bounds__(256, 3) name(const __grid_constant__ kernops::DeviceSetJob<T> job) { \
+    KERNOPS_DYNAMIC_SHARED(room);                                                                                   \
+    T* const memory = reinterpret_cast<T*>(room);                                                                   \
+    run;                                                                                                            \
   }
-#define KERNOPS_SETS(Covariance, Slopes)                                                                \
-  KERNOPS_SET_KERNEL(kernops_set_sums, (kernops::DeviceSetSums<Covariance, Slopes>(job, memory).run())) \
-  extern "C" __global__ void __launch_bounds__(kernops::set_total_threads)                              \
-      kernops_set_totals(const __grid_constant__ kernops::DeviceSetJob job) {                           \
-    kernops::total_sets(job);                                                                           \
+#define KERNOPS_SETS(T, Covariance, Slopes)                                                                   \
+  KERNOPS_SET_KERNEL(kernops_set_sums, T, (kernops::DeviceSetSums<T, Covariance, Slopes>(job, memory).run())) \
+  extern "C" __global__ void __launch_bounds__(kernops::set_total_threads)                                    \
+      kernops_set_totals(const __grid_constant__ kernops::DeviceSetJob<T> job) {                              \
+    kernops::total_sets(job);                                                                                 \
   }
-#define KERNOPS_SET_WEIGHTS(Covariance) \
-  KERNOPS_SET_KERNEL(kernops_set_weights, (kernops::set_weights<Covariance>(job, memory)))
+#define KERNOPS_SET_WEIGHTS(T, Covariance) \
+  KERNOPS_SET_KERNEL(kernops_set_weights, T, (kernops::set_weights<T, Covariance>(job, memory)))
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -33,13 +33,13 @@ struct SetMembers {
 // as far as half the way round, so that all have as much to do. A covariance is symmetric, so it does not matter which
 // one is the row. No two threads have the same b at a time, which `in_turn` keeps so. end(a) when a row is done. A
 // barrier ends it.
-template <class F, bool in_turn, class Take, class End>
-__device__ void each_pair(const DeviceSetJob& job, const SetMembers& members, const double* once, double* columns,
+template <class F, bool in_turn, class T, class Take, class End>
+__device__ void each_pair(const DeviceSetJob<T>& job, const SetMembers& members, const T* once, T* columns,
                           const Take& take, const End& end) {
-  const auto& o = *reinterpret_cast<const Vec<double, F::once>*>(once);
+  const auto& o = *reinterpret_cast<const Vec<T, F::once>*>(once);
   const int n = members.count(), size = job.m + 1;
   for (int b = threadIdx.x; b < n; b += blockDim.x) {
-    Vec<double, F::column> y;
+    Vec<T, F::column> y;
     F::run_column(o, job.points + members[b], job.n, y);
     KERNOPS_UNROLL_FEW(F::column)
     for (int k = 0; k < F::column; ++k) columns[k * size + b] = y.v[k];
@@ -47,12 +47,12 @@ __device__ void each_pair(const DeviceSetJob& job, const SetMembers& members, co
   __syncthreads();
   for (int first = 0; first < n; first += blockDim.x) {
     const int a = first + threadIdx.x;
-    Vec<double, F::row> x;
+    Vec<T, F::row> x;
     if (a < n) F::run_row(o, job.points + members[a], job.n, x);
     for (int apart = 0; 2 * apart <= n; ++apart) {
       const int b = a + apart < n ? a + apart : a + apart - n;
       if (a < n && (2 * apart < n || a < b)) {
-        Vec<double, F::column> y;
+        Vec<T, F::column> y;
         KERNOPS_UNROLL_FEW(F::column)
         for (int k = 0; k < F::column; ++k) y.v[k] = columns[k * size + b];
         take(a, b, F::pair(o, x, y));
