@@ -145,6 +145,10 @@ sets_weights <- function(covariance, theta, points, noise, neighbours, backend, 
     .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads)
 }
 
+sets_weights_at <- function(covariance, theta, held, own, neighbours, backend, devices, single, isa, threads) {
+    .Call(`_kernops_sets_weights_at`, covariance, theta, held, own, neighbours, backend, devices, single, isa, threads)
+}
+
 sets_means <- function(weights, neighbours, x) {
     .Call(`_kernops_sets_means`, weights, neighbours, x)
 }

@@ -64,6 +64,15 @@ set_weights <- function(values, theta, points, noise, neighbours) {
                  threads()), list(neighbours = neighbours))
 }
 
+# The same for other points, which have no noise, given neighbours among those of hold_points().
+set_weights_at <- function(values, theta, held, points, neighbours) {
+  here <- environment(values)
+  c(sets_weights_at(live(values), unname(theta), held(), points, neighbours, here$backend, here$device, here$single,
+                    isa(), threads()), list(neighbours = neighbours))
+}
+
+hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))
+
 # U x, U' x and U^-1 x, for columns of x.
 whitened <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
 whitened_back <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)

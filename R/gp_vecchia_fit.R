@@ -34,14 +34,13 @@ with_settled_neighbours <- function(best, likelihood, target) {
 
 # How many observations a new point is conditioned on: at least `m`, and twice as many while that decreases standard
 # errors of the field by more than half a hundredth. Noisy observations say little each, so that many are needed.
-local_count <- function(data, model, theta, m, most = 240L) {
+local_count <- function(data, model, theta, m, values = covariance_matrix(model), most = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
   near <- neighbour_coordinates(model, theta, data$u)
   sites <- prediction_sites(data$u, near)
-  values <- covariance_matrix(model)
-  noise <- noise_variance(data, model, theta)
-  sd_of <- function(m) mean(local_sets(values, data, theta, noise, near, model, sites, m)$sd)
+  local <- local_sets(values, data, model, theta)
+  sd_of <- function(m) mean(local(sites, m)$sd)
   m <- max(1L, m)
   sd <- sd_of(min(m, n))
   while (m < n && m < most) {
@@ -68,8 +67,9 @@ prediction_sites <- function(u, near, count = 100) {
 # as many would raise the log-likelihood.
 about_neighbours <- function(problem, likelihood, theta, value, how, estimated) {
   m <- likelihood$count()
+  values <- covariance_matrix(problem$model, how$precision, how$backend)
   list(m = m, ordering = how$control$ordering, doubled = if (estimated) likelihood$doubled(theta, value),
-       local = local_count(problem$data, problem$model, theta, min(2L * m, length(problem$data$y))))
+       local = local_count(problem$data, problem$model, theta, min(2L * m, length(problem$data$y)), values))
 }
 
 # The method of `method = "auto"`.

@@ -1,10 +1,15 @@
 # Local kriging: a new point is conditioned on its nearest observations.
 
-# The weights of the nearest `m` observations for the field at points u, and its conditional standard deviations.
-# `near` has the observations by their correlation, see neighbour_coordinates().
-local_sets <- function(values, data, theta, noise, near, model, u, m) {
-  from <- neighbour_coordinates(model, theta, u, reference = data$u)
-  set_weights(values, theta, rbind(data$u, u), c(noise, numeric(nrow(u))), nearest_points(from, near, m))
+# local(u, m): the weights of the nearest `m` observations for the field at points u, and its conditional standard
+# deviations, with covariances by `values`, of sets_covariance(), or by those that are given. A GPU copies the
+# observations once.
+local_sets <- function(values, data, model, theta) {
+  near <- neighbour_coordinates(model, theta, data$u)
+  held <- hold_points(data$u, noise_variance(data, model, theta))
+  function(u, m, by = values) {
+    from <- neighbour_coordinates(model, theta, u, reference = data$u)
+    set_weights_at(by, theta, held, u, nearest_points(from, near, m))
+  }
 }
 
 # The covariance of a fit as set_weights() takes it. A fit by another method has its precision for other sums.
@@ -16,18 +21,15 @@ sets_covariance <- function(object) {
 # f(points, sets) for chunks of the points of a fit, in order.
 local_chunks <- function(object, u, f, width = 20000) {
   data <- object$data
-  theta <- object$theta
-  near <- neighbour_coordinates(object$model, theta, data$u)
-  noise <- noise_variance(data, object$model, theta)
-  values <- sets_covariance(object)
+  local <- local_sets(sets_covariance(object), data, object$model, object$theta)
   m <- min(object$vecchia$local %||% default_local(object), length(data$y))
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
     at <- first:min(nrow(u), first + width - 1)
     say_progress(step = paste("point", first, "of", nrow(u)), fraction = (first - 1) / nrow(u))
-    sets_by <- function(values) local_sets(values, data, theta, noise, near, object$model, u[at, , drop = FALSE], m)
-    sets <- sets_by(values)
-    check_local(object, sets, u[at, , drop = FALSE], sets_by)
+    new <- u[at, , drop = FALSE]
+    sets <- local(new, m)
+    check_local(object, sets, new, function() local(new, m, covariance_matrix(object$model)))
     parts[[length(parts) + 1]] <- f(at, sets)
   })
   parts
@@ -37,18 +39,18 @@ local_chunks <- function(object, u, f, width = 20000) {
 default_local <- function(object) {
   n <- length(object$data$y)
   m <- neighbour_count(object$how$control, object$model$d, n)
-  local_count(object$data, object$model, object$theta, min(2L * m, n))
+  local_count(object$data, object$model, object$theta, min(2L * m, n), sets_covariance(object))
 }
 
 # Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
-check_local <- function(object, sets, u, sets_by) {
+check_local <- function(object, sets, u, in_float64) {
   bad <- which(!is.finite(colSums(sets$weights)))
   if (!length(bad)) return(invisible())
   own <- covariance_diagonal(object$model)(list(theta = object$theta, x = u[bad, , drop = FALSE]))
   if (!any(is.finite(own))) return(invisible())
   first <- bad[is.finite(own)][[1]]
   only_rounded <- function() {
-    identical(object$how$precision, "float32") && is.finite(sum(sets_by(covariance_matrix(object$model))$weights[, first]))
+    identical(object$how$precision, "float32") && is.finite(sum(in_float64()$weights[, first]))
   }
   stop_singular(list(data = object$data), list(bad = sets$neighbours[1, first], only_rounded = only_rounded), NULL)
 }

@@ -13,9 +13,10 @@ vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, ca
             class = "kernel_preconditioner")
 }
 
-# Neighbours may determine a point, up to rounding: as much noise is added as makes all sets positive definite.
+# The backend is that of the product with K. Neighbours may determine a point, up to rounding: as much noise is added as
+# makes all sets positive definite.
 conditional_sets <- function(entries, order, neighbours, noise, size, call) {
-  values <- entries_operator(entries)
+  values <- entries_operator(entries, backend = entries$backend, device = entries$device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {
     sets <- set_weights(values, entries$theta, entries$u[order, , drop = FALSE], (noise + more)[order], neighbours)
     if (all(sets$sd > 0) && all(is.finite(sets$weights))) return(sets)
@@ -24,10 +25,10 @@ conditional_sets <- function(entries, order, neighbours, noise, size, call) {
 }
 
 # The entries of K, or those of pairs of points, as an operator of theta, x and y.
-entries_operator <- function(entries, pairs = FALSE) {
+entries_operator <- function(entries, pairs = FALSE, backend = "cpu", device = 0L) {
   kinds <- c("theta = Pm(%d)", "x = Vi(%d)", if (pairs) "y = Vi(%d)" else "y = Vj(%d)")
   kernel_operator(entries$formula, sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2))), "auto", "float64",
-                  "cpu", stored = !pairs)
+                  backend, device, stored = !pairs)
 }
 
 # Variables in units of the ranges of K.

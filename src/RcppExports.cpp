@@ -475,6 +475,25 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sets_weights_at
+Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix own, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_weights_at(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP heldSEXP, SEXP ownSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_weights_at(covariance, theta, held, own, neighbours, backend, devices, single, isa, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sets_means
 Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
 RcppExport SEXP _kernops_sets_means(SEXP weightsSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
@@ -1184,6 +1203,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
     {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 10},
+    {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 10},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 4},

@@ -20,7 +20,7 @@ SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericV
                       const Rcpp::NumericMatrix& points, const Rcpp::NumericVector& noise,
                       const Rcpp::IntegerMatrix& neighbours) {
   const Count n = points.nrow(), sets = neighbours.ncol();
-  if (noise.size() != n || sets > n) throw InputError("dim", "each point has a noise variance and at most one set");
+  if (noise.size() != n) throw InputError("dim", "each point has a noise variance");
   SetRequest request{};
   request.covariance = &*covariance, request.nugget = -1;
   request.theta = theta.begin(), request.parameters = int(theta.size());
@@ -37,6 +37,7 @@ void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
 
 Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, bool single,
                      const std::string& isa, int threads) {
+  read_memory_limit();
   Settings settings = settings_for(isa, threads);
   settings.single = single;
   settings.backend = backend_named(backend), settings.devices.assign(devices.begin(), devices.end());
@@ -49,6 +50,13 @@ const Backend& chosen(const SetRequest& request) {
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
+Rcpp::List weights_of(const SetRequest& request) {
+  Rcpp::NumericMatrix weights = zeros(request.m, int(request.sets));
+  Rcpp::NumericVector sd = zeros(double(request.sets));
+  chosen(request).set_weights(request, weights.begin(), sd.begin());
+  return named_list({{"weights", weights}, {"sd", sd}});
+}
+
 }  // namespace
 
 // Points in their order and the neighbours of the last ones, for sets_sums().
@@ -58,6 +66,7 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
   return guard([&]() -> SEXP {
     if (values.nrow() != points.nrow() || noise_slope.size() != points.nrow())
       throw InputError("dim", "each point has values and the slope of its noise");
+    if (neighbours.ncol() > points.nrow()) throw InputError("dim", "each point has at most one set");
     check_neighbours(neighbours, points.nrow());
     return Rcpp::XPtr<HeldSets>(new HeldSets{points, noise, noise_slope, values, neighbours, nullptr});
   });
@@ -105,11 +114,27 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVec
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     check_neighbours(neighbours, request.n);
+    if (request.sets > request.n) throw InputError("dim", "each point has at most one set");
     request.settings = settings_of(backend, devices, single, isa, threads);
-    Rcpp::NumericMatrix weights = zeros(neighbours.nrow(), neighbours.ncol());
-    Rcpp::NumericVector sd = zeros(double(neighbours.ncol()));
-    chosen(request).set_weights(request, weights.begin(), sd.begin());
-    return named_list({{"weights", weights}, {"sd", sd}});
+    return weights_of(request);
+  });
+}
+
+// The same of points that are given, which have no noise, given neighbours among those that are held.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held,
+                           Rcpp::NumericMatrix own, Rcpp::IntegerMatrix neighbours, std::string backend,
+                           Rcpp::IntegerVector devices, bool single, std::string isa, int threads) {
+  return guard([&] {
+    HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
+    const Count n = sets.points.nrow();
+    if (own.nrow() != neighbours.ncol() || own.ncol() != sets.points.ncol())
+      throw InputError("dim", "each point has coordinates and neighbours");
+    check_neighbours(neighbours, n);
+    SetRequest request = request_of(covariance, theta, sets.points, sets.noise, neighbours);
+    request.own = own.begin(), request.first = n, request.kept = &sets.kept;
+    request.settings = settings_of(backend, devices, single, isa, threads);
+    return weights_of(request);
   });
 }
 

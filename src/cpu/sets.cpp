@@ -57,7 +57,8 @@ class PreparedSets : public SetJob {
 
   // All of a point side by side: neighbours are anywhere in memory.
   void copy_records(const SetRequest& request) {
-    records_.resize(size_t(request.n) * record());
+    const Count own = request.own ? request.sets : 0;
+    records_.resize(size_t(request.n + own) * record());
     double* to = records_.data();
     for (Count i = 0; i < request.n; ++i) {
       for (int k = 0; k < d; ++k) *to++ = request.points[k * request.n + i];
@@ -66,6 +67,8 @@ class PreparedSets : public SetJob {
       *to++ = slope;
       for (int c = 0; c < columns; ++c) *to++ = request.values[c * request.n + i];
     }
+    for (Count i = 0; i < own; ++i, to += record())
+      for (int k = 0; k < d; ++k) to[k] = request.own[k * own + i];
     records = records_.data();
   }
 

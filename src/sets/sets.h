@@ -24,8 +24,11 @@ struct SetRequest {
   const int* neighbours;  // stride x sets, see SetJob
   int m, stride;          // the first m of each set are taken
   Count first, sets;
+  const double* own =
+      nullptr;  // sets x d: the points of the sets, without noise, which follow the n others; first is n
   Settings settings{};
-  // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it.
+  // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it; but
+  // where there are own points, these and neighbours are not.
   std::shared_ptr<void>* kept = nullptr;
 };
 

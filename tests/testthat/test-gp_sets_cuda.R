@@ -170,9 +170,51 @@ test_that("sets beyond the memory of a block are computed as well", {
   }
 })
 
+test_that("neighbours that do not fit into the memory are brought piece by piece, with the same results to the bit", {
+  skip_without_gpu()
+  model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
+  many <- 2000
+  u <- matrix(sin(seq_len(2 * many)^2), many)
+  sets <- matrix(pmax(0L, outer(c(1:20, 23L), seq_len(many), \(k, i) i - k)), 21) # 168 kB, which never fit
+  held <- \() kernops:::hold_sets(u, rep(0.1, many), rep(1, many), cbind(u[, 1], 1), sets)
+  gc()
+  here <- \(kilobytes) withr::local_options(kernops.gpu_memory = if (is.finite(kilobytes)) 1e3 * kilobytes +
+                                               sum(kernops:::cuda_describe()$used_bytes), .local_envir = parent.frame())
+  results <- \(kilobytes, precision) {
+    here(kilobytes)
+    operators <- kernops:::set_operators(model, "cuda", precision)
+    by <- \(sets, ...) kernops:::set_sums(operators, model$parameters$value, model$nugget, sets, ...)
+    points <- kernops:::hold_points(u[1:1000, ], rep(0.1, 1000))
+    last <- 1001:many
+    list(
+      with(list(kept = held()), list(by(kept, TRUE), by(kept, TRUE, 7))), by(held()),
+      kernops:::set_weights(operators$values, model$parameters$value, u, rep(0.1, many), sets),
+      kernops:::set_weights_at(operators$values, model$parameters$value, points, u[last, ], sets[, last] %/% 2L)
+    )
+  }
+  for (precision in names(tolerances)) expect_identical(results(170, precision), results(Inf, precision))
+})
+
+test_that("weights of other points are those of points that follow the others", {
+  model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
+  theta <- model$parameters$value
+  for (backend in backends()) for (precision in names(tolerances)) {
+    values <- kernops:::covariance_matrix(model, precision, backend)
+    held <- kernops:::hold_points(points$u[1:60, ], points$noise[1:60])
+    for (some in list(61:75, 61:n, 99)) { # the second time, more room is needed
+      near <- kernops:::nearest_points(points$u[some, , drop = FALSE], points$u[1:60, ], 9L)
+      all <- kernops:::set_weights(values, theta, points$u[c(1:60, some), ],
+                                   c(points$noise[1:60], numeric(length(some))), near)
+      at <- kernops:::set_weights_at(values, theta, held, points$u[some, , drop = FALSE], near)
+      if (precision == "float64") expect_identical(at, all) else expect_same_weights(at, all, 1e-5)
+    }
+  }
+})
+
 test_that("several GPUs give the sums of one, and what is held serves any number of neighbours", {
   skip_without_gpu()
   skip_on_cran()
+  skip_if(kernops:::cuda_describe()$name[[1]] == "emulator", "minutes of an emulated GPU")
   model <- model_of(exponential(1, 0.4) + nugget(0.1))
   many <- 2^18 + 500
   u <- matrix(sin(seq_len(2 * many)^2), many)

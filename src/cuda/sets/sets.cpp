@@ -64,6 +64,8 @@ template <class T> class Copied {
     }
   }
   T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
+  // Where number 0 was, were these those from number `first` on.
+  T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
   void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
 
  private:
@@ -79,50 +81,103 @@ double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// What a device has of points and of their sets.
+// What a device has of points and of their sets. Neighbours stay there if they take at most half of the memory that is
+// left; else each launch brings those that it needs.
 template <class T> class DeviceSets {
  public:
-  explicit DeviceSets(const SetRequest& request)
-      : points_(size_t(request.n * request.d)),
-        noise_(request.noise, request.noise ? size_t(request.n) : 0),
+  DeviceSets(const SetRequest& request, bool centred)
+      : room_(request.own ? request.sets : 0),
+        rows_(request.n + room_),
+        points_(size_t(rows_ * request.d)),
+        noise_(request.noise ? size_t(rows_) : 0),
         slope_(request.noise_slope, request.noise_slope ? size_t(request.n) : 0),
         values_(request.values, size_t(request.n * request.columns)),
-        neighbours_(request.neighbours, size_t(request.sets * request.stride)) {
-    const bool moves = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
+        centre_(size_t(request.d), 0) {
     for (int k = 0; k < request.d; ++k) {
       const double* x = request.points + k * request.n;
-      points_.put(size_t(k * request.n), x, size_t(request.n), moves ? centre(x, request.n) : 0);
+      if (centred) centre_[size_t(k)] = centre(x, request.n);
+      points_.put(size_t(k * rows_), x, size_t(request.n), centre_[size_t(k)]);
     }
+    noise_.put(0, request.noise, size_t(request.n));
+    const std::vector<double> none(size_t(room_), 0);
+    if (request.noise) noise_.put(size_t(request.n), none.data(), none.size());
+    if (!request.own) hold_neighbours(request);
+  }
+
+  // Whether it serves a request for the same points.
+  bool serves(const SetRequest& request) const { return !request.own || request.sets <= room_; }
+
+  void put_own(const SetRequest& request) {
+    for (int k = 0; request.own && k < request.d; ++k)
+      points_.put(size_t(k * rows_ + request.n), request.own + k * request.sets, size_t(request.sets),
+                  centre_[size_t(k)]);
   }
 
   // Sets `begin` on, at most a batch of them.
   DeviceSetJob<T> job(const SetRequest& request, Count begin) const {
     DeviceSetJob<T> job{};
-    job.points = points_.data(), job.noise = noise_.data(), job.noise_slope = slope_.data();
-    job.values = values_.data(), job.neighbours = neighbours_.data() + begin * request.stride;
+    job.points = points_.data(), job.noise = noise_.data(), job.noise_slope = slope_.data(),
+    job.values = values_.data();
     job.slopes_of_noise = T(request.slopes_of_noise);
-    job.n = request.n, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
+    job.n = rows_, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
     job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
     job.parameters = request.slopes ? request.parameters : 0;
-    job.chunk = chunk;
+    job.chunk = chunk, job.blocks = int(ceil_div(job.sets, chunk));
     job.memory = memory_for(request, job);
     return job;
   }
 
+  // run(job, at, count) for the sets of a job, whose first one is number `begin`: all at a time, or as many as can have
+  // what is not there already, their neighbours and so many bytes of results, in a quarter of the memory that is left.
+  // A copy waits for the launch before it, as all that is done on a device.
+  template <class Run>
+  void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {
+    if (!neighbours_) bytes += size_t(job.stride) * sizeof(int);
+    const Count most =
+        bytes == 0 ? job.sets : std::max<Count>(1, Count(memory_left() / 4 / bytes) / chunk) * Count(chunk);
+    for (Count at = 0; at < job.sets; at += most) {
+      const Count count = std::min<Count>(most, job.sets - at);
+      const int* from = request.neighbours + (begin + at) * job.stride;
+      const Copied<int> some(from, neighbours_ ? 0 : size_t(count * job.stride));
+      job.neighbours = neighbours_ ? neighbours_->data() + begin * job.stride : some.data_from(at * job.stride);
+      job.first_block = int(at / chunk);
+      run(job, at, count);
+    }
+  }
+
  private:
-  Copied<T> points_;
-  const Copied<T> noise_, slope_, values_;
-  const Copied<int> neighbours_;
+  void hold_neighbours(const SetRequest& request) {
+    const size_t count = size_t(request.sets * request.stride);
+    const auto fit = [&] { return count * sizeof(int) <= memory_left() / 2; };
+    if (!fit()) collect_garbage();
+    if (fit()) neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
+  }
+
+  const Count room_, rows_;  // for own points, and of all
+  Copied<T> points_, noise_;
+  const Copied<T> slope_, values_;
+  std::vector<double> centre_;
+  std::unique_ptr<Copied<int>> neighbours_;
 };
 
-// That of the current device, as the request keeps it.
+// That of the current device, as the request keeps it. Points become floats as they are seen from their centre, where
+// the formula does not see the difference.
 template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
-  using Known = std::map<std::pair<int, size_t>, std::shared_ptr<const void>>;  // by device and size of T
-  if (!request.kept) return std::make_shared<DeviceSets<T>>(request);
-  if (!*request.kept) *request.kept = std::make_shared<Known>();
-  auto& known = (*std::static_pointer_cast<Known>(*request.kept))[{current_device().number, sizeof(T)}];
-  if (!known) known = std::make_shared<DeviceSets<T>>(request);
-  return std::static_pointer_cast<const DeviceSets<T>>(known);
+  using Known = std::map<std::tuple<int, size_t, bool>, std::shared_ptr<void>>;  // by device, size of T, and centre
+  const bool centred = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
+  std::shared_ptr<void> none;
+  std::shared_ptr<void>* known = &none;
+  if (request.kept) {
+    if (!*request.kept) *request.kept = std::make_shared<Known>();
+    known = &(*std::static_pointer_cast<Known>(*request.kept))[{current_device().number, sizeof(T), centred}];
+  }
+  if (!*known || !std::static_pointer_cast<DeviceSets<T>>(*known)->serves(request)) {
+    known->reset();
+    *known = std::make_shared<DeviceSets<T>>(request, centred);
+  }
+  const auto sets = std::static_pointer_cast<DeviceSets<T>>(*known);
+  sets->put_own(request);
+  return sets;
 }
 
 template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
@@ -146,7 +201,7 @@ template <class T> bool fits(const SetRequest& request) {
                      [&](int device) { return all[size_t(device)].shared_bytes >= int(shared_bytes(job)); });
 }
 
-// body(job, number) for each batch, on its device.
+// body(job, number, sets) for each batch, on its device.
 template <class T, class Body>
 void each_batch(const SetRequest& request, const std::string& text, const char* kernel, const Body& body) {
   const std::vector<int>& devices = request.settings.devices;
@@ -163,7 +218,7 @@ void each_batch(const SetRequest& request, const std::string& text, const char* 
     for (Count number = Count(device); number < batches; number += used) {
       DeviceSetJob<T> job = sets[device]->job(request, number * batch);
       job.theta = theta.data();
-      body(job, number);
+      body(job, number, *sets[device]);
       if (watch && !watch(double(number + 1) / double(batches))) throw Interrupted();
     }
   };
@@ -171,14 +226,20 @@ void each_batch(const SetRequest& request, const std::string& text, const char* 
   in_threads(size_t(used), request.settings.keep_going, work);
 }
 
+unsigned blocks_for(Count sets) { return unsigned(ceil_div(sets, chunk)); }
+
 // The sums of a batch, and its first singular set or -1.
-template <class T> Count sum_batch(const DeviceSetJob<T>& prepared, const std::string& text, double* sums) {
-  DeviceSetJob<T> job = prepared;
-  const size_t blocks = size_t(job.blocks()), count = size_t(job.sums());
+template <class T>
+Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJob<T> job, Count begin,
+                const std::string& text, double* sums) {
+  const size_t blocks = size_t(job.blocks), count = size_t(job.sums());
   const Copied<double> parts(blocks * count), totals(count);
   const Copied<int> bad(blocks);
   job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data();
-  launch_sharing(function(text, "kernops_set_sums"), unsigned(blocks), threads_for(job.m), shared_bytes(job), &job);
+  void* const kernel = function(text, "kernops_set_sums");
+  sets.each_piece(request, job, begin, 0, [&](const DeviceSetJob<T>& some, Count, Count of) {
+    launch_sharing(kernel, blocks_for(of), threads_for(job.m), shared_bytes(job), &some);
+  });
   launch(function(text, "kernops_set_totals"), unsigned(count), 1, set_total_threads, &job);
   std::vector<int> found(blocks);
   totals.copy_to(sums), bad.copy_to(found.data());
@@ -192,12 +253,13 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
-  each_batch<T>(request, text, "kernops_set_sums", [&](const DeviceSetJob<T>& job, Count number) {
-    std::vector<double>& sums = parts[size_t(number)];
-    sums.resize(size_t(job.sums()));
-    const Count found = sum_batch(job, text, sums.data());
-    if (found >= 0) bad[size_t(number)] = number * batch + found;
-  });
+  each_batch<T>(request, text, "kernops_set_sums",
+                [&](const DeviceSetJob<T>& job, Count number, const DeviceSets<T>& sets) {
+                  std::vector<double>& sums = parts[size_t(number)];
+                  sums.resize(size_t(job.sums()));
+                  const Count found = sum_batch(request, sets, job, number * batch, text, sums.data());
+                  if (found >= 0) bad[size_t(number)] = number * batch + found;
+                });
   for (size_t number = parts.size(); number-- > 0;)
     if (bad[number] >= 0) totals.bad = bad[number];
   for (const std::vector<double>& part : parts) {
@@ -210,13 +272,18 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
 template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
   if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
   const std::string text = set_weights_text(*request.covariance, request.settings.single);
-  each_batch<T>(request, text, "kernops_set_weights", [&](DeviceSetJob<T> job, Count number) {
-    const Copied<double> some_weights(size_t(job.sets * job.m)), some_sd(size_t(job.sets));
-    job.weights = some_weights.data(), job.sd = some_sd.data();
-    launch_sharing(function(text, "kernops_set_weights"), unsigned(job.blocks()), threads_for(job.m), shared_bytes(job),
-                   &job);
-    some_weights.copy_to(weights + number * batch * job.m), some_sd.copy_to(sd + number * batch);
-  });
+  each_batch<T>(request, text, "kernops_set_weights",
+                [&](const DeviceSetJob<T>& all, Count number, const DeviceSets<T>& sets) {
+                  void* const kernel = function(text, "kernops_set_weights");
+                  const Count begin = number * batch;
+                  const size_t bytes = size_t(all.m + 1) * sizeof(double);
+                  sets.each_piece(request, all, begin, bytes, [&](DeviceSetJob<T> job, Count at, Count count) {
+                    const Copied<double> some_weights(size_t(count * job.m)), some_sd{size_t(count)};
+                    job.weights = some_weights.data_from(at * job.m), job.sd = some_sd.data_from(at);
+                    launch_sharing(kernel, blocks_for(count), threads_for(job.m), shared_bytes(job), &job);
+                    some_weights.copy_to(weights + (begin + at) * job.m), some_sd.copy_to(sd + begin + at);
+                  });
+                });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ template <class T> struct DeviceSetJob {
   const int* neighbours;                                   // `stride` of each set, nearest first, from 1
   long long n, first, sets;                                // set s is that of point first + s
   int m, stride, columns, parameters, nugget;              // the first m neighbours are taken
-  int chunk;                                               // sets of a block
+  int chunk, blocks, first_block;                          // sets of a block; blocks in all, and of earlier launches
   SetMemory memory;
   double *parts, *totals;  // each sum: of all blocks, and in all
   int* bad;                // the first singular set of each block, or -1
@@ -30,7 +30,6 @@ template <class T> struct DeviceSetJob {
 
   KERNOPS_FN int products() const { return columns * (columns + 1) / 2; }
   KERNOPS_FN int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
-  KERNOPS_FN int blocks() const { return int((sets + chunk - 1) / chunk); }
 };
 
 constexpr int set_total_threads = 256;

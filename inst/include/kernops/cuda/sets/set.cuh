@@ -82,7 +82,7 @@ template <class T, class Covariance> class DeviceSet {
 template <class T, class Covariance> __device__ void set_weights(const DeviceSetJob<T>& job, T* memory) {
   DeviceSet<T, Covariance> set(job, memory);
   T* u = memory + job.memory.contrast;
-  const long long first = (long long)blockIdx.x * job.chunk;
+  const long long first = (long long)(job.first_block + blockIdx.x) * job.chunk;
   for (long long s = first; s < first + job.chunk && s < job.sets; ++s) {
     set.take(s);
     set.matrix.contrast(u);

@@ -34,7 +34,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
 
   // A thread keeps its sums, of one set after another.
   __device__ void run() {
-    const long long first = (long long)blockIdx.x * job_.chunk;
+    const int block = job_.first_block + blockIdx.x;
+    const long long first = (long long)block * job_.chunk;
     int bad = -1;
     for (long long s = first; s < first + job_.chunk && s < job_.sets; ++s) {
       set_.take(s);
@@ -43,8 +44,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
       for (int n = threadIdx.x; n < job_.sums(); n += blockDim.x) sums_[n] += term(n);
     }
     for (int n = threadIdx.x; n < job_.sums(); n += blockDim.x)
-      job_.parts[(long long)n * gridDim.x + blockIdx.x] = sums_[n];
-    if (threadIdx.x == 0) job_.bad[blockIdx.x] = bad;
+      job_.parts[(long long)n * job_.blocks + block] = sums_[n];
+    if (threadIdx.x == 0) job_.bad[block] = bad;
   }
 
  private:
@@ -124,9 +125,9 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
 // One block a sum: the parts of all blocks, joined in an order that their number alone decides.
 template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
   __shared__ double sums[set_total_threads];
-  const double* parts = job.parts + (long long)blockIdx.x * job.blocks();
+  const double* parts = job.parts + (long long)blockIdx.x * job.blocks;
   double sum = 0;
-  for (int n = threadIdx.x; n < job.blocks(); n += set_total_threads) sum += parts[n];
+  for (int n = threadIdx.x; n < job.blocks; n += set_total_threads) sum += parts[n];
   sums[threadIdx.x] = sum;
   for (int half = set_total_threads / 2; half > 0; half /= 2) {
     __syncthreads();
