@@ -81,6 +81,35 @@ test_that("with all points as neighbours, everything is that of the exact method
   }
 })
 
+test_that("so it is for more points: log-likelihood, gradient, information, means and standard errors", {
+  n <- 600
+  many <- withr::with_seed(7, smooth_case(n))
+  new <- many[1:15, ] + 0.013
+  control <- gp_control(neighbours = n - 1)
+  for (covariance in vecchia_covariances()[c("exponential", "matern32", "matern52", "squared_exponential", "own")]) {
+    by <- \(method, ...) gp(z ~ w, many, ~ a + b, covariance, method, "none", ...)
+    exact <- by("exact")
+    fit <- by("vecchia", control = control)
+    expect_equal(fit$loglik, exact$loglik, tolerance = 1e-8)
+    how <- list(method = "vecchia", reml = FALSE, control = control)
+    state <- kernops:::vecchia_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, FALSE, TRUE)
+    expected <- kernops:::exact_likelihood(exact$data, exact$model, FALSE)$evaluate(exact$theta)
+    expect_equal(state$gradient(), expected$gradient(), tolerance = 1e-8)
+    at <- list(theta = exact$theta, x = exact$data$u, y = exact$data$u)
+    own <- names(exact$theta) == "nugget.variance"
+    inverse <- solve(kernops:::covariance_matrix(exact$model)(at) + diag(exact$theta[[which(own)]], n))
+    slopes <- matrix(kernops:::covariance_derivatives(exact$model)(at), n * n)
+    slopes[, own] <- diag(n)
+    products <- apply(slopes, 2, \(slope) inverse %*% matrix(slope, n))
+    turned <- apply(slopes, 2, \(slope) matrix(slope, n) %*% inverse)
+    expect_equal(state$information(FALSE), unname(crossprod(products, turned)), tolerance = 1e-8)
+    for (interval in c("prediction", "confidence")) {
+      expect_equal(predict(fit, new, se.fit = TRUE, interval = interval),
+                   predict(exact, new, se.fit = TRUE, interval = interval), tolerance = 1e-8)
+    }
+  }
+})
+
 test_that("without a nugget an observation is predicted as it is", {
   fit <- gp(z ~ 1, case, ~ a + b, exponential(1.3, 0.4), "vecchia", "none")
   at <- predict(fit, case[1:9, ], se.fit = TRUE, interval = "confidence")
