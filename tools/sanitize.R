@@ -14,6 +14,28 @@ pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3,
 }
 gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
+
+# Sums over sets, with derivatives and without, and weights, of points that are among the others and of new ones.
+point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
+  ns <- asNamespace("kernops")
+  model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)
+  theta <- model$parameters$value
+  operators <- ns$set_operators(model, "cuda", precision)
+  u <- random(n, 2)
+  noise <- rep(0.1, n)
+  for (m in counts) {
+    sets <- ns$ordered_neighbours(u, m)
+    held <- ns$hold_sets(u, noise, rep(1, n), random(n, 2), sets)
+    for (derivatives in c(FALSE, TRUE)) ns$set_sums(operators, theta, model$nugget, held, derivatives)
+    ns$set_weights(operators$values, theta, u, noise, sets)
+    new <- random(100, 2)
+    ns$set_weights_at(operators$values, theta, ns$hold_points(u, noise), new, ns$nearest_points(new, u, m))
+  }
+}
+limited <- function(kilobytes, code) {
+  bytes <- 1e3 * kilobytes + sum(kernops:::cuda_describe()$used_bytes)
+  withr::with_options(list(kernops.gpu_memory = bytes), code)
+}
 lengths <- c(0, 1, 5, 3000, 0, 40, rep(3:9, 300), 9000)
 values <- stats::rnorm(sum(lengths))
 
@@ -75,16 +97,10 @@ families <- alist(
   },
   `covariances` =
     gp(stats::rnorm(700) ~ 1, coords = random(700, 2), covariance = exponential(1, 0.3) + nugget(1), estimate = "none"),
-  `sets of points` = for (m in c(12, 60)) {
-    ns <- asNamespace("kernops")
-    model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)
-    u <- random(300, 2)
-    sets <- ns$ordered_neighbours(u, m)
-    held <- ns$hold_sets(u, numeric(300), rep(1, 300), random(300, 2), sets)
-    operators <- ns$set_operators(model, "cuda")
-    for (slopes in c(FALSE, TRUE)) ns$set_sums(operators, model$parameters$value, model$nugget, held, slopes)
-    ns$set_weights(operators$values, model$parameters$value, u, rep(0.1, 300), sets)
-  },
+  `sets of points, float32` = point_sets("float32"),
+  `sets of points, float64` = point_sets("float64"),
+  `sets of points, float32, piece by piece` = limited(250, point_sets("float32", 20)),
+  `sets of points, float64, piece by piece` = limited(250, point_sets("float64", 20)),
   `systems` = {
     op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
     x <- gpu_matrix(random(300, 3))
