@@ -19,9 +19,9 @@ noise <- rep(0.1, n)
 zero <- numeric(n)
 values <- cbind(withr::with_seed(2, rnorm(n)), 1)
 
-measure <- function(name, covariance, m, backend, runs) {
+measure <- function(name, covariance, m, backend, runs, precision = "float64") {
   model <- internal$covariance_model(covariance, 2)
-  operators <- internal$set_operators(model, backend)
+  operators <- internal$set_operators(model, backend, precision)
   sets <- internal$hold_sets(u, noise, zero, values, internal$ordered_neighbours(u, m))
   run <- function(slopes) {
     found <- internal$set_sums(operators, model$parameters$value, integer(), sets, slopes)
@@ -32,13 +32,15 @@ measure <- function(name, covariance, m, backend, runs) {
   run(FALSE)
   value <- milliseconds(run(FALSE), runs)
   all <- milliseconds(run(TRUE), runs)
-  data.frame(covariance = name, n, m, backend, parameters = nrow(model$parameters), likelihood = value,
+  data.frame(covariance = name, n, m, backend, precision, parameters = nrow(model$parameters), likelihood = value,
              "with gradient" = all, ratio = all / value, logdet = run(FALSE)$logdet, check.names = FALSE)
 }
 
 rows <- list()
 for (m in c(10, 30, 60, 100)) {
-  rows[[length(rows) + 1]] <- measure("exponential", exponential(1, 0.1), m, "cuda", 7)
+  for (precision in c("float64", "float32")) {
+    rows[[length(rows) + 1]] <- measure("exponential", exponential(1, 0.1), m, "cuda", 7, precision)
+  }
 }
 rows <- c(rows, list(
   measure("Matern 3/2", matern(3/2, 1, 0.1), 30, "cuda", 7),
