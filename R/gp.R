@@ -51,9 +51,10 @@
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
 #'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change
 #'   the log-likelihood by more than 0.5, the fit uses `"float64"` instead and says so (a message of class
-#'   `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each observation and its
-#'   neighbours and of what is computed from them, also in predictions; sums over observations are float64. The noise
-#'   must then be more than about 1e-5 of the variance of the field. On the CPU `"vecchia"` always computes in float64.
+#'   `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each observation
+#'   and its neighbours and of what is computed from them, also in predictions; sums over observations are float64. The
+#'   noise must then be more than about 1e-5 of the variance of the field. On the CPU `"vecchia"` always computes in
+#'   float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
