@@ -112,11 +112,10 @@ check_gp_values <- function(parts, call) {
   if (n == 0) stop_kernops("input", "There are no observations without missing values.", call = call)
   words <- c(y = "response", u = "coordinates", x = "trend", offset = "offset", noise = "noise", weights = "weights")
   for (name in names(words)) {
+    if (all(is.finite(parts[[name]]))) next
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
-    if (length(bad)) {
-      stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
-                   call = call)
-    }
+    stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
+                 call = call)
   }
 }
 

@@ -1,6 +1,7 @@
 # Where a search for the parameters begins: points that fill the space of the parameters evenly.
 
-# One row of theta for each start. Given values are kept; angles are also rotated, since an angle always has a value.
+# One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an angle
+# always has a value.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)
@@ -46,7 +47,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
       family,
       variance = if (row$label == "nugget") total * between(at[[k]], 0.01, 0.9) else
         0.9 / (1 + repeated) * typical_variance(model, row, u, total),
-      range = leaf_extent(model, row, u) * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
+      range = row$extent * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
         (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else
           if (repeated && !alike(row)) between(at[[k]], 1, 20) else 1),
       shape_of_wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
@@ -92,7 +93,7 @@ periodogram_peaks <- function(u, y, most = 2e4) {
 subset_rows <- function(u, size, seed) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))
-  order <- with_seed(seed, sample.int(n))
+  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # some of them may be neighbours, too
   some <- order[seq_len(size %/% 2)]
   width <- apply(u, 2, function(v) max(diff(range(v)), .Machine$double.eps))
   scaled <- u / rep(width, each = n)
