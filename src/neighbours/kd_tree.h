@@ -50,6 +50,15 @@ template <int D> double squared_distance_to_box(const double* a, const double* b
   }
   return sum;
 }
+// That of two boxes is at most that of each point in one to the other.
+inline double box_distance(const double* a, const double* b, int d) {
+  double sum = 0;
+  for (int k = 0; k < d; ++k) {
+    const double below = b[k] - a[d + k], above = a[k] - b[d + k], outside = below > above ? below : above;
+    if (outside > 0) sum += outside * outside;
+  }
+  return sum;
+}
 
 // work(D) for the number of coordinates, as a constant where there are few.
 template <class Work> void with_dimension(int d, const Work& work) {

@@ -1,0 +1,58 @@
+// The points of a kd-tree with their distances to those that were chosen so far: of each node, the farthest one. A
+// chosen point is nearer than those before it to points in few nodes only.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "neighbours/kd_tree.h"
+
+namespace kernops::neighbours {
+
+struct Farthest {
+  double distance;  // squared
+  int point;        // of the tree
+};
+
+template <int D> class FarthestTree {
+ public:
+  FarthestTree(const Points& points, const Settings& settings)
+      : tree(points, 8, settings),
+        distance_(size_t(points.n), HUGE_VAL),
+        farthest_(size_t(2 * tree.leaves), Farthest{HUGE_VAL, 0}) {}
+
+  // Of the points of a node.
+  const Farthest& of(Count node) const { return farthest_[size_t(node)]; }
+
+  // Whether a point is chosen before another one: it is farther away or, at the same distance, given before it.
+  bool before(const Farthest& a, const Farthest& b) const {
+    return a.distance > b.distance ||
+           (a.distance == b.distance && tree.row[size_t(a.point)] < tree.row[size_t(b.point)]);
+  }
+
+  // What a point that is chosen changes in a node and below it.
+  void choose(Count node, const double* chosen) {
+    if (tree.is_leaf(node)) return choose_in_leaf(node, chosen);
+    for (Count child : {2 * node, 2 * node + 1})
+      if (squared_distance_to_box<D>(chosen, tree.box(child), tree.points.d) < of(child).distance)
+        choose(child, chosen);
+    farthest_[size_t(node)] = before(of(2 * node), of(2 * node + 1)) ? of(2 * node) : of(2 * node + 1);
+  }
+
+  const KdTree tree;
+
+ private:
+  void choose_in_leaf(Count node, const double* chosen) {
+    Farthest farthest{-1, 0};
+    for (Count i = tree.begin(node), end = tree.end(node); i < end; ++i) {
+      double& distance = distance_[size_t(i)];
+      distance = std::min(distance, squared_distance<D>(tree.points[i], chosen, tree.points.d));
+      if (before({distance, int(i)}, farthest)) farthest = {distance, int(i)};
+    }
+    farthest_[size_t(node)] = farthest;
+  }
+
+  std::vector<double> distance_;
+  std::vector<Farthest> farthest_;
+};
+
+}  // namespace kernops::neighbours
