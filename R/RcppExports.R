@@ -121,8 +121,12 @@ points_maxmin <- function(u, threads) {
     .Call(`_kernops_points_maxmin`, u, threads)
 }
 
-points_earlier <- function(u, m, threads) {
-    .Call(`_kernops_points_earlier`, u, m, threads)
+points_earlier <- function(u, m, some, threads) {
+    .Call(`_kernops_points_earlier`, u, m, some, threads)
+}
+
+points_hold <- function(u, threads) {
+    .Call(`_kernops_points_hold`, u, threads)
 }
 
 points_nearest <- function(query, u, m, threads) {

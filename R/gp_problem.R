@@ -144,7 +144,7 @@ finish_fit <- function(problem, likelihood, search, how, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
     factor = likelihood$factor, vecchia = if (how$method == "vecchia") {
-      about_neighbours(problem, likelihood, search$theta, state$value, how, !is.null(search$value))
+      about_neighbours(problem, likelihood, search$theta, state, how, !is.null(search$value))
     }, data = data, model = model, center = problem$center,
     df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
   )

@@ -4,7 +4,8 @@
 #   outdated(theta)        whether other points are near at theta
 #   regroup(theta)         takes these instead, if they are
 #   double()               takes twice as many
-#   doubled(theta, value)  how much the log-likelihood would be higher with twice as many; NULL if there are no more
+#   doubled(theta, state)  how much the log-likelihood would be higher with twice as many, from the state at theta; NULL
+#                          if there are no more
 #   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
 vecchia_likelihood <- function(data, model, how) {
@@ -40,11 +41,32 @@ vecchia_likelihood <- function(data, model, how) {
       m <<- min(2L * m, most)
       sets <<- with_count(m)
     },
-    doubled = function(theta, value) {
-      if (m < most) (value - state_of(with_count(min(2L * m, most)), theta)$value) / 2
+    doubled = function(theta, state) if (m < most) {
+      twice <- min(2L * m, most)
+      if (most < many_points) return((state$value - state_of(with_count(twice), theta)$value) / 2)
+      gain_of_some(sets, operators, model, theta, state$contrast, c(m, twice))
     },
     count = function() m
   )
+}
+
+# Points from which what concerns all of them is estimated by some of them, evenly spaced in the ordering.
+many_points <- 1e5
+some_positions <- function(n) if (n <= many_points) seq_len(n) else round(seq(1, n, length.out = many_points))
+
+# By how much the log-likelihood is higher with counts[2] neighbours than with counts[1], estimated by some of the
+# points and for the given coefficients of the trend: with more neighbours these hardly change.
+gain_of_some <- function(sets, operators, model, theta, contrast, counts) {
+  n <- nrow(sets$near)
+  some <- some_positions(n)
+  again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
+  held <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
+                    ordered_neighbours(sets$near, counts[[2]], of = some))
+  deviances <- vapply(counts, function(count) {
+    sums <- set_sums(operators, theta, model$nugget, held, count = count)
+    if (sums$bad > 0) Inf else sums$logdet + sum(contrast * (sums$gram %*% contrast))
+  }, 0)
+  -diff(deviances) / 2 * n / length(some)
 }
 
 # 30 are enough for the screening effect in the plane and in space, unless observations are noisy. More coordinates need
@@ -77,12 +99,12 @@ with_neighbours <- function(sets, neighbours) {
 
 # Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
 neighbours_moved <- function(sets, data, model, theta) {
-  second <- seq_len(nrow(sets$near))[-1]
-  if (!length(second)) return(FALSE)
+  if (nrow(sets$near) < 2) return(FALSE)
+  second <- some_positions(nrow(sets$near))[-1]
   first <- sets$neighbours[1, second]
-  squares <- function(u) rowSums((u[second, , drop = FALSE] - u[first, , drop = FALSE])^2)
-  now <- neighbour_coordinates(model, theta, data$u)[sets$order, , drop = FALSE]
-  ratio <- squares(now) / squares(sets$near)
+  squares <- function(coordinates) rowSums((coordinates(second) - coordinates(first))^2)
+  now <- function(rows) neighbour_coordinates(model, theta, sets$points[rows, , drop = FALSE], reference = data$u)
+  ratio <- squares(now) / squares(function(rows) sets$near[rows, , drop = FALSE])
   ratio <- ratio[is.finite(ratio) & ratio > 0]
   length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }

@@ -13,7 +13,7 @@ vecchia_search <- function(candidates, target, likelihood) {
   repeat {
     best <- with_settled_neighbours(best, likelihood, target)
     if (!identical(target$how$control$neighbours, "auto")) return(best)
-    change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta)$value)
+    change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta))
     if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
     likelihood$double()
     say_progress(step = paste("with", likelihood$count(), "neighbours"))
@@ -65,10 +65,10 @@ prediction_sites <- function(u, near, count = 100) {
 
 # What a fit keeps of its neighbours: how many, of observations and of new points, in which ordering, and how much twice
 # as many would raise the log-likelihood.
-about_neighbours <- function(problem, likelihood, theta, value, how, estimated) {
+about_neighbours <- function(problem, likelihood, theta, state, how, estimated) {
   m <- likelihood$count()
   values <- covariance_matrix(problem$model, how$precision, how$backend)
-  list(m = m, ordering = how$control$ordering, doubled = if (estimated) likelihood$doubled(theta, value),
+  list(m = m, ordering = how$control$ordering, doubled = if (estimated) likelihood$doubled(theta, state),
        local = local_count(problem$data, problem$model, theta, min(2L * m, length(problem$data$y)), values))
 }
 

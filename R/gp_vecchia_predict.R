@@ -4,7 +4,7 @@
 # deviations, with covariances by `values`, of sets_covariance(), or by those that are given. A GPU copies the
 # observations once.
 local_sets <- function(values, data, model, theta) {
-  near <- neighbour_coordinates(model, theta, data$u)
+  near <- search_tree(neighbour_coordinates(model, theta, data$u))
   held <- hold_points(data$u, noise_variance(data, model, theta))
   function(u, m, by = values) {
     from <- neighbour_coordinates(model, theta, u, reference = data$u)

@@ -386,24 +386,36 @@ BEGIN_RCPP
 END_RCPP
 }
 // points_earlier
-Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, int threads);
-RcppExport SEXP _kernops_points_earlier(SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<Rcpp::IntegerVector> some, int threads);
+RcppExport SEXP _kernops_points_earlier(SEXP uSEXP, SEXP mSEXP, SEXP someSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
     Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type some(someSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(points_earlier(u, m, threads));
+    rcpp_result_gen = Rcpp::wrap(points_earlier(u, m, some, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_hold
+SEXP points_hold(Rcpp::NumericMatrix u, int threads);
+RcppExport SEXP _kernops_points_hold(SEXP uSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_hold(u, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // points_nearest
-Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatrix u, int m, int threads);
+Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP u, int m, int threads);
 RcppExport SEXP _kernops_points_nearest(SEXP querySEXP, SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type query(querySEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type u(uSEXP);
     Rcpp::traits::input_parameter< int >::type m(mSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(points_nearest(query, u, m, threads));
@@ -1197,7 +1209,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 9},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
-    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 3},
+    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
+    {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},

@@ -40,22 +40,65 @@ Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
   });
 }
 
+// Of all points, or of `some`, by numbers from 1.
 // [[Rcpp::export(rng = false)]]
-Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, int threads) {
+Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<Rcpp::IntegerVector> some,
+                                   int threads) {
   return guard([&] {
-    Rcpp::IntegerMatrix found = positions(m, u.nrow());
-    neighbours::earlier_neighbours(points_of(u, unit(u)), m, settings_for("", threads), found.begin());
+    const Rcpp::IntegerVector chosen(some.isNull() ? Rcpp::IntegerVector() : Rcpp::IntegerVector(some));
+    for (const int row : chosen)
+      if (row < 1 || row > u.nrow()) throw InputError("input", "points are chosen by their numbers");
+    Rcpp::IntegerMatrix found = positions(m, some.isNull() ? u.nrow() : chosen.size());
+    const neighbours::Points points = points_of(u, unit(u));
+    const neighbours::SearchTree tree(points, settings_for("", threads));
+    if (some.isNull())
+      tree.earlier(m, settings_for("", threads), found.begin());
+    else
+      tree.earlier(points, chosen.begin(), chosen.size(), m, settings_for("", threads), found.begin());
     return found;
   });
 }
 
+namespace {
+
+// What R holds between searches.
+struct HeldPoints {
+  double unit;
+  neighbours::SearchTree tree;
+  Rcpp::NumericMatrix u;
+};
+
+HeldPoints held(const Rcpp::NumericMatrix& u, double unit, int threads) {
+  return {unit, neighbours::SearchTree(points_of(u, unit), settings_for("", threads)), u};
+}
+
+}  // namespace
+
 // [[Rcpp::export(rng = false)]]
-Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, Rcpp::NumericMatrix u, int m, int threads) {
+SEXP points_hold(Rcpp::NumericMatrix u, int threads) {
+  return guard([&]() -> SEXP { return Rcpp::XPtr<HeldPoints>(new HeldPoints(held(u, unit(u), threads))); });
+}
+
+// Among the rows of u, a matrix or what points_hold() returned.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP u, int m, int threads) {
   return guard([&] {
     Rcpp::IntegerMatrix found = positions(m, query.nrow());
-    const double common = std::min(unit(query), unit(u));
-    neighbours::nearest_points(points_of(query, common), points_of(u, common), m, settings_for("", threads),
-                               found.begin());
+    const double own = unit(query);
+    const auto search = [&](const HeldPoints& points) {
+      points.tree.nearest(points_of(query, points.unit), m, settings_for("", threads), found.begin());
+    };
+    if (TYPEOF(u) != EXTPTRSXP) {
+      const Rcpp::NumericMatrix all(u);
+      search(held(all, std::min(own, unit(all)), threads));
+    } else {
+      const Rcpp::XPtr<HeldPoints> points(u);
+      // squared distances to points that are so far away would be infinite
+      if (own < std::ldexp(points->unit, -400))
+        search(held(points->u, own, threads));
+      else
+        search(*points);
+    }
     return found;
   });
 }

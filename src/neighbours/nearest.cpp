@@ -97,37 +97,42 @@ std::vector<int> first_positions(const KdTree& tree) {
   return first;
 }
 
+}  // namespace
+
+SearchTree::SearchTree(const Points& points, const Settings& settings)
+    : tree_(points, leaf_size, settings), first_(points.n > 0 ? first_positions(tree_) : std::vector<int>()) {}
+
 // query(search, i) for each of n, some at a time.
 template <class Query>
-void search_each(const KdTree& tree, Count n, int most, const Settings& settings, const Query& query) {
-  const std::vector<int> first = first_positions(tree);
+void SearchTree::search_each(Count n, int most, const Settings& settings, const Query& query) const {
   constexpr Count unit = 512;
-  with_dimension(tree.points.d, [&](auto D) {
+  if (tree_.points.n == 0 || most == 0) return;
+  with_dimension(tree_.points.d, [&](auto D) {
     share_out(ceil_div(n, unit), settings.threads, settings, [&](Count begin, Count) {
-      Search<D.value> search(tree, first, most);
+      Search<D.value> search(tree_, first_, most);
       for (Count i = begin * unit; i < std::min(n, (begin + 1) * unit); ++i) query(search, i);
     });
   });
 }
 
-}  // namespace
-
 // In the order of the tree, in which one search finds in the cache what that before it has read.
-void earlier_neighbours(const Points& points, int most, const Settings& settings, int* found) {
-  if (points.n == 0 || most == 0) return;
-  const KdTree tree(points, leaf_size, settings);
-  search_each(tree, points.n, most, settings, [&](auto& search, Count i) {
-    const int position = tree.row[size_t(i)];
-    search.run(tree.points[i], position, found + Count(position) * most);
+void SearchTree::earlier(int most, const Settings& settings, int* found) const {
+  search_each(tree_.points.n, most, settings, [&](auto& search, Count i) {
+    const int position = tree_.row[size_t(i)];
+    search.run(tree_.points[i], position, found + Count(position) * most);
   });
 }
 
-void nearest_points(const Points& queries, const Points& points, int most, const Settings& settings, int* found) {
-  if (points.n == 0) std::fill_n(found, queries.n * most, 0);
-  if (points.n == 0 || most == 0) return;
-  const KdTree tree(points, leaf_size, settings);
-  search_each(tree, queries.n, most, settings,
-              [&](auto& search, Count i) { search.run(queries[i], int(points.n), found + i * most); });
+void SearchTree::earlier(const Points& points, const int* some, Count count, int most, const Settings& settings,
+                         int* found) const {
+  search_each(count, most, settings,
+              [&](auto& search, Count i) { search.run(points[some[i] - 1], some[i] - 1, found + i * most); });
+}
+
+void SearchTree::nearest(const Points& queries, int most, const Settings& settings, int* found) const {
+  if (tree_.points.n == 0) std::fill_n(found, queries.n * most, 0);
+  search_each(queries.n, most, settings,
+              [&](auto& search, Count i) { search.run(queries[i], int(tree_.points.n), found + i * most); });
 }
 
 }  // namespace kernops::neighbours

@@ -54,6 +54,20 @@ test_that("neighbours of other points are those of a search through all pairs", 
   expect_identical(dim(nearest_points(matrix(0, 0, 2), uniform(3, 2), 2)), c(2L, 0L))
 })
 
+test_that("points that are held have the same neighbours, and so have some of the points", {
+  withr::local_seed(1)
+  u <- uniform(700, 3)
+  held <- hold_points(u)
+  for (size in c(1, 1e3, 1e250)) {
+    queries <- uniform(20, 3) * size
+    expect_identical(nearest_points(queries, held, 7), nearest_points(queries, u, 7))
+  }
+  some <- c(1L, 700L, 5L, 333L)
+  expect_identical(ordered_neighbours(u, 9, of = some), ordered_neighbours(u, 9)[, some])
+  expect_identical(dim(ordered_neighbours(u, 9, of = integer())), c(9L, 0L))
+  expect_error(ordered_neighbours(u, 9, of = 701L), class = "kernops_input_error")
+})
+
 test_that("in the max-min ordering each point is the farthest from those before it", {
   for_each_cloud(function(u, info) {
     order <- vecchia_order(u)
@@ -89,6 +103,23 @@ test_that("the number of threads has no effect", {
   expect_identical(ordered_neighbours(u, 12, 3L), ordered_neighbours(u, 12, 1L))
   expect_identical(nearest_points(u, u, 12, 3L), nearest_points(u, u, 12, 1L))
   expect_identical(with_kernops(vecchia_order(u), threads = 3), with_kernops(vecchia_order(u), threads = 1))
+})
+
+# Points are chosen in regions of some 16,000 of them.
+test_that("regions that are chosen from at once give the order of one after another", {
+  withr::local_seed(2)
+  clouds <- list(matrix(runif(8e4), 4e4), matrix(sample(0:150, 8e4, TRUE) + 0, 4e4), matrix(rnorm(4e4)^3))
+  for (u in clouds) {
+    order <- with_kernops(vecchia_order(u), threads = 4)
+    expect_identical(order, with_kernops(vecchia_order(u), threads = 1))
+    expect_identical(sort(order), seq_len(nrow(u)))
+    first <- order[1:200]
+    squares <- squares_to(u, u[first[1], ])
+    for (k in 2:200) {
+      expect_identical(first[k], which.max(squares))
+      squares <- pmin(squares, squares_to(u, u[first[k], ]))
+    }
+  }
 })
 
 test_that("coordinates of any size have an order", {

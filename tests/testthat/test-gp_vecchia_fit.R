@@ -110,6 +110,21 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds e
   expect_gt(fit$vecchia$m, 30)
 })
 
+test_that("what more neighbours change is estimated by some of the points", {
+  case <- field_case(1000, 0, 0.05)
+  for (formula in c(z ~ 0, z ~ a)) {
+    fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none", control = list(neighbours = 8))
+    likelihood <- kernops:::vecchia_likelihood(fit$data, fit$model, fit$how)
+    state <- likelihood$evaluate(fit$theta)
+    sets <- kernops:::vecchia_sets(fit$data, fit$model, fit$theta, 8, fit$how$control, qr(fit$data$x))
+    gain <- \() kernops:::gain_of_some(sets, kernops:::set_operators(fit$model), fit$model, fit$theta, state$contrast, c(8L, 16L))
+    exact <- likelihood$doubled(fit$theta, state)
+    expect_equal(gain(), exact, tolerance = if (ncol(fit$data$x)) 0.02 else 1e-9)
+    testthat::local_mocked_bindings(some_positions = \(n) round(seq(1, n, length.out = 500)), .package = "kernops")
+    expect_equal(gain(), exact, tolerance = 0.5)
+  }
+})
+
 test_that("simulations have the mean and the standard errors of predict()", {
   case <- field_case(300, 8, 0.1)
   fit <- gp(z ~ a, case[!case$new, ], ~ a + b, matern(3/2, 1, 0.1) + nugget(0.1), "vecchia", "none")
