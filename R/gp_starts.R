@@ -1,7 +1,7 @@
 # Where a search for the parameters begins: points that fill the space of the parameters evenly.
 
-# One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an angle
-# always has a value.
+# One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an
+# angle always has a value.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)

@@ -56,9 +56,7 @@ some_positions <- function(n) if (n <= many_points) seq_len(n) else round(seq(1,
 
 # By how much the log-likelihood is higher with counts[2] neighbours than with counts[1], estimated by some of the
 # points and for the given coefficients of the trend: with more neighbours these hardly change.
-gain_of_some <- function(sets, operators, model, theta, contrast, counts) {
-  n <- nrow(sets$near)
-  some <- some_positions(n)
+gain_of_some <- function(sets, operators, model, theta, contrast, counts, some = some_positions(nrow(sets$near))) {
   again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
   held <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
                     ordered_neighbours(sets$near, counts[[2]], of = some))
@@ -66,7 +64,7 @@ gain_of_some <- function(sets, operators, model, theta, contrast, counts) {
     sums <- set_sums(operators, theta, model$nugget, held, count = count)
     if (sums$bad > 0) Inf else sums$logdet + sum(contrast * (sums$gram %*% contrast))
   }, 0)
-  -diff(deviances) / 2 * n / length(some)
+  -diff(deviances) / 2 * nrow(sets$near) / length(some)
 }
 
 # 30 are enough for the screening effect in the plane and in space, unless observations are noisy. More coordinates need

@@ -113,77 +113,17 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds e
 test_that("what more neighbours change is estimated by some of the points", {
   case <- field_case(1000, 0, 0.05)
   for (formula in c(z ~ 0, z ~ a)) {
-    fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none", control = list(neighbours = 8))
+    fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",
+              control = list(neighbours = 8))
     likelihood <- kernops:::vecchia_likelihood(fit$data, fit$model, fit$how)
     state <- likelihood$evaluate(fit$theta)
     sets <- kernops:::vecchia_sets(fit$data, fit$model, fit$theta, 8, fit$how$control, qr(fit$data$x))
-    gain <- \() kernops:::gain_of_some(sets, kernops:::set_operators(fit$model), fit$model, fit$theta, state$contrast, c(8L, 16L))
+    gain <- \(some) kernops:::gain_of_some(sets, kernops:::set_operators(fit$model), fit$model, fit$theta,
+                                           state$contrast, c(8L, 16L), some)
     exact <- likelihood$doubled(fit$theta, state)
-    expect_equal(gain(), exact, tolerance = if (ncol(fit$data$x)) 0.02 else 1e-9)
-    testthat::local_mocked_bindings(some_positions = \(n) round(seq(1, n, length.out = 500)), .package = "kernops")
-    expect_equal(gain(), exact, tolerance = 0.5)
+    expect_equal(gain(1:1000), exact, tolerance = if (ncol(fit$data$x)) 0.1 else 1e-9)
+    halves <- c(gain(seq(1, 999, 2)), gain(seq(2, 1000, 2)))
+    expect_equal(mean(halves), gain(1:1000), tolerance = 1e-9)
+    expect_lt(max(abs(halves - exact)), 10)
   }
-})
-
-test_that("simulations have the mean and the standard errors of predict()", {
-  case <- field_case(300, 8, 0.1)
-  fit <- gp(z ~ a, case[!case$new, ], ~ a + b, matern(3/2, 1, 0.1) + nugget(0.1), "vecchia", "none")
-  new <- case[c(which(case$new), 301), ]
-  at <- predict(fit, new, se.fit = TRUE, interval = "confidence")
-  draws <- simulate(fit, 4000, seed = 1, newdata = new)
-  expect_identical(draws[1, ], draws[9, ])
-  expect_lt(max(abs(rowMeans(draws) - at$fit) / at$se.fit), 4 / sqrt(4000))
-  expect_equal(apply(draws, 1, sd), at$se.fit, tolerance = 0.05, ignore_attr = TRUE)
-  noisy <- simulate(fit, 4000, seed = 1, newdata = new, noise = TRUE)
-  expect_equal(apply(noisy, 1, sd), sqrt(at$se.fit^2 + 0.1), tolerance = 0.05, ignore_attr = TRUE)
-})
-
-test_that("unconditional draws have the covariance of the model", {
-  case <- field_case(300, 5, 0.1)
-  fit <- gp(z ~ 0, case[!case$new, ], ~ a + b, exponential(2, 0.5) + nugget(0.1), "vecchia", "none")
-  draws <- simulate(fit, 8000, seed = 1, newdata = case[case$new, ], conditional = FALSE)
-  expected <- 2 * exp(-as.matrix(dist(case[case$new, c("a", "b")])) / 0.5)
-  expect_lt(max(abs(cov(t(draws)) - expected)), 0.15)
-  smooth <- gp(z ~ 0, case[!case$new, ], ~ a + b, squared_exponential(2, 0.5) + nugget(0.1), "vecchia", "none")
-  expect_false(anyNA(simulate(smooth, 2, seed = 1)))
-})
-
-test_that("leave-one-out with few neighbours is close to the exact one", {
-  case <- field_case(500, 0, 0.1)
-  by <- \(method) gp_cv(gp(z ~ a, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.1), method, "none"))
-  exact <- by("exact")
-  at <- by("vecchia")
-  expect_lt(max(abs(at$fit - exact$fit) / exact$se.fit), 0.1)
-  expect_equal(at$se.fit, exact$se.fit, tolerance = 0.02)
-})
-
-test_that("a fit says what it did, compares, updates and survives a file", {
-  case <- field_case(400, 0, 0.1)
-  fit <- gp(z ~ 1, case, ~ a + b, matern(3/2) + nugget(), "vecchia", control = gp_control(neighbours = 10))
-  expect_output(print(fit), "10 \\(maxmin\\).*for predictions.*log-likelihood [+-].* with twice as many")
-  expect_output(print(summary(fit)), "Neighbours +10")
-  expect_identical(kernops:::some_residuals(fit, 7), unname(residuals(fit))[round(seq(1, 400, length.out = 7))])
-  expect_equal(AIC(fit), 8 - 2 * fit$loglik)
-  expect_equal(nrow(anova(fit, update(fit, . ~ a))), 2)
-  expect_equal(dim(confint(fit)), c(4, 2))
-  file <- withr::local_tempfile()
-  saveRDS(fit, file)
-  expect_identical(predict(readRDS(file), case[1:5, ], se.fit = TRUE), predict(fit, case[1:5, ], se.fit = TRUE))
-  expect_lt(file.size(file), 2e5)
-})
-
-test_that("the method is chosen by size and covariance", {
-  chosen <- \(covariance, n = 2e4, ..., d = 2) {
-    kernops:::chosen_method(n, kernops:::covariance_model(covariance, d), "float64", gp_control(...))
-  }
-  expect_equal(chosen(matern(3/2) + nugget()), "vecchia")
-  expect_equal(chosen(exponential() * matern(5/2, ard = TRUE) + nugget()), "vecchia")
-  expect_equal(chosen(matern(3/2, distance = "great_circle")), "vecchia")
-  expect_equal(chosen(exponential() * periodic() + nugget()), "vecchia")
-  expect_equal(chosen(matern(3/2), n = 1e4), "exact")
-  expect_equal(chosen(matern(3/2), n = 500, exact_limit = 100), "vecchia")
-  for (covariance in list(matern(3/2) + linear(), exponential() + periodic(), covariance("SqDist(x, y)"))) {
-    expect_equal(chosen(covariance), "iterative")
-  }
-  expect_equal(chosen(matern(3/2), d = 11), "iterative")
 })
