@@ -353,8 +353,12 @@ sparse_columns <- function(near) {
     .Call(`_kernops_sparse_columns`, near)
 }
 
-sparse_apply <- function(weights, sd, near, order, start, entry, x, threads) {
-    .Call(`_kernops_sparse_apply`, weights, sd, near, order, start, entry, x, threads)
+sparse_hold <- function(weights, sd, near, order, start, entry) {
+    .Call(`_kernops_sparse_hold`, weights, sd, near, order, start, entry)
+}
+
+sparse_apply <- function(held, x, threads) {
+    .Call(`_kernops_sparse_apply`, held, x, threads)
 }
 
 spmv_entries <- function(rows, columns) {

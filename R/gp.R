@@ -17,7 +17,8 @@
 #' distant ones: for covariances that decrease with the distance, in few dimensions. If the ranges that are found change
 #' which observations are near, the neighbours are found again and the search continues. The trend is estimated by
 #' generalised least squares of the approximate density. `print()` gives the number of neighbours, the ordering, and by
-#' how much twice as many neighbours would change the log-likelihood at the estimates.
+#' how much twice as many neighbours would change the log-likelihood at the estimates; for more than 100,000
+#' observations, this is estimated from 100,000 of them.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. They are
 #' 2 m observations, or more: their number is doubled, up to 240, while this decreases the standard errors at 200
@@ -180,8 +181,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
 #' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, on a GPU, or if a few columns of the covariance matrix
-#'   explain the field up to a small part of the noise, as for smooth fields with long ranges; else `"vecchia"`.
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, for fewer than 30,000 observations on a GPU, or if a few
+#'   columns of the covariance matrix explain the field up to a small part of the noise, as for smooth fields with long
+#'   ranges; else `"vecchia"`. It is chosen once, at the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.

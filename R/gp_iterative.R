@@ -27,9 +27,10 @@ iterative_likelihood <- function(data, model, how) {
   count <- control$probes
   tol <- max(control$cg_tol, control$search_tol)
   probes <- latest <- NULL  # where a search compares last, the fit is made
+  precondition <- preconditioner_maker(control, data, model)
   at <- function(theta) {
     system <- iterative_system(product, data, model, theta, parts$points)
-    list(system = system, precond = iterative_preconditioner(system, control, data, model, theta))
+    list(system = system, precond = precondition(system, theta))
   }
   for_search <- function(theta, profile) {
     here <- at(theta)
@@ -124,8 +125,7 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
 # by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2; that is as if there were more of a nugget, and bends ridges. `trace` is
 # that of K^-1.
 rounding_loss <- function(variance, trace, precision) {
-  unit <- if (precision == "float32") 2^-23 else 2^-52
-  (unit * variance * trace)^2 / 2
+  (rounding_unit[[precision]] * variance * trace)^2 / 2
 }
 
 # The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others, of which the
@@ -186,18 +186,21 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
   kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
-iterative_preconditioner <- function(system, control, data, model, theta) {
-  if (all(system$diagonal() == 0)) return(NULL) # noise alone
-  type <- control$precond
-  # the CPU applies a sparse factor, and copies of vectors would take longer than the steps of a GPU that it saves
-  if (type == "auto" && (!is.null(control$rank) || system$space$device >= 0)) type <- "pivoted_cholesky"
-  if (type == "auto") type <- best_preconditioner(system)
-  if (type == "vecchia") {
-    near <- neighbour_coordinates(model, theta, data$u)
-    return(system_preconditioner(system, type, control$rank, near = near))
+# (system, theta) -> its preconditioner. The type is that which suits the first theta: probes are drawn for it, and a
+# search compares likelihoods by the same probes.
+preconditioner_maker <- function(control, data, model) {
+  type <- if (control$precond != "auto") control$precond else if (!is.null(control$rank)) "pivoted_cholesky"
+  graph_of <- remembered_graph()
+  function(system, theta) {
+    if (all(system$diagonal() == 0)) return(NULL) # noise alone
+    type <<- type %||% best_preconditioner(system)
+    if (type == "vecchia") {
+      near <- neighbour_coordinates(model, theta, data$u)
+      return(system_preconditioner(system, type, control$rank, near = near, graph_of = graph_of))
+    }
+    rank <- control$rank %||% default_rank(system, control)
+    if (rank > 0) system_preconditioner(system, type, rank)
   }
-  rank <- control$rank %||% default_rank(system, control)
-  if (rank > 0) system_preconditioner(system, type, rank)
 }
 
 # Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
@@ -274,7 +277,7 @@ solver_for <- function(object, tol = object$how$control$cg_tol) {
   }
   product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
   system <- iterative_system(product, object$data, object$model, object$theta)
-  precond <- iterative_preconditioner(system, object$how$control, object$data, object$model, object$theta)
+  precond <- preconditioner_maker(object$how$control, object$data, object$model)(system, object$theta)
   function(b) {
     fit <- solve_system(system, system$space$copy(b), precond, tol)
     warn_unless_solved(fit, tol)

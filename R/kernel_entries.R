@@ -1,7 +1,7 @@
 # The entries of K as a covariance of two points, for sets of points.
 
 # K as a covariance of points: its `formula` in theta, x and y, which stand for all that the formula reads, and the
-# values of `theta` and of the points `u`, n x d, and where `op` is computed.
+# values of `theta` and of the points `u`, n x d.
 system_entries <- function(op, b_name, input, n, call) {
   from <- environment(op)
   variables <- from$about$variables
@@ -17,7 +17,7 @@ system_entries <- function(op, b_name, input, n, call) {
   if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
   places <- unlist(unname(Map(places_in, names(sides), sides)))
   list(formula = replace_names(formula, c(places, stats::setNames("1", b_name))),
-       theta = as.vector(joined$theta) %||% 0, u = joined$x, backend = from$backend, device = from$device)
+       theta = as.vector(joined$theta) %||% 0, u = joined$x)
 }
 
 # A row for each point; parameters are one row, those of matrices row by row.

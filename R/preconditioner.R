@@ -24,8 +24,9 @@
 #'
 #' @details
 #' For `"vecchia"`, both axes of `op` must have the same variables, such as `x` and `y`; these are the coordinates in
-#' which neighbours are found, each divided by the distance at which the correlation along it is 0.6. The covariances of
-#' neighbours are computed in float64 on the CPU, and P is applied there; `lambda` is included in them.
+#' which neighbours are found, each divided by the distance at which the correlation along it is 0.6. The CPU finds
+#' them. The covariances of neighbours are computed in float64, with `lambda`, where the solver runs, and P is applied
+#' there.
 #'
 #' The columns and the diagonal of K are computed from the formula of `op`, in float64: a column is `op` applied to a
 #' single point. Therefore the formula must accept `b` with one column, as products with a kernel of size 1 do, and `op`
@@ -78,8 +79,9 @@ kernel_preconditioner <- function(op, b_name, input, lambda = 0,
 preconditioner_types <- c("pivoted_cholesky", "nystrom", "jacobi", "vecchia")
 
 # P is diag(shift) (I + U U') with n x rank U, `inverse` of P = diag(1 / shift) - Q Q', and U = diag(shift) Q R.
-# `near`: see vecchia_preconditioner().
-system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NULL, call = caller_env()) {
+# `near` and `graph_of`: see vecchia_preconditioner().
+system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NULL, graph_of = sparse_graph,
+                                  call = caller_env()) {
   rank <- rank %||% if (type == "vecchia") 40 else 100
   check_number(rank, "rank", least = 1, whole = TRUE, call = call)
   check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
@@ -88,7 +90,7 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   if (!all(is.finite(diagonal) & diagonal > 0)) stop_diagonal(diagonal, call)
   if (type == "jacobi") return(new_preconditioner(type, shift = diagonal + system$lambda, n = system$n))
   rank <- min(rank, system$n)
-  if (type == "vecchia") return(vecchia_preconditioner(system, diagonal, rank, near, call))
+  if (type == "vecchia") return(vecchia_preconditioner(system, diagonal, rank, near, graph_of, call))
   low <- switch(type,
     pivoted_cholesky = pivoted_cholesky(system, diagonal, rank),
     nystrom = nystrom(system, diagonal, with_seed(seed, sort(sample.int(system$n, rank))))
@@ -100,13 +102,21 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
 }
 
 # Which type needs fewer iterations: a few columns explain a smooth field up to less than the noise; points of a rough
-# one depend on their neighbours. Seen from some points, as the columns of all would cost too much.
-best_preconditioner <- function(system, few = 1500, rank = 150, small = 0.05) {
+# one depend on their neighbours. Seen from some points, as the columns of all would cost too much. On a GPU the steps
+# that it saves take longer than to find neighbours, which the CPU does, from some ten thousand points on.
+best_preconditioner <- function(system, few = 1500, rank = 150, small = 0.05, least_on_gpu = 3e4) {
+  if (system$space$device >= 0 && system$n < least_on_gpu) return("pivoted_cholesky")
   some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
   variance <- system$diagonal()[some]
+  # of entries that are off by e at random, the eigenvalues are off by 2 sqrt(n) e: where that is the noise, products
+  # are those of another matrix than the one that has these neighbours
+  off <- 2 * sqrt(system$n) * rounding_unit[[system$precision]] * mean(variance)
+  if (off > mean(system$lambda)) return("pivoted_cholesky")
   left <- pivots(system$subset(some), variance, min(rank, length(some)), 1e-10)$left / length(some)
   if (left > small * mean(system$lambda)) "vecchia" else "pivoted_cholesky"
 }
+
+rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
 new_preconditioner <- function(type, shift, n, Q = NULL, R = diag(0), left = NULL) {
   structure(
@@ -119,7 +129,7 @@ new_preconditioner <- function(type, shift, n, Q = NULL, R = diag(0), left = NUL
 # r -> P^-1 r, in a space; the identity for NULL.
 preconditioning <- function(precond, space) {
   if (is.null(precond)) return(identity)
-  if (precond$type == "vecchia") return(function(r) space$copy(sparse_solve(precond, as.matrix(r))))
+  if (precond$type == "vecchia") return(sparse_solver(precond))
   inverse <- on_space(1 / precond$shift, space)
   if (is.null(precond$Q)) return(function(r) space$add_rows(inverse, r, zeros_like(space, r)))
   Q <- on_space(precond$Q, space)

@@ -1,34 +1,59 @@
 # A sparse approximate inverse of K + lambda I by Vecchia's approximation: P^-1 = U' U, where row i of U has 1 / sd for
 # a point and -weights / sd for its neighbours, the nearest of those before it, in the conditional mean given these.
 
-# `near` has the points as near as they are correlated; by default, that is found from the entries of K.
-vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, call = caller_env()) {
+# `near` has the points as near as they are correlated; by default, that is found from the entries of K. The weights are
+# computed where the vectors of the system are.
+vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, graph_of = sparse_graph,
+                                   call = caller_env()) {
   entries <- system$entries()
-  near <- near %||% entries_coordinates(entries)
-  order <- vecchia_order(near)
-  sets <- conditional_sets(entries, order, ordered_neighbours(near[order, , drop = FALSE], neighbours),
-                           rep_len(system$lambda, system$n), mean(diagonal), call)
-  structure(list(type = "vecchia", n = system$n, rank = nrow(sets$neighbours), sets = sets, order = order,
-                 columns = sparse_columns(sets$neighbours), logdet = 2 * sum(log(sets$sd))),
+  graph <- graph_of(near %||% entries_coordinates(entries), neighbours)
+  sets <- conditional_sets(entries, graph$order, graph$neighbours, rep_len(system$lambda, system$n), mean(diagonal),
+                           system$space$device, call)
+  structure(list(type = "vecchia", n = system$n, rank = nrow(sets$neighbours), sets = sets, order = graph$order,
+                 columns = graph$columns, logdet = 2 * sum(log(sets$sd))),
             class = "kernel_preconditioner")
 }
 
-# The backend is that of the product with K. Neighbours may determine a point, up to rounding: as much noise is added as
-# makes all sets positive definite.
-conditional_sets <- function(entries, order, neighbours, noise, size, call) {
-  values <- entries_operator(entries, backend = entries$backend, device = entries$device)
+# The ordering, the neighbours of each point, and the points of which each is a neighbour.
+sparse_graph <- function(near, neighbours) {
+  order <- vecchia_order(near)
+  found <- ordered_neighbours(near[order, , drop = FALSE], neighbours)
+  list(order = order, neighbours = found, columns = sparse_columns(found))
+}
+
+# The same for a search: where the ranges change by a common factor, the graph stays.
+remembered_graph <- function() {
+  last <- NULL
+  function(near, neighbours) {
+    if (is.null(last) || !proportional(near, last$near)) {
+      last <<- list(near = near, graph = sparse_graph(near, neighbours))
+    }
+    last$graph
+  }
+}
+
+proportional <- function(a, b, tol = 1e-10) {
+  if (!identical(dim(a), dim(b))) return(FALSE)
+  factor <- sum(a * b) / max(sum(b^2), .Machine$double.xmin)
+  factor > 0 && max(abs(a - factor * b)) <= tol * max(abs(a))
+}
+
+# Neighbours may determine a point, up to rounding: as much noise is added as makes all sets positive definite.
+conditional_sets <- function(entries, order, neighbours, noise, size, device, call) {
+  values <- entries_operator(entries, device = device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {
     sets <- set_weights(values, entries$theta, entries$u[order, , drop = FALSE], (noise + more)[order], neighbours)
-    if (all(sets$sd > 0) && all(is.finite(sets$weights))) return(sets)
+    if (all(is.finite(sets$weights)) && all(sets$sd > 0)) return(sets)
   }
   stop_kernops("input", "A preconditioner requires a positive definite kernel matrix.", call = call)
 }
 
-# The entries of K, or those of pairs of points, as an operator of theta, x and y.
-entries_operator <- function(entries, pairs = FALSE, backend = "cpu", device = 0L) {
+# The entries of K, or those of pairs of points, as an operator of theta, x and y; on the host for a device of -1.
+entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kinds <- c("theta = Pm(%d)", "x = Vi(%d)", if (pairs) "y = Vi(%d)" else "y = Vj(%d)")
-  kernel_operator(entries$formula, sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2))), "auto", "float64",
-                  backend, device, stored = !pairs)
+  args <- sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2)))
+  if (device < 0) return(kernel_operator(entries$formula, args, "auto", "float64", "cpu", stored = !pairs))
+  kernel_operator(entries$formula, args, "auto", "float64", "cuda", device, stored = !pairs)
 }
 
 # Variables in units of the ranges of K.
@@ -38,9 +63,10 @@ entries_coordinates <- function(entries) {
   if (all(metric$matrix == 0)) entries$u else linear_view(metric$matrix, entries$u)
 }
 
-# P^-1 r for the columns of a matrix.
-sparse_solve <- function(precond, r) {
-  with(precond, sparse_apply(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry, r, threads()))
+# r -> P^-1 r for blocks, where they are: a GPU copies the factor at the first of them.
+sparse_solver <- function(precond) {
+  held <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
+  function(r) sparse_apply(held, r, threads())
 }
 
 # Columns with covariance P from independent ones.

@@ -1122,9 +1122,9 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// sparse_apply
-Rcpp::NumericMatrix sparse_apply(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry, Rcpp::NumericMatrix x, int threads);
-RcppExport SEXP _kernops_sparse_apply(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP orderSEXP, SEXP startSEXP, SEXP entrySEXP, SEXP xSEXP, SEXP threadsSEXP) {
+// sparse_hold
+SEXP sparse_hold(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry);
+RcppExport SEXP _kernops_sparse_hold(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP orderSEXP, SEXP startSEXP, SEXP entrySEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
@@ -1133,9 +1133,19 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type start(startSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type entry(entrySEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_hold(weights, sd, near, order, start, entry));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_apply
+SEXP sparse_apply(SEXP held, SEXP x, int threads);
+RcppExport SEXP _kernops_sparse_apply(SEXP heldSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sparse_apply(weights, sd, near, order, start, entry, x, threads));
+    rcpp_result_gen = Rcpp::wrap(sparse_apply(held, x, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1267,7 +1277,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
-    {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 8},
+    {"_kernops_sparse_hold", (DL_FUNC) &_kernops_sparse_hold, 6},
+    {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
     {NULL, NULL, 0}

@@ -1,7 +1,6 @@
 // The sparse inverse of R/preconditioner_sparse.R, applied to blocks of vectors.
-#include "border.h"
+#include "block.h"
 #include "neighbours/sparse_inverse.h"
-#include "watch.h"
 
 using namespace kernops;
 
@@ -15,26 +14,50 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
       if (at < 0 || at > n) throw InputError("input", "neighbours are numbers of points");
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
+    std::fill(entry.begin(), entry.end(), 0);  // of the first points there are fewer
     neighbours::find_columns(near.begin(), n, near.nrow(), start.begin(), entry.begin());
     return named_list({{"start", start}, {"entry", entry}});
   });
 }
 
+namespace {
+
+// What R holds between applications: the arrays, and what a GPU has copied of them.
+struct HeldInverse {
+  Rcpp::NumericMatrix weights;
+  Rcpp::NumericVector sd;
+  Rcpp::IntegerMatrix near;
+  Rcpp::IntegerVector order;
+  Rcpp::NumericVector start;
+  Rcpp::IntegerVector entry;
+  std::shared_ptr<void> kept;
+};
+
+}  // namespace
+
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix sparse_apply(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near,
-                                 Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry,
-                                 Rcpp::NumericMatrix x, int threads) {
-  return guard([&] {
-    const Count n = x.nrow();
-    if (near.ncol() != n || weights.size() != near.size() || sd.size() != n || order.size() != n ||
-        start.size() != n + 1 || entry.size() != weights.size())
-      throw InputError("dim", "the preconditioner is for another number of points");
-    const neighbours::SparseInverse inverse{
-        n, near.nrow(), weights.begin(), sd.begin(), near.begin(), order.begin(), start.begin(), entry.begin()};
-    Rcpp::NumericMatrix result = zeros(x.nrow(), x.ncol());
-    Settings settings;
-    settings.threads = threads, settings.keep_going = watch(R_NilValue);
-    inverse.apply(x.begin(), x.ncol(), result.begin(), settings);
+SEXP sparse_hold(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near,
+                 Rcpp::IntegerVector order, Rcpp::NumericVector start, Rcpp::IntegerVector entry) {
+  return guard([&]() -> SEXP {
+    const Count n = near.ncol();
+    if (weights.size() != near.size() || sd.size() != n || order.size() != n || start.size() != n + 1 ||
+        entry.size() != weights.size())
+      throw InputError("dim", "the arrays of the preconditioner do not fit");
+    return Rcpp::XPtr<HeldInverse>(new HeldInverse{weights, sd, near, order, start, entry, nullptr});
+  });
+}
+
+// U' U x for a block x, where it is.
+// [[Rcpp::export(rng = false)]]
+SEXP sparse_apply(SEXP held, SEXP x, int threads) {
+  return guard([&]() -> SEXP {
+    HeldInverse& of = *Rcpp::XPtr<HeldInverse>(held);
+    const Block from = block_of(x);
+    if (of.near.ncol() != from.rows) throw InputError("dim", "the preconditioner is for another number of points");
+    const neighbours::SparseInverse inverse{from.rows,       of.near.nrow(),   of.weights.begin(), of.sd.begin(),
+                                            of.near.begin(), of.order.begin(), of.start.begin(),   of.entry.begin()};
+    const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(from)));
+    dense_of(from).sparse_inverse(inverse, from, block_of(result), of.kept, settings_for("", threads));
     return result;
   });
 }

@@ -8,6 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "dense/algebra.h"
+#include "neighbours/sparse_inverse.h"
 #include "run/share_out.h"
 
 namespace kernops {
@@ -152,6 +153,11 @@ class HostDense : public Dense {
     const Numbers before(x.at, x.at + x.length());
     combine({const_cast<double*>(before.data()), x.rows, x.columns}, upper.data(), core.rows, x, settings);
     return true;
+  }
+
+  void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
+                      std::shared_ptr<void>&, const Settings& settings) const override {
+    inverse.apply(x.at, int(x.columns), out.at, settings);
   }
 
   void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const override {

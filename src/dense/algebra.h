@@ -5,6 +5,10 @@
 
 namespace kernops {
 
+namespace neighbours {
+struct SparseInverse;
+}
+
 // A matrix in memory of the backend, column by column.
 struct Block {
   double* at;
@@ -36,6 +40,10 @@ class Dense {
   virtual bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const = 0;
   // The R (of the host) of the decomposition of (Q; I), and Q becomes what belongs to it: by passes of Cholesky.
   virtual void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const = 0;
+
+  // out becomes U' U x for a sparse U. `kept` is what the backend made of it, for the next time.
+  virtual void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
+                              std::shared_ptr<void>& kept, const Settings& settings) const = 0;
 
   // Why matrices cannot be factorised; empty where they can.
   virtual std::string problem() const { return {}; }

@@ -26,6 +26,18 @@ template <class Work> void each_row(Count n, const Settings& settings, const Wor
 
 }  // namespace
 
+void SparseInverse::check() const {
+  Count last = 0;
+  for (Count row = 0; row < n; ++row) {
+    checked(order[row] - 1.0, n), checked(start[row + 1] - double(last), n * m + 1 - last);
+    last = checked(start[row + 1], n * m + 1);
+  }
+  checked(start[0], 1);
+  for (Count k = 0; k < n * m; ++k)
+    if (neighbours[k] != 0) checked(neighbours[k] - 1.0, n);
+  for (Count k = 0; k < last; ++k) checked(entry[k], n * m);
+}
+
 // Points side by side in their order: neighbours are anywhere in memory, their p numbers next to each other.
 void SparseInverse::apply(const double* x, int p, double* result, const Settings& settings) const {
   std::vector<double> ordered(size_t(n * p)), whitened(size_t(n * p));

@@ -17,6 +17,7 @@ struct SparseInverse {
   const double* start;
   const int* entry;
 
+  void check() const;  // throws where a number is out of range, as the arrays come from users
   // U' U x for n x p matrices.
   void apply(const double* x, int p, double* result, const Settings& settings) const;
 

@@ -89,7 +89,7 @@ test_that("the number of threads has no effect", {
   withr::local_seed(6)
   case <- rough_problem(5000, 3)
   system <- rough_system(case, 0.1)
-  solved <- \() sparse_solve(system_preconditioner(system, "vecchia", 8), case$b)
+  solved <- \() sparse_solver(system_preconditioner(system, "vecchia", 8))(case$b)
   applied <- \(threads) with_kernops(threads = threads, solved())
   expect_identical(applied(3), applied(1))
 })
@@ -120,7 +120,7 @@ test_that("duplicated points and one point have an answer", {
   case$input$b <- uniform(40)
   for (lambda in c(0, 1e-8)) {
     precond <- system_preconditioner(rough_system(case, lambda), "vecchia", 5)
-    expect_true(all(is.finite(sparse_solve(precond, case$input$b))))
+    expect_true(all(is.finite(sparse_solver(precond)(case$input$b))))
   }
   one <- list(s = 1, x = t(1:2), y = t(1:2), b = 3)
   expect_close(kernel_solve(rough(), "b", one, 0.5, precond = "vecchia")$solution, matrix(2))
@@ -128,12 +128,38 @@ test_that("duplicated points and one point have an answer", {
   expect_close(kernel_solve(rough(), "b", same, 0.5, precond = "vecchia")$solution, matrix(1 / 9.5, 9))
 })
 
+test_that("the graph of a search stays where all ranges change by one factor", {
+  withr::local_seed(13)
+  x <- matrix(runif(400), 200)
+  graph_of <- remembered_graph()
+  first <- graph_of(x, 10)
+  expect_identical(graph_of(3 * x, 10), first)
+  other <- x %*% diag(c(1, 2))
+  expect_identical(graph_of(other, 10), sparse_graph(other, 10))
+  expect_false(identical(sparse_graph(other, 10), first))
+})
+
+test_that("the type is chosen at the first parameters alone", {
+  withr::local_seed(14)
+  d <- smooth_case(300)
+  model <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.1) + nugget(0.01), "iterative", "none")$model
+  data <- list(u = as.matrix(d[c("a", "b")]), weights = rep(1, 300), noise = numeric(300))
+  product <- covariance_product(model, 1L, "float64", "cpu")
+  made <- preconditioner_maker(gp_control(), data, model)
+  type_at <- \(theta) made(iterative_system(product, data, model, theta), theta)$type
+  expect_identical(type_at(c(1, 0.1, 0.01)), "vecchia")
+  expect_identical(type_at(c(1, 0.1, 100)), "vecchia")
+  anew <- preconditioner_maker(gp_control(), data, model)
+  theta <- c(1, 0.1, 100)
+  expect_identical(anew(iterative_system(product, data, model, theta), theta)$type, "pivoted_cholesky")
+})
+
 test_that("it is kept by saveRDS()", {
   withr::local_seed(9)
   case <- rough_problem(50)
   precond <- kernel_preconditioner(rough(), "b", case$input, 0.1, "vecchia", rank = 5)
   again <- unserialize(serialize(precond, NULL))
-  expect_identical(sparse_solve(again, case$b), sparse_solve(precond, case$b))
+  expect_identical(sparse_solver(again)(case$b), sparse_solver(precond)(case$b))
 })
 
 test_that("it is chosen for rough fields, and not for smooth ones or for much noise", {

@@ -18,6 +18,8 @@ class DeviceVectors : public Dense {
   void combine(const Block& x, const double* C, Count terms, const Block& out, const Settings& settings) const override;
   bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const override;
   void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const override;
+  void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
+                      std::shared_ptr<void>& kept, const Settings& settings) const override;
 };
 
 }  // namespace cuda

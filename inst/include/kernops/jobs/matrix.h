@@ -23,6 +23,20 @@ struct VectorJob {
   int inner, columns, parts;  // of a column's sum
 };
 
+// A sparse inverse U' U applied to blocks of vectors, n x columns (cuda/dense/sparse.cuh): see
+// neighbours/sparse_inverse.h. Rows, neighbours and entries are numbered from 0.
+struct SparseJob {
+  const double* x;
+  double *between, *y;  // D^-2 (I - B) x, and the result
+  const double *weights, *sd;
+  const int* near;         // the rows of x that the neighbours are; -1 for none
+  const int* row;          // that of each point
+  const long long* start;  // of the entries of each column of U
+  const int* entry;
+  long long n;
+  int m, columns;
+};
+
 // The next pivot of a Cholesky decomposition, and the sum of the diagonal that is left.
 struct Pivot {
   long long row;

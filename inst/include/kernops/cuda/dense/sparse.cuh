@@ -1,0 +1,57 @@
+// A sparse inverse U' U of a covariance matrix applied to blocks of vectors, read by NVRTC. Both factors gather: a warp
+// has a row of U or, of its transpose, a column. Its sum has a fixed order: the same bits on every run.
+#pragma once
+#include <kernops/jobs/matrix.h>
+
+namespace kernops {
+
+__device__ inline double sum_of_warp(double mine) {
+  for (int by = 16; by > 0; by /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, by);
+  return mine;
+}
+
+// Rows of D^-2 (I - B) x, where U = D^-1 (I - B).
+__device__ inline void sparse_forward(const SparseJob& job) {
+  const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32, first = point * job.m;
+  if (point >= job.n) return;
+  const int lane = threadIdx.x % 32;
+  const long long row = job.row[point];
+  const double sd = job.sd[point];
+  for (int column = 0; column < job.columns; ++column) {
+    const double* const x = job.x + column * job.n;
+    double mine = 0;
+    for (int k = lane; k < job.m; k += 32)
+      if (job.near[first + k] >= 0) mine += job.weights[first + k] * x[job.near[first + k]];
+    const double mean = sum_of_warp(mine);
+    if (lane == 0) job.between[column * job.n + row] = (x[row] - mean) / (sd * sd);
+  }
+}
+
+// Rows of (I - B)' times that.
+__device__ inline void sparse_back(const SparseJob& job) {
+  const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
+  if (point >= job.n) return;
+  const int lane = threadIdx.x % 32;
+  const long long row = job.row[point], end = job.start[point + 1];
+  for (int column = 0; column < job.columns; ++column) {
+    const double* const x = job.between + column * job.n;
+    double mine = 0;
+    for (long long k = job.start[point] + lane; k < end; k += 32) {
+      const int at = job.entry[k];
+      mine += job.weights[at] * x[job.row[at / job.m]];
+    }
+    const double sum = sum_of_warp(mine);
+    if (lane == 0) job.y[column * job.n + row] = x[row] - sum;
+  }
+}
+
+// The entry points, for so many threads a block.
+#define KERNOPS_SPARSE(threads)                                                                          \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_sparse_forward(kernops::SparseJob job) { \
+    kernops::sparse_forward(job);                                                                        \
+  }                                                                                                      \
+  extern "C" __global__ void __launch_bounds__(threads) kernops_sparse_back(kernops::SparseJob job) {    \
+    kernops::sparse_back(job);                                                                           \
+  }
+
+}  // namespace kernops

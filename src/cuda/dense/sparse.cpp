@@ -1,0 +1,84 @@
+#include <kernops/jobs/matrix.h>
+
+#include "cuda/dense/dense.h"
+#include "neighbours/sparse_inverse.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr int threads = 256;
+
+void run(const char* name, const SparseJob& job) {
+  static const std::string text =
+      "#include <kernops/cuda/dense/sparse.cuh>\nKERNOPS_SPARSE(" + std::to_string(threads) + ")\n";
+  if (job.n > 0) launch(function(text, name), unsigned(ceil_div(32 * job.n, threads)), 1, threads, &job);
+}
+
+template <class T> class Copied {
+ public:
+  Copied(const T* from, Count count) : memory_(size_t(std::max<Count>(count, 1)) * sizeof(T)) {
+    if (count > 0) copy_in(memory_.pointer(), from, size_t(count) * sizeof(T));
+  }
+  const T* data() const { return static_cast<const T*>(memory_.address()); }
+
+ private:
+  const Buffer memory_;
+};
+
+// Numbers from 1 as numbers from 0, and where they point to.
+std::vector<int> rows_of(const neighbours::SparseInverse& inverse) {
+  std::vector<int> rows(size_t(inverse.n));
+  for (Count i = 0; i < inverse.n; ++i) rows[size_t(i)] = inverse.order[i] - 1;
+  return rows;
+}
+std::vector<int> near_of(const neighbours::SparseInverse& inverse) {
+  std::vector<int> near(size_t(inverse.n * inverse.m), -1);
+  for (size_t k = 0; k < near.size(); ++k)
+    if (inverse.neighbours[k] > 0) near[k] = inverse.order[inverse.neighbours[k] - 1] - 1;
+  return near;
+}
+std::vector<long long> starts_of(const neighbours::SparseInverse& inverse) {
+  return std::vector<long long>(inverse.start, inverse.start + inverse.n + 1);
+}
+
+// On a device.
+struct DeviceInverse {
+  explicit DeviceInverse(const neighbours::SparseInverse& inverse, int device)
+      : device(device),
+        weights(inverse.weights, inverse.n * inverse.m),
+        sd(inverse.sd, inverse.n),
+        near(near_of(inverse).data(), inverse.n * inverse.m),
+        row(rows_of(inverse).data(), inverse.n),
+        start(starts_of(inverse).data(), inverse.n + 1),
+        entry(inverse.entry, inverse.n * inverse.m) {}
+  const int device;
+  const Copied<double> weights, sd;
+  const Copied<int> near, row;
+  const Copied<long long> start;
+  const Copied<int> entry;
+};
+
+}  // namespace
+
+void DeviceVectors::sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
+                                   std::shared_ptr<void>& kept, const Settings&) const {
+  auto there = std::static_pointer_cast<const DeviceInverse>(kept);
+  if (!there || there->device != x.device) {
+    inverse.check();
+    auto made = std::make_shared<DeviceInverse>(inverse, x.device);
+    there = made, kept = made;
+  }
+  const Buffer between(size_t(std::max<Count>(x.length(), 1)) * sizeof(double));
+  SparseJob job{};
+  job.x = x.at, job.between = static_cast<double*>(between.address()), job.y = out.at;
+  job.weights = there->weights.data(), job.sd = there->sd.data();
+  job.near = there->near.data(), job.row = there->row.data();
+  job.start = there->start.data(), job.entry = there->entry.data();
+  job.n = inverse.n, job.m = inverse.m, job.columns = int(x.columns);
+  run("kernops_sparse_forward", job);
+  run("kernops_sparse_back", job);
+}
+
+}  // namespace cuda
+}  // namespace kernops
