@@ -1,16 +1,21 @@
-# R_LIBS=.lib Rscript bench/heaton.R DATA.rds [method ...]
+# R_LIBS=.lib Rscript bench/heaton.R DATA.rds [row ...]
 #
 # The satellite data of the competition of Heaton et al. (2018): fits to the observed temperatures, predictions of the
 # cells held back with 95 % intervals of new observations, scored as there: mean absolute error, root mean square error,
 # CRPS, interval score, coverage, minutes. DATA.rds is a data frame of Lon, Lat, MaskTemp (observed, else NA) and
-# TrueTemp. Methods are those of gp(); default: vecchia. After vecchia, gstat's kriging from 50 neighbours with its
-# parameters, if gstat is installed.
+# TrueTemp.
+#
+# A row is a method of gp() and a backend, as in vecchia:cuda; with `given` at its end, as in exact:cuda:given, with the
+# covariance of the vecchia row of that backend instead of a search, whose time is not counted. Iterative fits have
+# local standard errors. `gstat` is its kriging from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
+# exact method takes 89 GB. On a GPU of enough memory, in about three minutes:
+#   Rscript bench/heaton.R DATA.rds vecchia:cuda iterative:cuda:given exact:cuda:given
 
 library(kernops)
 arguments <- commandArgs(TRUE)
 if (!length(arguments)) stop("give the file of the data, an .rds")
 data <- readRDS(arguments[[1]])
-methods <- if (length(arguments) > 1) arguments[-1] else "vecchia"
+wanted <- if (length(arguments) > 1) arguments[-1] else c("vecchia:cpu", "gstat")
 observed <- data[!is.na(data$MaskTemp), ]
 held <- data[is.na(data$MaskTemp) & !is.na(data$TrueTemp), ]
 
@@ -24,13 +29,36 @@ scores <- function(p, y, level = 0.95) {
   )
 }
 
-run <- function(method, formula) {
-  elapsed <- \(code) system.time(code)[["elapsed"]]
-  fitting <- elapsed(fit <- suppressWarnings(gp(formula, observed, ~ Lon + Lat, exponential() + nugget(), method)))
-  predicting <- elapsed(p <- predict(fit, held, se.fit = TRUE, interval = "prediction"))
+elapsed <- \(code) system.time(code)[["elapsed"]]
+fit_by <- function(formula, method, backend, ...) {
+  suppressWarnings(gp(formula, observed, ~ Lon + Lat, ..., method = method, backend = backend))
+}
+
+# The covariance found by Vecchia's approximation, once for each trend and backend.
+found <- list()
+covariance_of <- function(formula, backend) {
+  key <- paste(deparse1(formula), backend)
+  found[[key]] <<- found[[key]] %||% fit_by(formula, "vecchia", backend, exponential() + nugget())
+  found[[key]]
+}
+`%||%` <- function(x, y) if (is.null(x)) y else x
+
+run <- function(name, formula) {
+  parts <- strsplit(name, ":", fixed = TRUE)[[1]]
+  backend <- if (length(parts) > 1) parts[[2]] else "auto"
+  if (parts[[1]] == "gstat") return(local_kriging(formula, covariance_of(formula, backend)$theta))
+  given <- if ("given" %in% parts) covariance_of(formula, backend)$covariance
+  fitting <- elapsed(fit <- if (is.null(given)) {
+    fit_by(formula, parts[[1]], backend, exponential() + nugget())
+  } else {
+    # nothing is maximised, so that no probes are needed
+    fit_by(formula, parts[[1]], backend, given, estimate = "none", control = gp_control(probes = 0))
+  })
+  if (parts[[1]] == "vecchia") found[[paste(deparse1(formula), backend)]] <<- fit
+  se <- if (parts[[1]] == "iterative") "local" else "exact"
+  predicting <- elapsed(p <- predict(fit, held, se.fit = TRUE, interval = "prediction", se = se))
   print(fit)
-  rbind(row(method, formula, p, fitting, predicting, kernops:::threads()),
-        if (method == "vecchia" && requireNamespace("gstat", quietly = TRUE)) local_kriging(formula, fit$theta))
+  row(name, formula, p, fitting, predicting, kernops:::threads())
 }
 
 row <- function(method, formula, p, fitting, predicting, cores) {
@@ -39,18 +67,29 @@ row <- function(method, formula, p, fitting, predicting, cores) {
         minutes = sum(fitting, predicting, na.rm = TRUE) / 60, cores = cores)
 }
 
-# With our variance, range and nugget; one core.
+# One core.
 local_kriging <- function(formula, theta) {
   model <- gstat::vgm(theta[[1]], "Exp", theta[[2]], nugget = theta[[3]])
   points <- function(d) sp::SpatialPointsDataFrame(as.matrix(d[c("Lon", "Lat")]), d)
-  seconds <- system.time(
+  seconds <- elapsed(
     k <- gstat::krige(formula, points(observed), points(held), model, nmax = 50, debug.level = 0)
-  )[["elapsed"]]
+  )
   half <- qnorm(0.975) * sqrt(k$var1.var)
   p <- data.frame(fit = k$var1.pred, se.fit = sqrt(k$var1.var), lwr = k$var1.pred - half, upr = k$var1.pred + half)
   row("gstat", formula, p, NA, seconds, 1)
 }
 
+# What does not fit the memory of a card, or is not installed, is said and left out.
+run_or_say <- function(name, formula) {
+  tryCatch(run(name, formula), kernops_memory_error = \(e) cat(name, "left out:", conditionMessage(e), "\n"),
+           packageNotFoundError = \(e) cat(name, "left out:", conditionMessage(e), "\n"))
+}
+
 cat(nrow(observed), "observations,", nrow(held), "cells held back\n")
-rows <- lapply(methods, \(method) lapply(c(MaskTemp ~ 1, MaskTemp ~ Lon + Lat), \(formula) run(method, formula)))
+# the first launches compile
+some <- seq(1, nrow(observed), by = 50)
+if (any(grepl("cuda", wanted))) {
+  invisible(gp(MaskTemp ~ 1, observed[some, ], ~ Lon + Lat, exponential() + nugget(), "vecchia", backend = "cuda"))
+}
+rows <- lapply(wanted, \(name) lapply(c(MaskTemp ~ 1, MaskTemp ~ Lon + Lat), \(formula) run_or_say(name, formula)))
 print(do.call(rbind, unlist(rows, recursive = FALSE)), digits = 3, row.names = FALSE)

@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/preconditioners.R [points]
+# R_LIBS=.lib Rscript bench/preconditioners.R [points] [backend]
 #
 # Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds with the time to make the
 # preconditioner: pivoted Cholesky with the rank that gp() takes, and Vecchia's sparse inverse with 40 neighbours.
@@ -7,6 +7,7 @@
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 5000)[[1]])
+backend <- c(commandArgs(TRUE)[-1], "auto")[[1]]
 set.seed(1)
 x <- matrix(runif(2 * n), n)
 b <- matrix(rnorm(n))
@@ -23,7 +24,7 @@ left_over <- function(system) {
 }
 measure <- function(field, range, noise) {
   op <- keops_kernel(paste0("Sum_Reduction(", fields[[field]], " * b, 1)"),
-                     c("r = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+                     c("r = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)"), backend = backend)
   input <- list(r = range, x = x, y = x, b = b)
   run <- function(type, rank) {
     seconds <- system.time(fit <- suppressWarnings(
@@ -40,5 +41,5 @@ measure <- function(field, range, noise) {
     check.names = FALSE
   )
 }
-cat(sprintf("%d points, %d cores\n", n, kernops:::threads()))
+cat(sprintf("%d points, %d cores, backend %s\n", n, kernops:::threads(), backend))
 print(do.call(rbind, Map(measure, cases$field, cases$range, cases$noise)), digits = 3, row.names = FALSE)

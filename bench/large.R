@@ -1,0 +1,84 @@
+# R_LIBS=.lib Rscript bench/large.R [points] [neighbours] [backend] [cells], or
+# R_LIBS=.lib Rscript bench/large.R prism [neighbours] [backend]
+#
+# What a whole fit by Vecchia's approximation costs: seconds of the ordering, of the neighbours, of the fit, which
+# includes both, and of predictions with standard errors; the number of likelihoods of the search; the peak memory of
+# the process. Simulated data: a field of Matern 3/2 with some 80 points within its range, and noise. `prism`:
+# 2000 elevations of fields::PRISMelevation are predicted from all others, beside gstat's kriging with the covariance
+# that was found.
+
+library(kernops)
+arguments <- commandArgs(TRUE)
+given <- \(k, default) if (length(arguments) >= k) arguments[[k]] else default
+prism <- identical(given(1, ""), "prism")
+m <- as.integer(given(2, if (prism) 30 else 20))
+backend <- given(3, "auto")
+internal <- asNamespace("kernops")
+
+seconds <- \(code) system.time(code)[["elapsed"]]
+peak <- function() {
+  line <- grep("VmHWM", readLines("/proc/self/status"), value = TRUE)
+  as.numeric(gsub("[^0-9]", "", line)) / 1024^2
+}
+kriging_error <- \(p, truth) sqrt(mean((p - truth)^2))
+
+# A field without noise at more points than are observed: they are the cells.
+simulated <- function(n, cells) {
+  data <- withr::with_seed(1, data.frame(x = runif(n + cells), y = runif(n + cells)))
+  model <- gp(z ~ 0, transform(data[1:40, ], z = x), ~ x + y, matern(3/2, 1, 5 / sqrt(n)) + nugget(0.05), "vecchia",
+              "none", backend = backend, control = gp_control(neighbours = 20))
+  data$f <- as.vector(simulate(model, 1, seed = 1, newdata = data, conditional = FALSE))
+  data$z <- data$f + withr::with_seed(2, rnorm(n + cells, sd = sqrt(0.05)))
+  list(observed = data[seq_len(n), ], cells = data[n + seq_len(cells), ], coords = ~ x + y, truth = "f",
+       covariance = matern(3/2) + nugget())
+}
+
+elevations <- function() {
+  utils::data("PRISMelevation", package = "fields", envir = environment())
+  grid <- get("PRISMelevation", environment())
+  data <- cbind(expand.grid(lon = grid$x, lat = grid$y), z = as.vector(grid$z))
+  data <- data[is.finite(data$z), ]
+  held <- withr::with_seed(1, sample.int(nrow(data), 2000))
+  list(observed = data[-held, ], cells = data[held, ], coords = ~ lon + lat, truth = "z",
+       covariance = matern(3/2, distance = "great_circle") + nugget())
+}
+
+measure <- function(case) {
+  if (backend != "cpu") gp(z ~ 1, case$observed[1:2000, ], case$coords, case$covariance, "vecchia", backend = backend)
+  fitting <- seconds(fit <- suppressWarnings(gp(z ~ 1, case$observed, case$coords, case$covariance, "vecchia",
+                                                backend = backend, control = gp_control(neighbours = m))))
+  predicting <- seconds(p <- predict(fit, case$cells, se.fit = TRUE, interval = "confidence"))
+  memory <- peak()
+  near <- internal$neighbour_coordinates(fit$model, fit$theta, fit$data$u)
+  ordering <- seconds(order <- internal$vecchia_order(near))
+  near <- near[order, , drop = FALSE]
+  searching <- seconds(internal$ordered_neighbours(near, m))
+  print(data.frame(
+    n = nrow(case$observed), m, backend, cores = internal$threads(), ordering, neighbours = searching, fit = fitting,
+    likelihoods = fit$search$evaluations[[1]], cells = nrow(case$cells), "neighbours of cells" = fit$vecchia$local,
+    predict = predicting, whole = fitting + predicting, "peak GB" = memory,
+    RMSE = kriging_error(p$fit, case$cells[[case$truth]]), check.names = FALSE
+  ), digits = 3, row.names = FALSE)
+  print(fit)
+  fit
+}
+
+# In the plane, as gstat has no Matern covariance of the great-circle distance; one core.
+kriging_in_the_plane <- function(case, theta) {
+  scale <- 111.2 * c(cos(mean(case$observed$lat) * pi / 180), 1)
+  points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("lon", "lat")]) * rep(scale, each = nrow(d)), d)
+  model <- gstat::vgm(theta[[1]], "Mat", theta[[2]] / sqrt(3), nugget = theta[[3]], kappa = 3/2)
+  taken <- seconds(
+    k <- gstat::krige(z ~ 1, points(case$observed), points(case$cells), model, nmax = 50, debug.level = 0)
+  )
+  cat(sprintf("gstat, nmax = 50, our covariance, in the plane: %.1f s, RMSE %.2f\n", taken,
+              kriging_error(k$var1.pred, case$cells$z)))
+}
+
+if (prism) {
+  case <- elevations()
+  fit <- measure(case)
+  if (requireNamespace("gstat", quietly = TRUE)) kriging_in_the_plane(case, fit$theta)
+} else {
+  fit <- measure(simulated(as.numeric(given(1, 1e6)), as.numeric(given(4, 1e5))))
+}
