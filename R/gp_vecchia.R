@@ -8,6 +8,7 @@
 #                          if there are no more
 #   use(count)             so many of them, the nearest ones, from then on
 #   count()                their number
+# long: closures that share the sets
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
