@@ -1,10 +1,13 @@
 # Gaussian processes on a GPU:  Rscript bench/gp_gpu.R [n ...]        default: 1e4 5e4 2e5 1e6
+#                               Rscript bench/gp_gpu.R search 1e6     the search for the covariance alone
 #
 # Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 but where said.
 # Wall time seen from R, data on the host: medians of three, from n = 1e6 on of one, after one that compiles.
 
 library(kernops)
-sizes <- as.numeric(commandArgs(TRUE))
+arguments <- commandArgs(TRUE)
+alone <- "search" %in% arguments
+sizes <- as.numeric(setdiff(arguments, "search"))
 if (!length(sizes)) sizes <- c(1e4, 5e4, 2e5, 1e6)
 
 on_cube <- function(n) {
@@ -34,17 +37,20 @@ step_time <- function(fit, probes, times) {
   seconds(one, times)
 }
 
-whole_fit <- function(d, new, precision) {
-  fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = precision,
-            backend = "cuda", control = gp_control(progress = "none"))
-  predict(fit, new)
-  paste0(fit$search$evaluations, " likelihoods; ", fit$search$message, "; rounding ", signif(fit$search$rounding, 2))
+# Lines with the parameters say how far it is.
+whole_fit <- function(d, new) {
+  fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = "float32",
+            backend = "cuda", control = gp_control(progress = "steps"))
+  error <- sqrt(mean((predict(fit, new) - new$z)^2))
+  paste0(fit$search$evaluations, " likelihoods in ", fit$how$precision, "; ", fit$search$message, "; RMSE ",
+         signif(error, 4))
 }
 
 gpu_table <- function(n) {
   d <- on_cube(n + 1e5L)
   new <- d[n + 1:1e5, ]
   d <- d[seq_len(n), ]
+  if (alone) return(say_search(n, d, new))
   mean_at <- function(tol, rows) {
     predict(on_gpu(d, method = "iterative", control = gp_control(probes = 0, cg_tol = tol)), new[seq_len(rows), ])
   }
@@ -57,10 +63,11 @@ gpu_table <- function(n) {
     say(sprintf("likelihood and gradient, %d probes, tolerance 0.01", probes), n, step_time(few, probes, times))
   }
   if (n < 5e4) say("likelihood and gradient, exact, float64", n, step_time(on_gpu(d, method = "exact"), 16, 3))
-  if (n >= 1e6) for (precision in c("float32", "float64")) {
-    time <- system.time(note <- whole_fit(d, new, precision))[["elapsed"]]
-    say(paste("gp() by maximum likelihood, and 100,000 means,", precision), n, time, note)
-  }
+  if (n >= 1e6) say_search(n, d, new)
+}
+say_search <- function(n, d, new) {
+  time <- system.time(note <- whole_fit(d, new))[["elapsed"]]
+  say("gp() by maximum likelihood, and 100,000 means", n, time, note)
 }
 
 for (n in as.integer(sizes)) gpu_table(n)

@@ -57,7 +57,7 @@ test_that("neighbours of other points are those of a search through all pairs", 
 test_that("points that are held have the same neighbours, and so have some of the points", {
   withr::local_seed(1)
   u <- uniform(700, 3)
-  held <- hold_points(u)
+  held <- search_tree(u)
   for (size in c(1, 1e3, 1e250)) {
     queries <- uniform(20, 3) * size
     expect_identical(nearest_points(queries, held, 7), nearest_points(queries, u, 7))
