@@ -39,9 +39,10 @@ information_search <- function(theta, likelihood, model, profile, control) {
   message <- "maximum number of steps reached"
   curvature <- positive_definite(at$information(profile, free))
   learnt <- 0 # steps since then
+  reach <- 1
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
-    move <- newton_step(at$gradient, curvature, at$s, low, high)
+    move <- newton_step(at$gradient, curvature, at$s, low, high, reach)
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
@@ -90,6 +91,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
       at <- visit(at$s)
       curvature <- positive_definite(at$information(profile, free))
       learnt <- 0
+      reach <- 1
       next
     }
     if (is.null(found)) {
@@ -99,6 +101,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
       early <- gain > if (guessed) 0.5 else 0.01 # less is nothing to the estimate, or may be rounding
       break
     }
+    # where each likelihood takes long, whole steps along a ridge are followed by longer ones
+    reach <- if (half == 0 && is.na(at$state$value) && max(abs(move)) > 0.99 * reach) min(2 * reach, 4) else 1
     curvature <- bfgs(curvature, found$s - at$s, found$gradient - at$gradient)
     learnt <- learnt + 1
     at <- found
@@ -161,13 +165,13 @@ positive_definite <- function(h) {
   e$vectors %*% (bends * t(e$vectors))
 }
 
-# At most a factor e in any parameter; those at a bound that would leave it stay.
-newton_step <- function(gradient, information, s, low, high) {
+# At most a factor e in any parameter, or exp(reach); those at a bound that would leave it stay.
+newton_step <- function(gradient, information, s, low, high, reach = 1) {
   stuck <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   move <- numeric(length(s))
   if (all(stuck)) return(move)
   h <- information[!stuck, !stuck, drop = FALSE]
   diag(h) <- diag(h) + 1e-6 * max(diag(h)) + 1e-12
   move[!stuck] <- -solve(h, gradient[!stuck])
-  move / max(1, abs(move))
+  move / max(1, abs(move) / reach)
 }
