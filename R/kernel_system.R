@@ -22,7 +22,10 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   n <- NROW(input[[c(points, b_name)[1]]])
   check_lambda(lambda, n, least, call)
   input[[b_name]] <- NULL
-  input <- if (on_gpu) lapply(input, numbers_to_gpu, device) else lapply(input, unname)
+  # parameters stay: one that is a matrix is no rows of points
+  moves <- on_gpu & !names(input) %in% with(from$about$variables, name[category == "Pm"])
+  input[moves] <- lapply(input[moves], numbers_to_gpu, device)
+  input[!moves] <- lapply(input[!moves], unname)
   shift <- if (length(lambda) == 1) lambda else space$copy(lambda)
 
   declared <- with(from$about$variables, size[name == b_name])
