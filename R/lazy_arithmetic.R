@@ -28,7 +28,7 @@ power <- function(x, y) {
   combined("Powf(%s, %s)", list(x, y))
 }
 
-#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round signif dim dimnames length "%*%" "[" diag show
+#' @exportMethod Ops Math Summary Complex "+" "-" "!" log round signif dim dimnames length "%*%" "[" show
 NULL
 
 setMethod("Ops", signature("LazyTensor", "LazyTensor"), function(e1, e2) elementwise(.Generic, e1, e2))

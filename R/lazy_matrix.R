@@ -137,37 +137,73 @@ block <- function(x, rows, columns) {
 }
 
 #' @export
-as.matrix.LazyTensor <- function(x, ...) {
-  check_has_data(x)
+as.matrix.LazyTensor <- function(x, ...) dense(x, parent.frame())
+#' @export
+as.array.LazyTensor <- function(x, ...) dense(x, parent.frame())
+
+# All numbers, as `frame` asks for them.
+dense <- function(x, frame) {
+  check_has_data(x, frame)
+  check_dense(x, frame)
   block(x, seq_len(dim(x)[[1]]), seq_len(dim(x)[[2]]))
 }
+
 #' @export
-as.array.LazyTensor <- function(x, ...) as.matrix(x)
+is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
+#' @export
+is.array.LazyTensor <- function(x) TRUE
 
 setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
-  if (nargs() - (!missing(drop)) != 3) {
+  indices <- nargs() - 1 - !missing(drop)
+  if (indices == 1 && !missing(i)) return(single_entries(x, i))
+  if (indices != 2) {
     stop_kernops("input", "A {.cls LazyTensor} is indexed by rows and columns, as in {.code K[i, j]}.", call = NULL)
   }
   check_has_data(x)
   all <- dim(x)
   rows <- if (missing(i)) seq_len(all[[1]]) else positions(i, all[[1]], "row", point_names(x, "i"))
-  columns <- if (missing(j)) seq_len(all[[2]]) else positions(j, all[[2]], "column", point_names(x, "j"))
+  columns <- if (missing(j)) seq_len(all[[2]]) else check_column(j, x)
   value <- block(x, rows, columns)
   if (drop) drop(value) else value
 })
+
+check_column <- function(j, x) {
+  if (entries(x) > 1 && i_j_points(x, "j") == 1 && !all(j %in% c(0, 1, -1))) stop_entries(x)
+  positions(j, dim(x)[[2]], "column", point_names(x, "j"), call = NULL)
+}
+
+# As for any matrix, K[k] counts down the columns, and K[cbind(i, j)] has the row and the column of each entry. diag()
+# reads its entries so.
+single_entries <- function(x, at) {
+  pairs <- is.matrix(at) && ncol(at) == 2
+  if (!pairs && entries(x) > 1) stop_entries(x)
+  check_has_data(x, NULL)
+  size <- dim(x)
+  i <- if (pairs) at[, 1] else (at - 1) %% size[[1]] + 1
+  j <- if (pairs) at[, 2] else (at - 1) %/% size[[1]] + 1
+  fits <- is.numeric(at) && !anyNA(at) && all(i >= 1 & i <= size[[1]] & j >= 1 & j <= size[[2]])
+  if (!fits) {
+    stop_kernops("input", c("The index must be numbers of entries, of a matrix of {size[[1]]} x {size[[2]]}.",
+                            i = "{.code K[i, j]} is a block, {.code K[cbind(i, j)]} has an entry for each pair."),
+                 call = NULL)
+  }
+  drop(pair_values(x, i, j))
+}
+
+# x[, 2] of points is what R has for a coordinate; here x is a matrix of vectors.
+stop_entries <- function(x) {
+  stop_kernops("input", call = NULL, c(
+    "{.code x[i, j]} chooses rows and columns of a {.cls LazyTensor}, not entries of its vectors.",
+    x = "This is a matrix of {dim(x)[[1]]} x {dim(x)[[2]]}, with vectors of {entries(x)} entries.",
+    i = "{.code elem(x, 2)} is the second entry, {.code extract(x, 1, 3)} are three entries from the first."
+  ))
+}
 
 #' @exportMethod "[<-"
 setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: its entries cannot be assigned.",
                           i = "{.code if_else(condition, K, L)} selects elementwise; {.fn as.matrix} computes it."),
                call = NULL)
-})
-
-setMethod("diag", "LazyTensor", function(x = 1, nrow, ncol, names = TRUE) {
-  check_has_data(x)
-  n <- seq_len(min(dim(x)[1:2]))
-  alike <- if (names && identical(point_names(x, "i")[n], point_names(x, "j")[n])) point_names(x, "i")[n]
-  drop(`rownames<-`(pair_values(x, n, n), alike))
 })
 
 #' @export

@@ -203,11 +203,6 @@ mean.LazyTensor <- function(x, index, ...) {
   total(x, "sum") / length(x)
 }
 
-#' @export
-is.na.LazyTensor <- function(x) stop_undefined("is.na")
-#' @export
-anyNA.LazyTensor <- function(x, recursive = FALSE) stop_undefined("anyNA")
-
 #' @rdname lazy_reduction
 #' @export
 sum_reduction <- function(x, index, ...) lazy_reduce(x, "Sum", index, ...)

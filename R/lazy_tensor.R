@@ -73,7 +73,7 @@
 #'   signif,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
 #'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method %*%,LazyTensor,LazyTensor-method
-#'   [,LazyTensor-method [<-,LazyTensor-method diag,LazyTensor-method
+#'   [,LazyTensor-method [<-,LazyTensor-method
 #'   dim,LazyTensor-method dimnames,LazyTensor-method length,LazyTensor-method show,LazyTensor-method
 #' @exportClass LazyTensor
 #' @exportClass ComplexLazyTensor

@@ -5,8 +5,8 @@
 #' [keops_kernel()], take precedence over options.
 #'
 #' @param code an expression.
-#' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`; see
-#'   [kernops-package]. `NULL` means the default.
+#' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`,
+#'   `dense_entries`; see [kernops-package]. `NULL` means the default.
 #' @param .local_envir the frame at whose end the options are restored; default: the frame of the calling function.
 #'
 #' @return `with_kernops()`: the value of `code`. `local_kernops()`: the previous options, invisibly.
@@ -40,7 +40,7 @@ setting_checks <- list(
 )
 
 check_settings <- function(settings, call = caller_env()) {
-  known <- c("backend", "device", "precision", "threads", "isa")
+  known <- c("backend", "device", "precision", "threads", "isa", "dense_entries")
   given <- names(settings) %||% character(length(settings))
   if (!all(given %in% known)) {
     stop_kernops("input", c("The options must be named, with names among {.code {known}}.",

@@ -1,0 +1,158 @@
+# What R's functions of matrices do with a symbolic matrix: compute it, or say what to write instead.
+
+#' R's functions of matrices, for symbolic matrices
+#'
+#' `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `crossprod()`, `tcrossprod()` and `atan2()` work on symbolic
+#' matrices without storing them. For anything else these are R's own functions.
+#'
+#' @section Functions that need the stored matrix: `eigen()`, `svd()`, `qr()`, `chol()`, `apply()`, `scale()`, `dist()`,
+#'   `kmeans()`, `prcomp()` and others make an ordinary matrix of K before they begin. Up to `1e7` entries (80 MB), or
+#'   the option `kernops.dense_entries`, they do; beyond, they stop with an error that says what to write instead.
+#'   `as.matrix(K)`, written by you, always makes the matrix. `RSpectra::eigs_sym(K, k)`, `eigs()` and `svds()` have
+#'   methods for symbolic matrices, which compute the largest eigenvalues or singular values from products with K.
+#'
+#' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot be symbolic: write `if_else(condition, a,
+#'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.
+#'
+#' @param x,y a [LazyTensor], or what R's functions take; `atan2(y, x)` is elementwise. One of two matrices of a product
+#'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.
+#' @param na.rm must be `FALSE` for symbolic matrices.
+#' @param dims must be 1 for symbolic matrices.
+#'
+#' @return `rowSums()` and so on: a vector, with the names of the points; products: a matrix; `atan2()`: a
+#'   [LazyTensor].
+#' @section Errors: class `kernops_dense_error` for a function that would store more numbers than
+#'   `kernops.dense_entries`.
+#' @seealso [lazy_reduction] for sums of vectors, weighted sums and other reductions.
+#' @examples
+#' x <- matrix(runif(200), 100)
+#' K <- exp(-sqdist(Vi(x), Vj(x)))
+#' head(rowSums(K))
+#' crossprod(K, x)
+#' if (requireNamespace("RSpectra", quietly = TRUE)) RSpectra::eigs_sym(K, 3)$values
+#' @name lazy_base
+#' @aliases rowSums,LazyTensor-method colSums,LazyTensor-method rowMeans,LazyTensor-method colMeans,LazyTensor-method
+#'   crossprod,LazyTensor,ANY-method crossprod,ANY,LazyTensor-method crossprod,LazyTensor,LazyTensor-method
+#'   tcrossprod,LazyTensor,ANY-method tcrossprod,ANY,LazyTensor-method tcrossprod,LazyTensor,LazyTensor-method
+#'   atan2,LazyTensor,ANY-method atan2,ANY,LazyTensor-method atan2,LazyTensor,LazyTensor-method
+#' @usage
+#' \S4method{rowSums}{LazyTensor}(x, na.rm = FALSE, dims = 1L)
+#' \S4method{crossprod}{LazyTensor,ANY}(x, y)
+#' \S4method{atan2}{LazyTensor,ANY}(y, x)
+#' @exportMethod rowSums colSums rowMeans colMeans crossprod tcrossprod atan2
+NULL
+
+setMethod("rowSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Sum", "j", na.rm, dims))
+setMethod("colSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Sum", "i", na.rm, dims))
+setMethod("rowMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "j", na.rm, dims))
+setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "i", na.rm, dims))
+
+# A vector, as R has it; of vectors, R would also reduce their entries.
+margin <- function(x, reduction, index, na.rm, dims) {
+  if (!isFALSE(na.rm)) stop_na_rm()
+  if (entries(x) > 1 || dims != 1) {
+    stop_kernops("dim", c("Sums and means of rows and columns are those of a matrix of scalars.",
+                          i = "{.code sum(K, \"j\")} has a vector for each row, {.code mean(K, \"i\")} one for each
+                               column."), call = NULL)
+  }
+  result <- lazy_reduce(x, reduction, index)
+  if (is.function(result)) result else stats::setNames(as.vector(result), rownames(result))
+}
+
+setMethod("crossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) y, t(x)))
+setMethod("crossprod", signature("ANY", "LazyTensor"), function(x, y) t(x) %*% y)
+setMethod("crossprod", signature("LazyTensor", "LazyTensor"), function(x, y) t(x) %*% y)
+setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) t(y)))
+setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as.matrix(x) %*% t(y))
+setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
+
+# With itself a matrix is `by` the numbers of nobody.
+crossproduct <- function(x, by, left = x) if (is.null(by)) left %*% x else left %*% by
+
+setMethod("atan2", signature("LazyTensor", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
+setMethod("atan2", signature("LazyTensor", "ANY"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
+setMethod("atan2", signature("ANY", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
+
+# ---- functions that cannot
+
+#' @export
+is.na.LazyTensor <- function(x) {
+  by <- name_of_frame(parent.frame())
+  if (!by %in% c("pmin", "pmax")) stop_undefined("is.na")
+  short <- sub("p", "", by)
+  stop_kernops("input", c("{.fn {by}} is not defined for a {.cls LazyTensor}.",
+                          i = "{.code {short}(K, x)} is elementwise, if its first argument is symbolic."), call = NULL)
+}
+#' @export
+anyNA.LazyTensor <- function(x, recursive = FALSE) stop_undefined("anyNA")
+
+# What ifelse() does first.
+methods::setAs("LazyTensor", "logical", function(from) {
+  stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
+                          i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)
+})
+
+# Functions of R, and what computes the same of a large symbolic matrix.
+instead <- c(
+  eigen = "RSpectra::eigs_sym(K, k)", prcomp = "RSpectra::svds(K, k)", svd = "RSpectra::svds(K, k)",
+  La.svd = "RSpectra::svds(K, k)", qr.default = "solve(K, b)", chol.default = "solve(K, b)",
+  apply = "sum(K, \"j\")", dist = "sqdist(Vi(x), Vj(x))",
+  kmeans = "argmin(sqdist(Vi(x), Vj(centers)), \"j\")"
+)
+
+# R's own functions ask for the dense matrix where nobody sees it. Who calls as.matrix() knows what it does.
+check_dense <- function(x, frame) {
+  most <- as.numeric(kernops_option("dense_entries", 1e7))
+  asks <- name_of_frame(frame)
+  unseen <- environmentName(topenv(frame)) %in% c("base", "stats") && !asks %in% c("lapply", "vapply", "mapply")
+  if (length(x) <= most || !unseen) return(invisible())
+  bytes <- format(structure(8 * length(x) * number_size(x), class = "object_size"), units = "auto", standard = "SI")
+  size <- paste(format(dim(x), big.mark = ",", trim = TRUE), collapse = " x ")
+  other <- instead[asks]
+  asks <- sub("[.]default$", "", asks)
+  stop_kernops("dense", call = NULL, c(
+    "{.fn {asks}} would store this symbolic matrix as {size} numbers, {bytes}.",
+    i = if (!is.na(other)) "{.code {other}} needs no stored matrix.",
+    i = "{.code {asks}(as.matrix(K))} stores it; {.code options(kernops.dense_entries = Inf)} always does."
+  ))
+}
+
+name_of_frame <- function(frame) rlang::call_name(rlang::frame_call(frame) %||% quote(none())) %||% ""
+
+# ---- RSpectra, by products
+
+products <- function(K, call = caller_env()) {
+  check_has_data(K, call)
+  if (is_complex(K) || length(dim(K)) > 2) {
+    stop_kernops("dim", "{.pkg RSpectra} requires a matrix of real scalars.", call = call)
+  }
+  function(v, args) as.vector(K %*% v)
+}
+
+check_square <- function(K, call = caller_env()) {
+  shape <- paste(dim(K), collapse = " x ")
+  if (dim(K)[[1]] != dim(K)[[2]]) stop_kernops("dim", "A square matrix is required: K is {shape}.", call = call)
+}
+
+#' @exportS3Method RSpectra::eigs_sym
+eigs_sym.LazyTensor <- function(A, k, which = "LM", sigma = NULL, opts = list(), ...) {
+  spectrum(RSpectra::eigs_sym, A, k, which, sigma, opts)
+}
+#' @exportS3Method RSpectra::eigs
+eigs.LazyTensor <- function(A, k, which = "LM", sigma = NULL, opts = list(), ...) {
+  spectrum(RSpectra::eigs, A, k, which, sigma, opts)
+}
+#' @exportS3Method RSpectra::svds
+svds.LazyTensor <- function(A, k, nu = k, nv = k, opts = list(), ...) {
+  RSpectra::svds(products(A), k, nu, nv, opts, Atrans = products(t(A)), dim = dim(A))
+}
+
+spectrum <- function(of, K, k, which, sigma, opts, call = caller_env()) {
+  product <- products(K, call)
+  check_square(K, call)
+  if (!is.null(sigma)) {
+    stop_kernops("input", c("Eigenvalues next to {.arg sigma} are not available for a {.cls LazyTensor}.",
+                            i = "{.code which = \"SA\"} computes the smallest ones."), call = call)
+  }
+  of(product, k, which = which, opts = opts, n = dim(K)[[1]])
+}

@@ -1,0 +1,77 @@
+# R's functions of matrices: they compute a symbolic matrix without storing it, or say what to write.
+
+list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+
+test_that("sums of rows and columns, products and angles are those of the dense matrix", {
+  rownames(X) <- letters[1:10]
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  dense <- `rownames<-`(exp(-D2), letters[1:10])
+  for (f in list(rowSums, colSums, rowMeans, colMeans)) expect_equal(f(K), f(dense))
+  expect_equal(rowSums(sqdist(Vi(3), Vj(3)))(list(X, Y)), as.matrix(rowSums(D2)), ignore_attr = TRUE)
+  expect_equal(crossprod(K, X), crossprod(dense, X))
+  expect_equal(crossprod(K, 1:10), crossprod(dense, 1:10))
+  expect_equal(crossprod(X, K), crossprod(X, dense))
+  expect_equal(tcrossprod(K, t(B)), tcrossprod(dense, t(B)))
+  expect_equal(tcrossprod(t(B), K), tcrossprod(t(B), dense))
+  expect_equal(as.matrix(atan2(K, 2)), atan2(dense, 2))
+  expect_equal(as.matrix(atan2(-1, K)), atan2(-1, dense))
+  expect_equal(as.matrix(atan2(K, log(K))), atan2(dense, log(dense)))
+  expect_identical(list(rowSums(X), crossprod(X), atan2(1, 2)),
+                   list(base::rowSums(X), base::crossprod(X), base::atan2(1, 2)))
+})
+
+test_that("entries have R's numbers, and diag() is R's own", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  dense <- exp(-D2)
+  pairs <- cbind(c(1, 10, 3), c(6, 1, 3))
+  expect_equal(K[pairs], dense[pairs])
+  expect_equal(K[c(60, 1, 11)], dense[c(60, 1, 11)])
+  expect_equal((Vi(X) - Vj(Y))[pairs], X[pairs[, 1], ] - Y[pairs[, 2], ])
+  expect_true(is.matrix(K))
+  expect_false(is.matrix(Vi(X) - Vj(Y)))
+  expect_identical(environmentName(environment(diag)), "base")
+})
+
+test_that("functions that need the stored matrix get small ones, and refuse large ones", {
+  K <- exp(-sqdist(Vi(X), Vj(X)))
+  dense <- exp(-dense_sqdist(X, X))
+  functions <- list(eigen = eigen, svd = svd, qr = qr, chol = \(x) chol(x + (lazy_op("IndexI") == lazy_op("IndexJ"))),
+                    apply = \(x) apply(x, 1, sum), scale = scale, dist = dist, prcomp = prcomp,
+                    kmeans = \(x) kmeans(x, x[1:2, ])$cluster)
+  expect_equal(eigen(K)$values, eigen(dense)$values)
+  for (name in names(functions)) {
+    expect_no_error(functions[[name]](K))
+    expect_error(with_kernops(functions[[name]](K), dense_entries = 99), "would store", class = "kernops_dense_error",
+                 label = name)
+  }
+  local_kernops(dense_entries = 1)
+  expect_equal(as.matrix(K), dense)
+  expect_equal(lapply(list(K), as.matrix), list(dense))
+  expect_equal(K[, ], dense)
+})
+
+test_mistakes("kernops_error", alist(
+  `eigenvalues of what is large` = with_kernops(eigen(sqdist(Vi(X), Vj(X))), dense_entries = 10),
+  `rows of what is large` = with_kernops(apply(sqdist(Vi(X), Vj(Y)), 1, max), dense_entries = 10),
+  `smaller of two` = pmin(sqdist(Vi(X), Vj(Y)), 1),
+  `larger of two` = pmax(1, sqdist(Vi(X), Vj(Y))),
+  `a condition` = ifelse(sqdist(Vi(X), Vj(Y)) > 1, 1, 0),
+  `sums without missing numbers` = rowSums(sqdist(Vi(X), Vj(Y)), na.rm = TRUE),
+  `sums of vectors` = colSums(Vi(X) - Vj(Y)),
+  `a matrix by itself` = crossprod(sqdist(Vi(X), Vj(Y))),
+  `entries of points` = Vi(X)[1:3],
+  `a coordinate of points` = Vi(X)[, 2],
+  `entries that are not there` = sqdist(Vi(X), Vj(Y))[61]
+))
+
+test_that("RSpectra takes symbolic matrices", {
+  skip_if_not_installed("RSpectra")
+  K <- exp(-sqdist(Vi(X), Vj(X)))
+  decomposition <- eigen(exp(-dense_sqdist(X, X)))
+  expect_equal(RSpectra::eigs_sym(K, 3)$values, decomposition$values[1:3])
+  expect_equal(abs(RSpectra::eigs_sym(K, 2)$vectors), abs(decomposition$vectors[, 1:2]))
+  expect_equal(Re(RSpectra::eigs(K, 3)$values), decomposition$values[1:3])
+  expect_equal(RSpectra::svds(exp(-sqdist(Vi(X), Vj(Y))), 2)$d, svd(exp(-D2))$d[1:2])
+  expect_error(RSpectra::eigs_sym(exp(-sqdist(Vi(X), Vj(Y))), 2), "square", class = "kernops_dim_error")
+  expect_error(RSpectra::eigs_sym(K, 2, sigma = 0), "sigma", class = "kernops_input_error")
+})
