@@ -16,8 +16,10 @@ system_entries <- function(op, b_name, input, n, call) {
   joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
   if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
   places <- unlist(unname(Map(places_in, names(sides), sides)))
-  list(formula = replace_names(formula, c(places, stats::setNames("1", b_name))),
-       theta = as.vector(joined$theta) %||% 0, u = joined$x)
+  # without parameters, the 1 that stands for b is one, as theta must be used
+  one <- if (is.null(joined$theta)) "theta" else "1"
+  list(formula = replace_names(formula, c(places, stats::setNames(one, b_name))),
+       theta = as.vector(joined$theta) %||% 1, u = joined$x)
 }
 
 # A row for each point; parameters are one row, those of matrices row by row.

@@ -14,8 +14,8 @@
 #'   \eqn{|b|}.
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
 #' @param x0 the starting value, n x p; default: zero.
-#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], or an object made by
-#'   that function.
+#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], an object made by that
+#'   function, or `"auto"`, which chooses a type from the matrix, or none where its entries cannot be seen.
 #' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
@@ -61,7 +61,7 @@
 #'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
-                         precond = c("none", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
+                         precond = c("none", "auto", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
                          method = c("cg", "minres")) {
   check_linear(op, b_name)
   method <- check_choice(method, "method", c("cg", "minres"))
@@ -123,12 +123,24 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   if (inherits(precond, "kernel_preconditioner")) {
     precond <- check_preconditioner(precond, system$n, call)
   } else {
-    type <- check_choice(precond, "precond", c("none", preconditioner_types), call)
+    type <- check_choice(precond, "precond", c("none", "auto", preconditioner_types), call)
+    if (type == "auto" && method == "cg") return(automatic_preconditioner(system, rank))
     if (type == "none" || system$n == 0) return(NULL)
     precond <- if (method == "cg") system_preconditioner(system, type, rank, call = call)
   }
   if (method == "cg") return(precond)
   stop_kernops("input", "{.code method = \"minres\"} does not support a preconditioner.", call = call)
+}
+
+# What costs little beside the steps it saves, where entries of K can be seen and its diagonal is positive. Neighbours are
+# found fast in few dimensions only. The sparse factor is applied by the CPU, which would hold a GPU up.
+automatic_preconditioner <- function(system, rank = NULL) {
+  if (system$n == 0) return(NULL)
+  tryCatch({
+    sparse <- system$space$device < 0 && !is.null(system$subset) && ncol(system$entries()$u) <= 8
+    type <- if (sparse && is.null(rank)) best_preconditioner(system) else "pivoted_cholesky"
+    system_preconditioner(system, type, rank)
+  }, kernops_error = function(e) NULL)
 }
 
 check_number <- function(x, name, least, above = FALSE, whole = FALSE, most = Inf, call = caller_env()) {
@@ -155,6 +167,8 @@ warn_unless_converged <- function(fit, call) {
 #' @export
 print.kernel_solve <- function(x, ...) {
   cli::cat_line("<kernel_solve> ", nrow(x$solution), " x ", ncol(x$solution), ", ", x$iterations, " iterations")
+  precond <- x$problem$precond
+  if (!is.null(precond)) cli::cat_line("  preconditioner     ", precond$type, ", rank ", precond$rank)
   cli::cat_line("  relative residual  ", paste(signif(x$residual, 3), collapse = " "))
   cli::cat_line("  converged          ", paste(x$converged, collapse = " "))
   invisible(x)

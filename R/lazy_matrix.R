@@ -206,33 +206,6 @@ setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
                call = NULL)
 })
 
-#' @export
-solve.LazyTensor <- function(a, b, lambda = 0, ...) {
-  if (missing(b)) {
-    stop_kernops("input", "The inverse of a {.cls LazyTensor} is not available: {.code solve(K, b)} requires {.arg b}.")
-  }
-  check_has_data(a)
-  if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")
-  shape <- dim(a)
-  if (length(shape) > 2 || shape[[1]] != shape[[2]]) {
-    stop_kernops("dim", "{.code solve(K, b)} needs a square matrix of scalars: K is {paste(shape, collapse = ' x ')}.")
-  }
-  if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, ...))
-  whole <- a * right_hand_side(b, "b")
-  about <- named(whole)
-  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
-  input <- lapply(whole@variables[about$tokens], function(v) v$data)
-  names <- environment(op)$about$variables$name
-  kernel_solve(op, names[[length(names)]], stats::setNames(input, names), lambda, ...)$solution
-}
-
-# The real and imaginary parts side by side.
-solve_complex <- function(a, b, lambda, ...) {
-  parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
-  real <- seq_len(ncol(b))
-  array(complex(real = parts[, real], imaginary = parts[, -real]), dim(b), dimnames(b))
-}
-
 setMethod("show", "LazyTensor", function(object) {
   about <- named(object)
   shape <- ifelse(is.na(dim(object)), "?", format(dim(object), big.mark = ",", trim = TRUE))

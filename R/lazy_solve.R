@@ -1,0 +1,66 @@
+# Linear systems of symbolic matrices.
+
+#' Solve a linear system of a symbolic matrix
+#'
+#' Solves \eqn{(K + \lambda I) a = b} by [kernel_solve()], in memory that grows linearly with the number of points.
+#'
+#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points.
+#' @param b the right-hand side: a vector, a matrix with a row for each point, or a [gpu_matrix()]; it may be complex.
+#' @param lambda a number added to the diagonal of K, or one number for each point.
+#' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses one from the matrix: pivoted Cholesky if
+#'   a few columns explain it up to a small part of `lambda`, else Vecchia's for points of up to 8 coordinates. A message
+#'   of class `kernops_preconditioner` says which, once a session.
+#' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that are
+#'   not positive definite, takes no preconditioner.
+#'
+#' @return The solution: a matrix with the columns of `b`. For its residuals and the number of iterations, use
+#'   [kernel_solve()].
+#' @inheritSection kernel_solve Warnings
+#' @inheritSection kernel_solve Errors
+#' @seealso [kernel_solve()], [kernel_preconditioner()], [kernel_interpolation()]; [gp()] estimates the parameters of K.
+#' @examples
+#' x <- matrix(runif(400), 200)
+#' K <- exp(-sqdist(Vi(x), Vj(x)) / (2 * 0.2^2))
+#' b <- sin(6 * x[, 1])
+#' a <- solve(K, b, lambda = 0.01)
+#' max(abs(K %*% a + 0.01 * a - b))
+#' @export
+solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg", "minres"), ...) {
+  if (missing(b)) {
+    stop_kernops("input", "The inverse of a {.cls LazyTensor} is not available: {.code solve(K, b)} requires {.arg b}.")
+  }
+  check_has_data(a)
+  if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")
+  shape <- dim(a)
+  if (length(shape) > 2 || shape[[1]] != shape[[2]]) {
+    stop_kernops("dim", "{.code solve(K, b)} needs a square matrix of scalars: K is {paste(shape, collapse = ' x ')}.")
+  }
+  if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, precond, method, ...))
+  whole <- a * right_hand_side(b, "b")
+  about <- named(whole)
+  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
+  input <- lapply(whole@variables[about$tokens], function(v) v$data)
+  names <- environment(op)$about$variables$name
+  method <- check_choice(method, "method", c("cg", "minres"))
+  if (method == "minres" && identical(precond, "auto")) precond <- "none"
+  fit <- kernel_solve(op, names[[length(names)]], stats::setNames(input, names), lambda, precond = precond,
+                      method = method, ...)
+  if (identical(precond, "auto")) say_preconditioner(fit$problem$precond)
+  fit$solution
+}
+
+# The real and imaginary parts side by side.
+solve_complex <- function(a, b, lambda, ...) {
+  parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
+  real <- seq_len(ncol(b))
+  array(complex(real = parts[, real], imaginary = parts[, -real]), dim(b), dimnames(b))
+}
+
+say_preconditioner <- function(precond) {
+  type <- precond$type %||% "none"
+  cli::cli_inform(
+    c(i = "{.fn solve} chose the preconditioner {.val {type}}{if (type == 'none') ': no other fits this matrix'}.",
+      i = "{.arg precond} chooses another; {.fn kernel_solve} shows iterations and residuals."),
+    class = "kernops_preconditioner", .frequency = "once", .frequency_id = "kernops_preconditioner"
+  )
+}
