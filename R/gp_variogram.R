@@ -9,9 +9,9 @@
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to a
 #'   third of the largest extent. A class contains its upper limit, but not its lower one.
 #' @param backend as in [keops_kernel()].
-#' @return A data frame of class `gp_variogram` with, for each class, the number of pairs `np`, their mean distance
-#'   `dist`, the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method; the columns have
-#'   the names used by gstat.
+#' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
+#'   distance `dist`, the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method. It is a
+#'   `gstatVariogram`, too, with the columns `dir.hor`, `dir.ver` and `id`: `gstat::fit.variogram()` accepts it.
 #' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
 #' @examples
 #' x <- matrix(runif(400), 200)
@@ -43,8 +43,9 @@ gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) 
   # each pair was counted twice; a point with itself lies in the class that contains 0, if any
   own <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
   if (own >= 1 && own <= classes) sums[1, own] <- sums[1, own] - length(y)
-  structure(data.frame(np = sums[1, ] / 2, dist = sums[2, ] / sums[1, ], gamma = sums[3, ] / sums[1, ],
-                       lower = breaks[-length(breaks)], upper = breaks[-1]), class = c("gp_variogram", "data.frame"))
+  all <- data.frame(np = sums[1, ] / 2, dist = sums[2, ] / sums[1, ], gamma = sums[3, ] / sums[1, ], dir.hor = 0,
+                    dir.ver = 0, id = factor("var1"), lower = breaks[-length(breaks)], upper = breaks[-1])
+  structure(all[all$np > 0, ], class = c("gp_variogram", "gstatVariogram", "data.frame"))
 }
 
 variogram_breaks <- function(x, breaks, call = caller_env()) {
@@ -60,7 +61,7 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
 
 #' @export
 plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
-  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper)),
+  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, 0)),
             ylim = c(0, max(x$gamma, 0, na.rm = TRUE)),
             pch = 16, las = 1, col = viridis(3)[[1]], xlab = xlab, ylab = ylab, given = list(...))
   invisible(x)

@@ -20,7 +20,9 @@
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
 #' @return A matrix with one row for each point of the other axis (complex for complex tensors); positions are integers
-#'   counted from 1. If the variables have no data, an operator as returned by [keops_kernel()].
+#'   counted from 1. For a matrix of vectors of D entries, K values are an array n x K x D. `min_argmin()`,
+#'   `max_argmax()` and `Kmin_argKmin()` return a list of `values` and `positions`. If the variables have no
+#'   data, an operator as returned by [keops_kernel()].
 #'
 #' @examples
 #' x <- Vi(matrix(runif(20), 10))
@@ -51,7 +53,26 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
-  compute(whole, is_complex(x), ranges, ...)
+  result <- compute(whole, is_complex(x), ranges, ...)
+  if (is.function(result)) result else extremes(result, reduction, K, entries(x))
+}
+
+# Values and their positions come side by side; K of them for vectors entry by entry, one after the other.
+extremes <- function(result, reduction, K, size) {
+  if (grepl("_Arg", reduction)) {
+    values <- seq_len(ncol(result) / 2)
+    positions <- result[, -values, drop = FALSE]
+    storage.mode(positions) <- "integer"
+    return(list(values = by_entry(result[, values, drop = FALSE], K, size), positions = by_entry(positions, K, size)))
+  }
+  if (grepl("^(Arg)?KM", reduction)) by_entry(result, K, size) else result
+}
+
+by_entry <- function(x, K, size) {
+  if (is.null(K) || size == 1) return(x)
+  names <- rownames(x)
+  array(aperm(array(x, c(nrow(x), size, K)), c(1, 3, 2)), c(nrow(x), K, size),
+        if (!is.null(names)) list(names, NULL, NULL))
 }
 
 compute <- function(whole, complex, ranges, ...) {

@@ -8,10 +8,10 @@
 #' @param b the right-hand side: a vector, a matrix with a row for each point, or a [gpu_matrix()]; it may be complex.
 #' @param lambda a number added to the diagonal of K, or one number for each point.
 #' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses one from the matrix: pivoted Cholesky if
-#'   a few columns explain it up to a small part of `lambda`, else Vecchia's for points of up to 8 coordinates. A message
-#'   of class `kernops_preconditioner` says which, once a session.
-#' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that are
-#'   not positive definite, takes no preconditioner.
+#'   a few columns explain it up to a small part of `lambda`, else Vecchia's, for points of up to 8 coordinates. A
+#'   message of class `kernops_preconditioner` says which, once a session.
+#' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that
+#'   are not positive definite, takes no preconditioner.
 #'
 #' @return The solution: a matrix with the columns of `b`. For its residuals and the number of iterations, use
 #'   [kernel_solve()].

@@ -3,9 +3,10 @@
 #' `seg_plan()` analyses how values are divided into segments. [seg_reduce()] and related functions can then use the
 #' plan for any values and any operation.
 #'
-#' @param offsets where the segments begin, counted from 0 and not decreasing; values before the first offset are in no
-#'   segment. If the last element equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment,
-#'   otherwise the beginning of the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
+#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`); values
+#'   before the first offset are in no segment. If the last element equals the number of values (as in `dgCMatrix@p`),
+#'   it is the end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles
+#'   or as `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
 #'   order, or a result of `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a
@@ -33,6 +34,10 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
 
 # The plan of the one argument that is given. `n` values are there, if it is known.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = caller_env()) {
+  if (is.null(g) && is_keys(offsets)) {
+    g <- offsets
+    offsets <- NULL
+  }
   given <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
   if (length(given) != 1) {
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
@@ -59,11 +64,16 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   made
 }
 
+# Groups in the place of offsets, which are numbers.
+is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, "GRP")
+
 # Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
-                          i = if (is.factor(x) || is.character(x)) "Give groups as {.arg g}."), call = call)
+                          i = if (is.factor(x)) "Give groups as {.arg g}.",
+                          i = if (is.character(x)) "Give groups as {.arg g}, the operation as {.arg op}."),
+               call = call)
 }
 
 new_plan <- function(how, about, n = NULL) {
@@ -102,11 +112,11 @@ group_numbers <- function(g, sort, call) {
     names <- if (length(keys)) Reduce(\(a, b) paste(a, b, sep = "."), keys)
     return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
   }
+  if (length(dim(g)) == 1 || length(dim(g)) == 2 && ncol(g) == 1) g <- c(g) # as of argmin()
   if (!is.atomic(g) || is.raw(g) || length(dim(g)) > 1) {
     stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
                             i = "{.fn interaction} combines several factors into one."), call = call)
   }
-  if (length(dim(g)) == 1) g <- c(g)
   if (is.factor(g)) return(level_numbers(g, sort))
   near <- if (sort && is.integer(g) && !is.object(g)) seg_number_groups(g)
   if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))

@@ -62,11 +62,16 @@
 #' seg_reduce(c(1, 2, 3, 4, 5), offsets = c(0, 2, 2, 5), op = "max")
 #' # as tapply(chickwts$weight, chickwts$feed, mean)
 #' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean")
+#' seg_reduce(chickwts$weight, chickwts$feed, "mean") # the same
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
 #' @export
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
                        empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
                        output = c("host", "gpu")) {
+  if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), as tapply() has it
+    op <- lengths
+    lengths <- NULL
+  }
   op <- check_op(op)
   backend <- check_backend(backend)
   x <- check_values(x, backend)

@@ -97,6 +97,18 @@ test_that("variograms of all pairs are gstat's, of points of any class", {
   expect_equal(gp_variogram(sf::as_Spatial(points), log(meuse$zinc), breaks), ours)
 })
 
+test_that("gstat fits a model to our variogram as to its own", {
+  skip_if_not_installed("gstat")
+  data("meuse", package = "sp", envir = environment())
+  breaks <- c(0, 1, seq(100, 1500, 100)) # no pair is as near as 1
+  ours <- gp_variogram(meuse[c("x", "y")], log(meuse$zinc), breaks)
+  expect_identical(ours$lower[[1]], 1)
+  theirs <- gstat::variogram(log(zinc) ~ 1, ~ x + y, meuse, boundaries = breaks[-1])
+  expect_equal(as.data.frame(ours)[names(theirs)], as.data.frame(theirs), ignore_attr = TRUE)
+  start <- gstat::vgm(0.6, "Sph", 900, 0.05)
+  expect_equal(gstat::fit.variogram(ours, start), gstat::fit.variogram(theirs, start), ignore_attr = TRUE)
+})
+
 test_that("sf objects go in and out", {
   skip_if_not_installed("sf")
   withr::local_seed(2)

@@ -15,6 +15,18 @@ test_that("groups are named, ordered and left out as tapply() does", {
   expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
 })
 
+test_that("a factor may come second, and groups be a matrix of one column", {
+  mean_of <- \(f) c(tapply(chickwts$weight, f, mean))
+  expect_equal(seg_reduce(chickwts$weight, chickwts$feed, "mean"), mean_of(chickwts$feed))
+  expect_equal(seg_reduce(chickwts$weight, as.character(chickwts$feed), "mean"), mean_of(chickwts$feed))
+  expect_equal(seg_reduce(chickwts$weight, chickwts$feed, op = "mean"), mean_of(chickwts$feed))
+  expect_equal(seg_reduce(chickwts$weight, g = cbind(as.integer(chickwts$feed)), op = "mean"),
+               `names<-`(mean_of(chickwts$feed), 1:6))
+  expect_equal(seg_softmax(c(1, 2, 3), factor(c("a", "b", "a"))), seg_softmax(c(1, 2, 3), g = c(1, 2, 1)))
+  expect_identical(seg_plan(chickwts$feed)$names, levels(chickwts$feed))
+  expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
+})
+
 test_that("keys are compared and named as base R does", {
   x <- c(1, 2, 4)
   for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),

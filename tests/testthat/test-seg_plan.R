@@ -70,10 +70,12 @@ test_that("a table of counts is lengths, and what R takes for no number is neith
   expect_identical(unname(seg_reduce(1:4, lengths = table(c("p", "q", "p", "q")))), c(3L, 7L))
   for (odd in list(as.difftime(c(0, 4), units = "secs"), as.Date(c(0, 4), origin = "1970-01-01"), factor(c(0, 4)),
                    as.POSIXct(c(0, 4), origin = "1970-01-01"), c(FALSE, TRUE), c("0", "4"), list(0, 4))) {
-    for (call in alist(seg_reduce(1:4, odd), seg_reduce(1:4, lengths = odd), seg_plan(offsets = odd),
-                       seg_reduce(1:4, lengths = c(1, 1), sources = odd), seg_softmax(1:4, odd),
-                       seg_grad("sum")(1:4, 1, odd), spmv(list(offsets = odd, columns = 0:3), 1:4),
-                       spmv(list(offsets = c(0, 2), columns = odd), 1:4))) {
+    # a factor or strings in the place of offsets are groups
+    second <- alist(seg_reduce(1:4, odd), seg_plan(offsets = odd), seg_softmax(1:4, odd), seg_grad("sum")(1:4, 1, odd),
+                    spmv(list(offsets = odd, columns = 0:3), 1:4))
+    for (call in c(if (!is.factor(odd) && !is.character(odd)) second,
+                   alist(seg_reduce(1:4, lengths = odd), seg_reduce(1:4, lengths = c(1, 1), sources = odd),
+                         spmv(list(offsets = c(0, 2), columns = odd), 1:4)))) {
       expect_error(eval(call), "must be (non-negative )?whole numbers", class = "kernops_input_error",
                    label = deparse1(call))
     }
