@@ -14,8 +14,8 @@
 #'   \eqn{|b|}.
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
 #' @param x0 the starting value, n x p; default: zero.
-#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], an object made by that
-#'   function, or `"auto"`, which chooses a type from the matrix, or none where its entries cannot be seen.
+#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], an object made by
+#'   that function, or `"auto"`, which chooses a type from the matrix, or none where its entries cannot be seen.
 #' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.

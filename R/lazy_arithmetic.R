@@ -1,13 +1,24 @@
 # R's own operators and functions on symbolic matrices, by its group generics.
 
-infix <- c("+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=", "|")
+comparisons <- c("<", "<=", ">", ">=", "==", "!=")
+infix <- c("+", "-", "*", "/", "|")
+
+# A condition is 0 or 1; as one it chooses in if_else(), and `|` of two is no dot product.
+condition <- function(formula, of) {
+  made <- combined(formula, of)
+  made@truth <- TRUE
+  made
+}
+is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
 elementwise <- function(op, x, y) {
   if (is_complex_value(x) || is_complex_value(y)) return(complex_elementwise(op, x, y))
+  if (op == "|" && is_truth(x) && is_truth(y)) return(condition("Or(%s, %s)", list(x, y)))
+  if (op %in% comparisons) return(condition(paste0("(%s ", op, " %s)"), list(x, y)))
   if (op %in% infix) return(combined(paste0("(%s ", op, " %s)"), list(x, y)))
   switch(op,
     `^` = power(x, y),
-    `&` = combined("And(%s, %s)", list(x, y)),
+    `&` = condition("And(%s, %s)", list(x, y)),
     `%%` = combined("Mod(%s, %s, 0)", list(x, y)),
     `%/%` = whole_quotient(as_lazy(x), as_lazy(y))
   )
@@ -37,7 +48,7 @@ setMethod("Ops", signature("ANY", "LazyTensor"), function(e1, e2) elementwise(.G
 setMethod("+", signature("LazyTensor", "missing"), function(e1, e2) e1)
 setMethod("-", signature("LazyTensor", "missing"),
           function(e1, e2) combined("(-%s)", list(e1), is_complex(e1)))
-setMethod("!", "LazyTensor", function(x) combined("Not(%s)", list(x)))
+setMethod("!", "LazyTensor", function(x) condition("Not(%s)", list(x)))
 
 functions <- c(abs = "Abs", sign = "Sign", sqrt = "Sqrt", ceiling = "Ceil", floor = "Floor", trunc = "Trunc",
                exp = "Exp", expm1 = "Expm1", log1p = "Log1p", log2 = "Log2", log10 = "Log10", cos = "Cos",
@@ -51,17 +62,26 @@ setMethod("Math", "LazyTensor", function(x) {
   }
   combined(paste0(functions[[.Generic]], "(%s)"), list(x))
 })
+complex_functions <- c(exp = "ComplexExp", sqrt = "ComplexSqrt", sin = "ComplexSin", cos = "ComplexCos",
+                       tan = "ComplexTan", sinh = "ComplexSinh", cosh = "ComplexCosh", tanh = "ComplexTanh")
+
 setMethod("Math", "ComplexLazyTensor", function(x) {
+  if (.Generic %in% names(complex_functions)) {
+    return(combined(paste0(complex_functions[[.Generic]], "(%s)"), list(x), complex = TRUE))
+  }
   switch(.Generic,
-    exp = combined("ComplexExp(%s)", list(x), complex = TRUE),
     abs = combined("ComplexAbs(%s)", list(x), takes_complex = TRUE),
+    log2 = log(x) / log(2),
+    log10 = log(x) / log(10),
     stop_undefined(.Generic, "ComplexLazyTensor")
   )
 })
-setMethod("log", "LazyTensor", function(x, ...) {
-  value <- combined("Log(%s)", list(x))
+logarithm <- function(x, ...) {
+  value <- combined(if (is_complex(x)) "ComplexLog(%s)" else "Log(%s)", list(x), is_complex(x))
   if (...length()) value / log(..1) else value
-})
+}
+setMethod("log", "LazyTensor", logarithm)
+setMethod("log", "ComplexLazyTensor", logarithm) # rather than that of the group
 setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
@@ -86,9 +106,17 @@ complex_elementwise <- function(op, x, y) {
     square <- combined("ComplexSquareAbs(%s)", list(y), takes_complex = TRUE)
     return(complex_product(complex_product(as_lazy(x), Conj(y)), 1 / square))
   }
-  whole <- op == "^" && is.numeric(y) && length(y) == 1 && y %in% 1:64
-  if (whole) return(Reduce(complex_product, rep(list(x), y)))
+  if (op == "|") return(combined("ComplexSum(%s)", list(complex_product(as_lazy(x), as_lazy(y))), complex = TRUE))
+  if (op == "^") return(complex_power(x, y))
   stop_undefined(op, "ComplexLazyTensor")
+}
+
+complex_power <- function(x, y) {
+  whole <- is.numeric(y) && length(y) == 1 && abs(y) %in% 1:64
+  if (whole && y < 0) return(1 / complex_power(x, -y))
+  if (whole) return(Reduce(complex_product, rep(list(x), y)))
+  if (identical(y, 0.5)) return(sqrt(x))
+  combined("ComplexPow(%s, %s)", spread_alike(list(as_complex(x), as_complex(y))), complex = TRUE)
 }
 
 complex_sum <- function(op, x, y) {

@@ -5,7 +5,9 @@ token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code
 # computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
 # `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
+# Of numbers alone the result is numbers.
 combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
+  symbolic <- length(of) == 0 || any(vapply(of, is_lazy, NA))
   of <- told_apart(lapply(of, as_lazy, call = call))
   if (!takes_complex && any(vapply(of, is_complex, NA))) {
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
@@ -16,7 +18,18 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
-  made
+  if (symbolic) made else as.vector(stored_values(made))
+}
+
+# The same entry by entry, for numbers of any shape and number.
+entrywise <- function(formula, of) {
+  if (any(vapply(of, is_lazy, NA))) return(combined(formula, of))
+  n <- if (all(lengths(of) > 0)) max(lengths(of)) else 0
+  shape <- attributes(of[[1]])
+  points <- lapply(of, function(x) variable(matrix(rep_len(as.vector(check_numbers(x)), n)), "i", "x"))
+  value <- as.vector(stored_values(combined(formula, points)))
+  if (length(of[[1]]) == n && is_plain(of[[1]])) attributes(value) <- shape
+  value
 }
 
 # The address in the token of a tensor that was saved and read again may be that of other data by now: such a variable

@@ -18,16 +18,61 @@
 #' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
 #' @export
 grad <- function(f, gradin, var) {
-  check_lazy(f, arg = "f")
-  if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
-    stop_kernops("input", "{.arg var} must be a variable made by {.fn Vi}, {.fn Vj} or {.fn Pm}.")
-  }
-  # one of that name may be another one, where either was read from a file
-  if (!identical(f@variables[[var@formula]], var@variables[[1]])) {
-    stop_kernops("input", c("{.arg var} is not a variable of {.arg f}.",
-                            i = "Create it once, as in {.code x <- Vi(data)}, and use it for both."))
-  }
+  check_variable(f, var)
   if (is_complex(f)) gradin <- spread(as_complex(gradin), f@size)
   else if (is_complex_value(gradin)) stop_kernops("input", "{.arg gradin} must be real, because {.arg f} is real.")
   combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE, looks_inside = TRUE)
+}
+
+check_variable <- function(f, var, call = caller_env()) {
+  check_lazy(f, call, "f")
+  if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
+    stop_kernops("input", "{.arg var} must be a variable made by {.fn Vi}, {.fn Vj} or {.fn Pm}.", call = call)
+  }
+  # one of that name may be another one, where either was read from a file
+  if (identical(f@variables[[var@formula]], var@variables[[1]])) return(invisible())
+  stop_kernops("input", c("{.arg var} is not a variable of {.arg f}.",
+                          i = "Create it once, as in {.code x <- Vi(data)}, and use it for both."), call = call)
+}
+
+#' Derivatives of symbolic matrices
+#'
+#' Derivatives of `f` with respect to one of its variables, for each pair, exact and symbolic.
+#'
+#' | function | result | operation |
+#' |---|---|---|
+#' | `laplacian(f, var)` | the sum of the second derivatives of a scalar | `Laplacian` |
+#' | `divergence(f, var)` | the sum of the derivatives of entry k with respect to entry k | `Divergence` |
+#' | `grad_matrix(f, var)` | the matrix of derivatives, row by row: a row for each entry of `var` | `GradMatrix` |
+#' | `jvp(f, var, u)` | the derivative along `u`: the Jacobian times `u` | `Diff` |
+#' | `hvp(f, var, u)` | the Hessian of a scalar times `u` | `Grad` of `Diff` |
+#'
+#' @inheritParams grad
+#' @param u the direction, with as many entries as `var`.
+#' @return A [LazyTensor].
+#' @seealso [grad()], the gradient; [keops_objective()] for sums over all pairs.
+#' @examples
+#' x <- Vi(matrix(rnorm(20), 10))
+#' y <- Vj(matrix(rnorm(14), 7))
+#' K <- exp(-sqdist(x, y))
+#' sum(laplacian(K, x), "j")
+#' sum(hvp(K, x, y), "j")
+#' @export
+laplacian <- function(f, var) derivative("Laplacian(%s, %s)", f, var)
+#' @rdname laplacian
+#' @export
+divergence <- function(f, var) derivative("Divergence(%s, %s)", f, var)
+#' @rdname laplacian
+#' @export
+grad_matrix <- function(f, var) derivative("GradMatrix(%s, %s)", f, var)
+#' @rdname laplacian
+#' @export
+jvp <- function(f, var, u) derivative("Diff(%s, %s, %s)", f, var, u)
+#' @rdname laplacian
+#' @export
+hvp <- function(f, var, u) derivative("Grad(Diff(%s, %s, %s), %s, 1)", f, var, u, var)
+
+derivative <- function(formula, f, var, ..., call = caller_env()) {
+  check_variable(f, var, call)
+  combined(formula, list(f, var, ...), looks_inside = TRUE)
 }

@@ -13,7 +13,8 @@
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, the arguments of the operation, in the order of [keops_ops()]; for `concat()`, vectors to
 #'   concatenate.
-#' @param x,y,f,a,b [LazyTensor]s or numbers.
+#' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true;
+#'   of other numbers, where f is at least 0, as in 'KeOps'.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
 #' @param m the position of the entry, counted from 1.
 #' @param n the number of entries of the result.
@@ -26,7 +27,7 @@
 #' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()].
 #' @param offset the lowest value of the result.
 #'
-#' @return A [LazyTensor].
+#' @return A [LazyTensor], or numbers if all arguments are numbers: `relu(-1:1)` is `c(0, 0, 1)`.
 #' @examples
 #' x <- Vi(matrix(rnorm(20), 10))
 #' y <- Vj(matrix(rnorm(14), 7))
@@ -47,7 +48,10 @@ lazy_op <- function(name, ...) {
   texts <- rep("%s", length(given))
   texts[literal] <- vapply(given[literal], integers_text, "")
   formula <- paste0(name, "(", paste(texts, collapse = ", "), ")")
-  combined(formula, given[!literal], makes_complex(name), takes_complex = takes_complex(name), looks_inside = TRUE)
+  made <- combined(formula, given[!literal], makes_complex(name), takes_complex = takes_complex(name),
+                   looks_inside = TRUE)
+  if (is_lazy(made)) made@truth <- name %in% c("Equal", "NotEqual", "LessThan", "LessOrEqual", "And", "Or", "Not")
+  made
 }
 
 makes_complex <- function(name) {
@@ -93,33 +97,34 @@ weightedsqnorm <- function(x, s) combined("WeightedSqNorm(%s, %s)", list(s, x))
 weightedsqdist <- function(x, y, s) combined("WeightedSqDist(%s, %s, %s)", list(s, x, y))
 #' @rdname lazy_op
 #' @export
-rsqrt <- function(x) combined("Rsqrt(%s)", list(x))
+rsqrt <- function(x) if (is_complex_value(x)) 1 / sqrt(x) else entrywise("Rsqrt(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-inv <- function(x) combined("Inv(%s)", list(x))
+inv <- function(x) if (is_complex_value(x)) 1 / x else entrywise("Inv(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-square <- function(x) combined("Square(%s)", list(x))
+square <- function(x) if (is_complex_value(x)) x * x else entrywise("Square(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-xlogx <- function(x) combined("XLogX(%s)", list(x))
+xlogx <- function(x) entrywise("XLogX(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-sinxdivx <- function(x) combined("SinXDivX(%s)", list(x))
+sinxdivx <- function(x) entrywise("SinXDivX(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-relu <- function(x) combined("ReLU(%s)", list(x))
+relu <- function(x) entrywise("ReLU(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-unit_step <- function(x) combined("Step(%s)", list(x))
+unit_step <- function(x) entrywise("Step(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-clamp <- function(x, a, b) combined("Clamp(%s, %s, %s)", list(x, a, b))
+clamp <- function(x, a, b) entrywise("Clamp(%s, %s, %s)", list(x, a, b))
 #' @rdname lazy_op
 #' @export
 if_else <- function(f, a, b) {
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  if (!is_complex_value(a) && !is_complex_value(b)) return(combined("IfElse(%s, %s, %s)", list(f, a, b)))
+  if (is_truth(f)) f <- f - 0.5 # 0 is a number of those that choose a
+  if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
   if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
   cases <- spread_alike(list(as_complex(a), as_complex(b), f))[1:2]
@@ -127,12 +132,12 @@ if_else <- function(f, a, b) {
 }
 #' @rdname lazy_op
 #' @export
-mod <- function(x, n, offset = 0) combined("Mod(%s, %s, %s)", list(x, n, offset))
+mod <- function(x, n, offset = 0) entrywise("Mod(%s, %s, %s)", list(x, n, offset))
 #' @rdname lazy_op
 #' @export
 elem <- function(x, m) {
-  x <- as_lazy(x)
-  check_number(m, "m", least = 1, whole = TRUE, most = entries(x))
+  check_number(m, "m", least = 1, whole = TRUE, most = entries(as_lazy(x)))
+  if (!is_lazy(x)) return(x[[m]])
   if (is_complex(x)) extract(x, m, 1) else lazy_op("Elem", x, m - 1)
 }
 #' @rdname lazy_op
@@ -144,9 +149,10 @@ elemT <- function(x, m, n) {
 #' @rdname lazy_op
 #' @export
 extract <- function(x, m, d) {
-  x <- as_lazy(x)
-  check_number(m, "m", least = 1, whole = TRUE, most = entries(x))
-  check_number(d, "d", least = 1, whole = TRUE, most = entries(x) - m + 1)
+  size <- entries(as_lazy(x))
+  check_number(m, "m", least = 1, whole = TRUE, most = size)
+  check_number(d, "d", least = 1, whole = TRUE, most = size - m + 1)
+  if (!is_lazy(x)) return(x[m - 1 + seq_len(d)])
   at_places("Extract", x, m - 1, d)
 }
 #' @rdname lazy_op
@@ -165,7 +171,7 @@ concat <- function(x, ...) {
 }
 #' @rdname lazy_op
 #' @export
-one_hot <- function(x, n) lazy_op("OneHot", as_lazy(x) - 1, n)
+one_hot <- function(x, n) lazy_op("OneHot", x - 1, n)
 #' @rdname lazy_op
 #' @export
 matvecmult <- function(x, y) combined("MatVecMult(%s, %s)", list(x, y))

@@ -11,8 +11,8 @@
 #' which have the same meaning for points with any number of entries.
 #'
 #' @param x a [LazyTensor].
-#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas. But `max(K, 1)` and `min(K, 0)`
-#'   compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)` instead.
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas; `axis` and `dim` are other names. But
+#'   `max(K, 1)` and `min(K, 0)` compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
 #' @param weight a [LazyTensor] of weights of the terms.
@@ -44,16 +44,20 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
     stop_undefined(paste0(reduction, "_Reduction"), "ComplexLazyTensor")
   }
-  if (missing(index)) stop_index(NULL)
+  further <- list(...)
+  if (missing(index)) index <- further$axis %||% further$dim # as in Python
+  weight <- weight %||% further$weights
+  further <- further[!names(further) %in% c("axis", "dim", "weights")]
+  if (is.null(index)) stop_index(NULL)
   if (is_complex_value(weight)) stop_kernops("input", "{.arg weight} must be real.")
-  if ("na.rm" %in% ...names()) stop_na_rm()
+  if ("na.rm" %in% names(further)) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
-  result <- compute(whole, is_complex(x), ranges, ...)
+  result <- do.call(compute, c(list(whole, is_complex(x), ranges), further))
   if (is.function(result)) result else extremes(result, reduction, K, entries(x))
 }
 
@@ -216,7 +220,7 @@ check_scalars <- function(x, generic) {
 
 #' @export
 mean.LazyTensor <- function(x, index, ...) {
-  if (!missing(index)) return(lazy_reduce(x, "Mean", index, ...))
+  if (!missing(index) || any(c("axis", "dim") %in% ...names())) return(lazy_reduce(x, "Mean", index, ...))
   if ("na.rm" %in% ...names()) stop_na_rm()
   if (...length()) stop_index(NULL)
   if (entries(x) > 1) return(sum(x) / entries(x))
@@ -262,7 +266,10 @@ argKmax <- function(x, K, index, ...) lazy_reduce(x, "ArgKMax", index, K = K, ..
 Kmin_argKmin <- function(x, K, index, ...) lazy_reduce(x, "KMin_ArgKMin", index, K = K, ...)
 #' @rdname lazy_reduction
 #' @export
-sumsoftmaxweight <- function(x, weight, index, ...) lazy_reduce(x, "SumSoftMaxWeight", index, weight = weight, ...)
+sumsoftmaxweight <- function(x, index, weight = NULL, ...) {
+  if (!missing(index) && is_lazy(index)) return(lazy_reduce(x, "SumSoftMaxWeight", weight, weight = index, ...))
+  lazy_reduce(x, "SumSoftMaxWeight", index, weight = weight, ...)
+}
 #' @rdname lazy_reduction
 #' @export
 logsumexp.LazyTensor <- function(x, index, weight = NULL, ...) lazy_reduce(x, "LogSumExp", index, weight = weight, ...)

@@ -13,12 +13,11 @@
 #' `Pm(p)` are parameters.
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, and the functions of R's groups Math (`exp()`, `abs()`,
-#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product,
-#'   `lazy_op("Or", x, y)` the logical or. `xor()`, which base R computes by `|`, is not available: for two conditions,
-#'   `a != b` is the exclusive or. `sum(x)`, `min(x)` and `max(x)` without an index reduce the entries of each vector;
-#'   for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is the elementwise maximum,
-#'   where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. No function of base R is masked. See [lazy_op()] for all
-#'   operations and [lazy_reduction] for reductions.
+#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product;
+#'   of two conditions, such as `K > 1`, it is the logical or. `sum(x)`, `min(x)` and `max(x)` without an index reduce
+#'   the entries of each vector; for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is
+#'   the elementwise maximum, where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. R's functions are unchanged for
+#'   all else (see [lazy_base]). See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`, `K %*% b` and
 #'   `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A tensor without

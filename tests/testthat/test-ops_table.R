@@ -11,7 +11,7 @@ test_that("the table of operations has one row for each operation, in words", {
 })
 
 test_that("an operation has several rows only where its sizes choose between formulas", {
-  expect_setequal(ops$name[duplicated(ops$name)], c("WeightedSqNorm", "BSpline"))
+  expect_setequal(ops$name[duplicated(ops$name)], c("Scalprod", "SqDist", "WeightedSqNorm", "BSpline"))
 })
 
 test_that("the table has its rows from the definition that the engine compiles", {

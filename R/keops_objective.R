@@ -1,0 +1,43 @@
+# Sums over all pairs for R's optimisers.
+
+#' An objective for optim() and nlm()
+#'
+#' The sum of a symbolic matrix over all pairs as a function of one or more of its variables, with its exact gradient.
+#'
+#' @param K a [LazyTensor] whose variables have data.
+#' @param ... the variables to optimise: tensors made by [Vi()], [Vj()] or [Pm()] and used in `K`. Their numbers are
+#'   joined in this order, those of points column by column.
+#' @param reduction the reduction over the columns, such as `"Sum"` or `"LogSumExp"`; its results are added.
+#' @return A list of `par`, the numbers of the variables, `fn`, the objective as a function of such numbers, and `gr`,
+#'   its gradient: the arguments of [stats::optim()]. For [stats::nlm()], `fn` of the numbers has the gradient as its
+#'   attribute if `gradient = TRUE`. `split(par)` gives the numbers of each variable in their shape.
+#' @seealso [keops_grad()] for gradients of operators, [laplacian()] for derivatives pair by pair.
+#' @examples
+#' x <- matrix(rnorm(60), 30)
+#' centre <- Pm(c(1, 1))
+#' objective <- keops_objective(sqdist(Vi(x), centre), centre)
+#' optim(objective$par, objective$fn, objective$gr, method = "BFGS")$par # colMeans(x)
+#' nlm(objective$fn, objective$par, gradient = TRUE)$estimate
+#' @export
+keops_objective <- function(K, ..., reduction = "Sum") {
+  check_lazy(K, arg = "K")
+  check_has_data(K)
+  wrt <- list(...)
+  if (length(wrt) == 0) stop_kernops("input", "Give the variables to optimise: {.code keops_objective(K, x)}.")
+  for (var in wrt) check_variable(K, var)
+  if (is_complex(K)) stop_undefined("keops_objective", "ComplexLazyTensor")
+  about <- named(K)
+  op <- operator_of(paste0(reduction, "_Reduction(", about$formula, ", 1)"), about$args)
+  input <- lapply(K@variables[about$tokens], function(v) v$data)
+  at <- match(vapply(wrt, function(var) var@formula, ""), about$tokens)
+  slopes <- lapply(sub(" .*", "", about$args[at]), function(name) keops_grad(op, name))
+  shaped <- function(par) utils::relist(par, unname(input[at]))
+  with_par <- function(par) unname(replace(input, at, shaped(par)))
+  eta <- matrix(1, dim(K)[[1]], environment(op)$about$size)
+  gr <- function(par) unlist(lapply(slopes, function(slope) as.vector(slope(c(with_par(par), list(eta))))))
+  fn <- function(par, gradient = FALSE) {
+    value <- sum(op(with_par(par)))
+    if (gradient) structure(value, gradient = gr(par)) else value
+  }
+  list(par = unlist(unname(input[at])), fn = fn, gr = gr, split = shaped)
+}
