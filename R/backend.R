@@ -9,7 +9,8 @@ kernops_option <- function(name, default = NULL) {
 }
 
 # An option and its environment variable: put together beforehand, as each call of an operator asks for some.
-option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries")
+option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries",
+                  "progress")
 option_twins <- sapply(option_names, function(name) {
   c(paste0("kernops.", name), paste0("KERNOPS_", toupper(name)))
 }, simplify = FALSE)

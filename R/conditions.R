@@ -38,7 +38,18 @@ short_quotes <- function(message) {
 
 # Called by the C++ border, with plain text.
 stop_input <- function(kind, message) {
-  abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = NULL)
+  abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
+}
+
+# What the user called: the last function of this package that something else called, before C++ called one for a
+# message.
+users_call <- function() {
+  before <- seq_len(sys.parent() - 1)
+  frames <- sys.frames()
+  from <- sys.parents()[before]
+  ours <- vapply(frames[before], function(frame) identical(topenv(frame), topenv()), NA)
+  entries <- which(ours & !c(FALSE, ours)[from + 1])
+  if (length(entries)) sys.call(entries[[length(entries)]])
 }
 
 # `bytes` are those of an object of R that there is no memory for.
@@ -87,7 +98,7 @@ check_further_arguments <- function(what, given, known, call = caller_env()) {
 stop_formula <- function(message, position, unknown, text) {
   text <- utf8(text)
   abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),
-        class = c("kernops_formula_error", "kernops_error"), call = NULL)
+        class = c("kernops_formula_error", "kernops_error"), call = users_call())
 }
 
 # For a long formula, a window around the position. Display columns are counted; some characters have two.

@@ -194,7 +194,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
-#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`.
+#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
+#'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
 #'   more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is
 #'   doubled until twice as many neighbours change the log-likelihood by less than `neighbour_tol` for each observation.
@@ -219,6 +220,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE)
+  if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
   check_neighbours(neighbours)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)

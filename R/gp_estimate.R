@@ -154,7 +154,7 @@ step_reporter <- function(evaluate, model, control) {
     say_progress(detail = paste0(", likelihood ", count + 1))
     state <- evaluate(theta)
     count <<- count + 1
-    value <- if (!is.na(state$value)) paste0(", log-likelihood ", format(-state$value / 2, digits = 10))
+    value <- if (!is.na(state$value)) paste0(", log-likelihood ", likelihood_text(-state$value / 2))
     # a search takes 3 to 7 likelihoods, as a rule
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (control$progress == "steps") {

@@ -42,12 +42,24 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   theta <- model$parameters$value
   fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, precond = precond,
                       ...)
-  structure(function(u) {
+  f <- function(u) {
     u <- one_or_many_points(u, ncol(x))
     if (ncol(u) != ncol(x)) {
       stop_kernops("dim", "The points must have {ncol(x)} coordinate{?s}, not {ncol(u)}.", call = NULL)
     }
     result <- op(list(theta = theta, x = unname(sweep(u, 2, center)), y = x, b = fit$solution))
     if (is.null(dim(y))) as.vector(result) else `colnames<-`(result, colnames(values))
-  }, solve = fit)
+  }
+  structure(f, solve = fit, kernel = kernel, points = dim(x), class = "kernel_interpolation")
+}
+
+#' @export
+print.kernel_interpolation <- function(x, ...) {
+  size <- attr(x, "points")
+  fit <- attr(x, "solve")
+  cli::cat_line("<kernel_interpolation> of ", counted(size[[1]], "point"), " of ", counted(size[[2]], "coordinate"))
+  cli::cat_line("  kernel             ", format(attr(x, "kernel")))
+  cli::cat_line("  lambda             ", paste(signif(unique(fit$problem$lambda), 4), collapse = " "))
+  cli::cat_line("  iterations         ", fit$iterations, ", relative residual ", signif(max(fit$residual), 3))
+  invisible(x)
 }

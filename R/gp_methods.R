@@ -52,7 +52,7 @@ print.gp <- function(x, ...) {
                 counted(x$model$d, "coordinate"))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
-  cli::cat_line("  log-likelihood  ", format(round(x$loglik, 4), nsmall = 2), " (", x$estimate, ", ", x$method, ")")
+  cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
 }
@@ -286,10 +286,12 @@ search_words <- function(search) {
 # Other optima whose log-likelihood is within two units.
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
-    cat_labelled("Other optimum", c(paste("log-likelihood", format(-rival$value / 2, digits = 7)), paste(
+    cat_labelled("Other optimum", c(paste("log-likelihood", likelihood_text(-rival$value / 2)), paste(
       fit$model$parameters$name, "=", signif(rival$theta, 4))[!fit$model$parameters$fixed]), ",")
   }
 }
+
+likelihood_text <- function(x) formatC(x, digits = 3, format = "f")
 
 likelihood_words <- function(fit) {
   error <- fit$state$logdet_error

@@ -20,6 +20,7 @@
 #'     Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
 #'   \item{`kernops.dense_entries`}{the most entries (default: `1e7`) of a symbolic matrix of which functions such as
 #'     `eigen()` make an ordinary matrix by themselves; see [lazy_base].}
+#'   \item{`kernops.progress`}{`FALSE`: no progress bars, which interactive sessions have else.}
 #'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
 #'     [kernops_cache_info()].}
 #' }

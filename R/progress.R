@@ -2,7 +2,7 @@
 
 # Of one computation: shown once it has run for some seconds. Within with_bar() it is part of that bar.
 progress_bar <- function(what = "Reducing", after = 3) {
-  if (!rlang::is_interactive()) return(NULL)
+  if (!shows_progress()) return(NULL)
   forwards <- rising()
   if (!is.null(the$bar)) {
     solving <- what == "Solving"
@@ -16,10 +16,15 @@ progress_bar <- function(what = "Reducing", after = 3) {
   function(fraction) {
     done <- forwards(fraction)
     if (is.null(bar) && Sys.time() - started > after) {
-      bar <<- cli::cli_progress_bar(what, total = 1, .envir = frame)
+      bar <<- long_bar(what, frame)
     }
-    if (!is.null(bar)) cli::cli_progress_update(set = done, id = bar, .envir = frame)
+    if (!is.null(bar)) bar(fraction = done)
   }
+}
+
+shows_progress <- function() {
+  wanted <- kernops_option("progress", TRUE)
+  rlang::is_interactive() && !(wanted %in% c("FALSE", "none"))
 }
 
 # The largest of the fractions given so far: a solver may restart, a residual may grow. A bar that has reached 1 is
@@ -31,7 +36,7 @@ rising <- function() {
 
 # One bar for all of `code`, which moves it by say_progress(). That of cli is closed by a handler of this frame.
 with_bar <- function(what, code, wanted = TRUE) {
-  if (!wanted || !rlang::is_interactive() || !is.null(the$bar)) return(code)
+  if (!wanted || !shows_progress() || !is.null(the$bar)) return(code)
   on.exit(the$bar <- NULL, add = TRUE)
   the$bar <- long_bar(what, environment())
   code

@@ -6,8 +6,9 @@
 #'
 #' @param code an expression.
 #' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`,
-#'   `dense_entries`; see [kernops-package]. `NULL` means the default.
-#' @param .local_envir the frame at whose end the options are restored; default: the frame of the calling function.
+#'   `dense_entries`, `progress`; see [kernops-package]. `NULL` means the default.
+#' @param .local_envir the frame at whose end the options are restored; default: the frame of the calling function. At
+#'   the top level of a script the options stay.
 #'
 #' @return `with_kernops()`: the value of `code`. `local_kernops()`: the previous options, invisibly.
 #' @section Errors: class `kernops_input_error` for an unknown option or an invalid value.
@@ -25,7 +26,9 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  old <- rlang::local_options(!!!settings, .frame = .local_envir)
+  # nothing ends at the top level: rlang of Debian 12 has no frame there to restore options of
+  top <- identical(.local_envir, globalenv())
+  old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
     for (check in setting_checks) check(),
     error = function(e) {options(old); rlang::cnd_signal(e)}
@@ -40,7 +43,7 @@ setting_checks <- list(
 )
 
 check_settings <- function(settings, call = caller_env()) {
-  known <- c("backend", "device", "precision", "threads", "isa", "dense_entries")
+  known <- c("backend", "device", "precision", "threads", "isa", "dense_entries", "progress")
   given <- names(settings) %||% character(length(settings))
   if (!all(given %in% known)) {
     stop_kernops("input", c("The options must be named, with names among {.code {known}}.",

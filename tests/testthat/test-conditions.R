@@ -131,3 +131,15 @@ test_that("what is very long, or no text, is told within a second, with class, i
   for (text in c(strrep("a", 1e6), invalid)) for (code in of_text) told(code, text = text)
   for (code in of_many) told(code, many = 1:1e5)
 })
+
+test_that("errors of formulas and data carry what the user called", {
+  called <- \(code) deparse1(conditionCall(tryCatch(code, kernops_error = identity)))
+  expect_identical(called(keops_kernel("Sum_Reduction(x +, 1)", "x = Vi(3)")),
+                   "keops_kernel(\"Sum_Reduction(x +, 1)\", \"x = Vi(3)\")")
+  op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(3)"))
+  x <- matrix(1, 2, 3)
+  expect_identical(called(op(list(x, 1))), "op(list(x, 1))")
+  expect_identical(called(Vi(x) + 1:2), "Vi(x) + 1:2")
+  expect_identical(called(sapply(1, \(n) sqdist(Vi(x), 1:2))), "sqdist(Vi(x), 1:2)")
+  expect_identical(called(seg_reduce(1:3, lengths = c(1, -2))), "seg_reduce(1:3, lengths = c(1, -2))")
+})

@@ -139,3 +139,9 @@ test_that("kernel interpolation goes through its points", {
   expect_close(both(x), K %*% solve(K + diag(0.1, 50), cbind(y, 2 * y)), tolerance = 1e-6)
   expect_identical(colnames(both(x)), c("once", "twice"))
 })
+
+test_that("an interpolation is shown as what it is", {
+  f <- kernel_interpolation(diag(3), 1:3, matern(3/2, 1, 1), lambda = 0.5)
+  expect_output(print(f), "<kernel_interpolation> of 3 points of 3 coordinates\n.*matern.*\n  lambda +0.5\n")
+  expect_equal(f(diag(3)), f(diag(3) + 0))
+})

@@ -113,4 +113,12 @@ test_that("the steps of the search are printed when asked for", {
                 "likelihood 1, log-likelihood .* at matern.variance = ")
 })
 
-test_mistakes("kernops_input_error", alist(`progress that is none` = gp_control(progress = TRUE)))
+test_mistakes("kernops_input_error", alist(`progress that is none` = gp_control(progress = "all")))
+
+test_that("bars are not shown where they are switched off", {
+  fit <- \(...) gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(...))
+  expect_null(said_during(fit(progress = FALSE)))
+  expect_false(is.null(said_during(fit(progress = TRUE))))
+  expect_null(with_kernops(said_during(fit()), progress = FALSE))
+  expect_error(gp_control(progress = NA), class = "kernops_input_error")
+})

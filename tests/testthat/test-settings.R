@@ -71,3 +71,12 @@ test_mistakes("kernops_input_error", alist(
   `two instruction sets` = with_kernops(1, isa = c("avx2", "baseline")),
   `no number of threads` = with_kernops(1, threads = 0)
 ))
+
+test_that("at the top level options stay, in a function they end with it", {
+  withr::local_options(kernops.threads = NULL)
+  old <- eval(quote(kernops::local_kernops(threads = 1)), globalenv())
+  expect_identical(getOption("kernops.threads"), 1)
+  expect_null(old$kernops.threads)
+  (\() local_kernops(threads = 2))()
+  expect_identical(getOption("kernops.threads"), 1)
+})
