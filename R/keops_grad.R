@@ -14,7 +14,7 @@
 #' y)`, such as `Exp(-SqDist(x, y))`, include them.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
-#' @param var the variable: its name, or its position counted from 0.
+#' @param var the variable: its name, or its position counted from 1.
 #'
 #' @return An operator, as returned by [keops_kernel()]. Its result has the shape of `var`: n x size for a variable
 #'   indexed by i or j, 1 x size for a parameter, or the shape of the matrix given for the parameter. The new argument
@@ -51,8 +51,7 @@ check_operator <- function(op, call = caller_env()) {
 
 variable_name <- function(var, names, call = caller_env()) {
   if (is.character(var) && length(var) == 1 && var %in% names) return(var)
-  if (is.numeric(var) && length(var) == 1 && var %in% (seq_along(names) - 1)) return(names[[var + 1]])
-  last <- length(names) - 1
-  stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 0 to {last}.",
+  if (is.numeric(var) && length(var) == 1 && var %in% seq_along(names)) return(names[[var]])
+  stop_kernops("input", c("{.arg var} must be one of {.or {.val {names}}}, or a position from 1 to {length(names)}.",
                           x = if (length(var)) paste0("It is ", shown(var), ".")), call = call)
 }

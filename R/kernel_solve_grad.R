@@ -10,9 +10,9 @@
 #'
 #' @param fit a result of [kernel_solve()].
 #' @param eta the incoming gradient, n x p; it may be a [gpu_matrix()].
-#' @param wrt names of variables, which may include `"lambda"`; default: all.
+#' @param var names of variables, which may include `"lambda"`; default: all.
 #'
-#' @return A list of matrices, one for each name in `wrt`, in the shape of the variable: n x size for points, 1 x size
+#' @return A list of matrices, one for each name in `var`, in the shape of the variable: n x size for points, 1 x size
 #'   for a parameter, n x p for the right-hand side, and one number or n of them for `lambda`.
 #'
 #' @inheritSection kernel_solve Warnings
@@ -30,12 +30,12 @@
 #' g$s
 #' dx <- g$x + g$y
 #' @export
-kernel_solve_grad <- function(fit, eta, wrt = NULL) {
+kernel_solve_grad <- function(fit, eta, var = NULL) {
   if (!inherits(fit, "kernel_solve")) stop_kernops("input", "{.arg fit} must be a result of {.fn kernel_solve}.")
   of <- fit$problem
   all <- c(environment(of$op)$about$variables$name, "lambda")
-  wrt <- wrt %||% all
-  for (name in wrt) check_choice(name, "wrt", all)
+  var <- var %||% all
+  for (name in var) check_choice(name, "var", all)
   system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf)
   u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), of$precond, of$tol, of$maxit,
                     method = of$method)
@@ -47,5 +47,5 @@ kernel_solve_grad <- function(fit, eta, wrt = NULL) {
     if (length(of$lambda) == 1) -sum(system$space$dots(u$solution, a)) else
       -rowSums(as.matrix(u$solution) * as.matrix(a))
   }
-  lapply(stats::setNames(nm = wrt), gradient)
+  lapply(stats::setNames(nm = var), gradient)
 }

@@ -2,14 +2,15 @@
 
 #' The gradient of a symbolic matrix
 #'
-#' Returns the derivative of `f` with respect to one of its variables, applied to `gradin`, for each pair. For gradients
+#' Returns the derivative of `f` with respect to one of its variables, applied to `eta`, for each pair. For gradients
 #' of reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param gradin the incoming gradient: it has as many entries as `f`, or 1, which is recycled. It may be complex only
+#' @param eta the incoming gradient: it has as many entries as `f`, or 1, which is recycled. It may be complex only
 #'   if `f` is complex; real and imaginary parts then count as two numbers.
 #' @param var the variable: a tensor made by [Vi()], [Vj()] or [Pm()] and used in `f`. Tensors of the same matrix on the
 #'   same axis, with the same name, are one variable; parameters made by separate calls are different variables.
+#' @param gradin another name of `eta`, as in rkeops.
 #' @return A [LazyTensor] with as many entries as `var`.
 #' @section Errors: class `kernops_input_error` if `var` is not a variable, or not a variable of `f`.
 #' @examples
@@ -17,11 +18,11 @@
 #' y <- Vj(matrix(rnorm(14), 7))
 #' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
 #' @export
-grad <- function(f, gradin, var) {
+grad <- function(f, eta = gradin, var, gradin) {
   check_variable(f, var)
-  if (is_complex(f)) gradin <- spread(as_complex(gradin), f@size)
-  else if (is_complex_value(gradin)) stop_kernops("input", "{.arg gradin} must be real, because {.arg f} is real.")
-  combined("Grad(%s, %s, %s)", list(f, var, gradin), is_complex(var), takes_complex = TRUE, looks_inside = TRUE)
+  if (is_complex(f)) eta <- spread(as_complex(eta), f@size)
+  else if (is_complex_value(eta)) stop_kernops("input", "{.arg eta} must be real, because {.arg f} is real.")
+  combined("Grad(%s, %s, %s)", list(f, var, eta), is_complex(var), takes_complex = TRUE, looks_inside = TRUE)
 }
 
 check_variable <- function(f, var, call = caller_env()) {

@@ -7,12 +7,15 @@
 #' The short names count entries from 1, as usual in R. Formula strings count them from 0, as in 'KeOps', and so does
 #' `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
+#' tidyr, dplyr, magrittr and terra have functions `extract()`, `if_else()`, `mod()` and `clamp()`, too. Where such a
+#' package is attached before kernops, these functions hand on to it what is not symbolic.
+#'
 #' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
 #' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
 #'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, the arguments of the operation, in the order of [keops_ops()]; for `concat()`, vectors to
-#'   concatenate.
+#'   concatenate; for `clamp()`, `extract()`, `if_else()` and `mod()`, arguments of functions of other packages.
 #' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true;
 #'   of other numbers, where f is at least 0, as in 'KeOps'.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
@@ -118,10 +121,16 @@ relu <- function(x) entrywise("ReLU(%s)", list(x))
 unit_step <- function(x) entrywise("Step(%s)", list(x))
 #' @rdname lazy_op
 #' @export
-clamp <- function(x, a, b) entrywise("Clamp(%s, %s, %s)", list(x, a, b))
+clamp <- function(x, a, b, ...) {
+  if (belongs_elsewhere("clamp", if (!missing(x)) x)) return(hand_on("clamp", sys.call(), "x", x))
+  entrywise("Clamp(%s, %s, %s)", list(x, a, b))
+}
 #' @rdname lazy_op
 #' @export
-if_else <- function(f, a, b) {
+if_else <- function(f, a, b, ...) {
+  if (missing(f) || belongs_elsewhere("if_else", f, if (!missing(a)) a, if (!missing(b)) b)) {
+    return(hand_on("if_else", sys.call(), "f", f))
+  }
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
   if (is_truth(f)) f <- f - 0.5 # 0 is a number of those that choose a
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
@@ -132,7 +141,10 @@ if_else <- function(f, a, b) {
 }
 #' @rdname lazy_op
 #' @export
-mod <- function(x, n, offset = 0) entrywise("Mod(%s, %s, %s)", list(x, n, offset))
+mod <- function(x, n, offset = 0, ...) {
+  if (belongs_elsewhere("mod", if (!missing(x)) x, if (!missing(n)) n)) return(hand_on("mod", sys.call(), "x", x))
+  entrywise("Mod(%s, %s, %s)", list(x, n, offset))
+}
 #' @rdname lazy_op
 #' @export
 elem <- function(x, m) {
@@ -148,7 +160,10 @@ elemT <- function(x, m, n) {
 }
 #' @rdname lazy_op
 #' @export
-extract <- function(x, m, d) {
+extract <- function(x, m, d, ...) {
+  if (missing(x) || "data" %in% ...names() || belongs_elsewhere("extract", x)) {
+    return(hand_on("extract", sys.call(), "x", x))
+  }
   size <- entries(as_lazy(x))
   check_number(m, "m", least = 1, whole = TRUE, most = size)
   check_number(d, "d", least = 1, whole = TRUE, most = size - m + 1)

@@ -68,6 +68,7 @@ for (case in differentiable) for (axis in 0:1) {
 
 test_that("an extremum passes its gradient to the first of its ties", {
   op <- keops_kernel("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_identical(keops_grad(op, 2)(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
   expect_identical(keops_grad(op, "y")(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
 })
 
@@ -135,12 +136,12 @@ test_that("Grad() in a string is keops_grad()", {
   expect_identical(dim(twice), c(4L, 2L))
 })
 
-test_that("a variable is meant by its name or its position from 0", {
+test_that("a variable is meant by its name or its position from 1", {
   withr::local_seed(20)
   input <- list(x = uniform(4, 3), y = uniform(5, 3), eta = uniform(5))
   by <- \(var) keops_grad(square_distances(), var)(input)
-  expect_identical(by(0), by("x"))
-  expect_identical(by(1L), by("y"))
+  expect_identical(by(1), by("x"))
+  expect_identical(by(2L), by("y"))
 })
 
 test_that("eta comes last, by name or position, and may be in rows", {
@@ -157,7 +158,8 @@ test_that("eta comes last, by name or position, and may be in rows", {
 input <- list(x = matrix(1, 4, 3), y = matrix(1, 5, 3))
 test_mistakes("kernops_input_error", alist(
   `unknown variable` = keops_grad(square_distances(), "z"),
-  `position too large` = keops_grad(square_distances(), 2),
+  `position too large` = keops_grad(square_distances(), 3),
+  `position from 0` = keops_grad(square_distances(), 0),
   `negative position` = keops_grad(square_distances(), -1),
   `position between two` = keops_grad(square_distances(), 0.5),
   `two variables` = keops_grad(square_distances(), c("x", "y")),

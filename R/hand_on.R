@@ -1,0 +1,27 @@
+# Names that other packages have, too. What is not symbolic goes to the function that would be called without ours.
+
+# The next function of this name on the search path.
+masked <- function(name) {
+  for (place in setdiff(search(), c(".GlobalEnv", "package:kernops"))) {
+    if (exists(name, place, mode = "function", inherits = FALSE)) return(get(name, place, mode = "function"))
+  }
+}
+
+belongs_elsewhere <- function(name, ...) {
+  !any(vapply(list(...), is_lazy, NA)) && !is.null(masked(name))
+}
+
+# The call as it was written, as some arguments are names of columns; its first one is not computed again.
+hand_on <- function(name, call, first, value, frame = parent.frame(2)) {
+  other <- masked(name)
+  if (is.null(other)) stop_kernops("input", "{.fn {name}} requires the argument {.arg {first}}.", call = call)
+  here <- new.env(parent = frame)
+  call[[1]] <- other
+  given <- rlang::names2(as.list(call))
+  at <- c(which(given == first), which(given == "" & seq_along(given) > 1))[1]
+  if (!missing(value) && !is.na(at) && !"data" %in% given) {
+    here$.first <- value
+    call[[at]] <- quote(.first)
+  }
+  eval(call, here)
+}

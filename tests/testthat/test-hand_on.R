@@ -1,0 +1,58 @@
+# Names of other packages: what is not symbolic goes to them.
+
+X <- matrix(c(0.5, 2, -1, 3), 2)
+
+test_that("without another package, the functions are ours", {
+  expect_equal(clamp(1:3, 2, 2.5), c(2, 2, 2.5))
+  expect_equal(extract(4:6, 2, 2), 5:6)
+  expect_error(if_else(condition = TRUE, true = 1, false = 2), "argument `f`", class = "kernops_input_error")
+})
+
+test_that("functions of packages that are attached before get what is theirs, as it was written", {
+  theirs <- list(clamp = \(x, lower, upper, ...) c("theirs", lower), mod = \(e1, e2) "their mod",
+                 if_else = \(condition, true, false, missing = NULL) list(condition, true, missing),
+                 extract = \(data, col, into, ...) list(data, substitute(col), into))
+  attach(theirs, name = "package:theirs", pos = length(search()), warn.conflicts = FALSE)
+  withr::defer(detach("package:theirs", character.only = TRUE))
+  counted <- 0
+  once <- \() {
+    counted <<- counted + 1
+    "data"
+  }
+  expect_identical(extract(once(), column, "a"), list("data", quote(column), "a"))
+  expect_identical(counted, 1)
+  expect_identical(extract(data = "data", column, into = "a"), list("data", quote(column), "a"))
+  expect_identical(clamp("raster", lower = 3, upper = 4), c("theirs", "3"))
+  expect_identical(mod(5, 3), "their mod")
+  expect_identical(if_else(c(TRUE, NA), 1, 2, missing = 3), list(c(TRUE, NA), 1, 3))
+  expect_identical(if_else(condition = TRUE, true = 1, false = 2), list(TRUE, 1, NULL))
+  local({
+    inner <- "local"
+    expect_identical(extract(inner, column, into = inner)[[3]], "local")
+  })
+  expect_s4_class(clamp(Vi(X), 0, 1), "LazyTensor")
+  expect_s4_class(mod(5, Vi(X)), "LazyTensor")
+  expect_s4_class(if_else(Vi(X) > 0, 1, 0), "LazyTensor")
+  expect_equal(sum(extract(Vi(X), 2, 1), "j"), X[, 2, drop = FALSE])
+})
+
+test_that("tidyr and dplyr get their columns", {
+  skip_if_not_installed("tidyr")
+  skip_if_not_installed("dplyr")
+  run <- function(code) {
+    code <- paste("suppressPackageStartupMessages({library(tidyr); library(dplyr); library(kernops)});", code)
+    system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE, stderr = TRUE)
+  }
+  code <- paste("d <- data.frame(x = c('a-1', 'b-2')) |> extract(x, c('p', 'q'), '(.)-(.)');",
+                "d <- d |> mutate(r = if_else(p == 'a', 'yes', NA_character_)); cat(d$q, d$r)")
+  expect_match(paste(run(code), collapse = " "), "1 2 yes NA$")
+})
+
+test_that("no function of base R is masked by another one", {
+  ours <- intersect(getNamespaceExports("kernops"), ls(baseenv()))
+  for (name in ours) {
+    expect_true(is.primitive(get(name, baseenv())) || methods::is(getExportedValue("kernops", name), "standardGeneric"),
+                label = name)
+  }
+  expect_false("diag" %in% getNamespaceExports("kernops"))
+})
