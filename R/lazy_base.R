@@ -35,6 +35,7 @@
 #'   crossprod,LazyTensor,ANY-method crossprod,ANY,LazyTensor-method crossprod,LazyTensor,LazyTensor-method
 #'   tcrossprod,LazyTensor,ANY-method tcrossprod,ANY,LazyTensor-method tcrossprod,LazyTensor,LazyTensor-method
 #'   atan2,LazyTensor,ANY-method atan2,ANY,LazyTensor-method atan2,LazyTensor,LazyTensor-method
+#'   eigs_sym.LazyTensor eigs.LazyTensor svds.LazyTensor
 #' @usage
 #' \S4method{rowSums}{LazyTensor}(x, na.rm = FALSE, dims = 1L)
 #' \S4method{crossprod}{LazyTensor,ANY}(x, y)
