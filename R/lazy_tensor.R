@@ -68,7 +68,8 @@
 #' @aliases LazyTensor-class ComplexLazyTensor-class
 #'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
-#'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method round,LazyTensor-method
+#'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method log,ComplexLazyTensor-method
+#'   round,LazyTensor-method
 #'   signif,LazyTensor-method
 #'   Complex,LazyTensor-method Complex,ComplexLazyTensor-method Summary,LazyTensor-method
 #'   %*%,LazyTensor,ANY-method %*%,ANY,LazyTensor-method %*%,LazyTensor,LazyTensor-method
