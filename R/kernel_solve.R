@@ -133,11 +133,11 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
 }
 
 # What costs little beside the steps it saves, where entries of K can be seen and its diagonal is positive. Neighbours
-# are found fast in few dimensions only. The sparse factor is applied by the CPU, which would hold a GPU up.
+# are found fast in few dimensions only.
 automatic_preconditioner <- function(system, rank = NULL) {
   if (system$n == 0) return(NULL)
   tryCatch({
-    sparse <- system$space$device < 0 && !is.null(system$subset) && ncol(system$entries()$u) <= 8
+    sparse <- !is.null(system$subset) && ncol(system$entries()$u) <= 8
     type <- if (sparse && is.null(rank)) best_preconditioner(system) else "pivoted_cholesky"
     system_preconditioner(system, type, rank)
   }, kernops_error = function(e) NULL)

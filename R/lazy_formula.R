@@ -13,12 +13,24 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
   }
   variables <- variables_of(of)
-  text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
+  texts <- vapply(of, function(x) x@formula, "")
+  if (sum(nchar(texts)) > longest_formula) stop_too_long(call)
+  text <- fill_in(formula, texts)
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
   if (symbolic) made else as.vector(stored_values(made))
+}
+
+# An expression that contains another one twice has a text twice as long, and so on from one to the next.
+longest_formula <- 5e6
+stop_too_long <- function(call) {
+  stop_kernops("formula", call = call, c(
+    "The formula of this symbolic matrix has more than {longest_formula / 1e6} million characters.",
+    i = "Each use of an expression repeats its formula, as in {.code K <- K * K + K}: write powers as {.code K^2},
+         or reduce intermediate results to numbers."
+  ))
 }
 
 # The same entry by entry, for numbers of any shape and number.

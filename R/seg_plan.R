@@ -41,7 +41,9 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   given <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
   if (length(given) != 1) {
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
-                            x = if (length(given)) "Given: {.arg {given}}."), call = call)
+                            x = if (length(given)) "Given: {.arg {given}}.",
+                            i = if (is.character(lengths)) "Groups and an operation have names: {.code g = groups,
+                                                            op = \"{lengths[[1]]}\"}."), call = call)
   }
   check_whole(offsets, "offsets", call)
   check_whole(lengths, "lengths", call)

@@ -117,3 +117,8 @@ test_that("long formulas stay whole", {
   expect_gt(nchar(keops_formula(long)), 3000)
   expect_equal(sum(long, "j"), sum(1:400) * X, tolerance = 1e-12)
 })
+
+test_that("formulas that grow without end are refused in time", {
+  K <- Vi(matrix(1:3)) - Vj(matrix(1:3))
+  expect_error(for (k in 1:40) K <- K * K + K, class = "kernops_formula_error", "5 million characters")
+})

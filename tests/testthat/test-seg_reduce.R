@@ -236,6 +236,7 @@ test_mistakes("kernops_error", alist(
   `no plan` = seg_reduce(ten, plan = 3),
   `no segments` = seg_reduce(ten),
   `two sorts of segments` = seg_reduce(ten, lengths = 10, g = ten),
+  `groups that are numbers come second` = seg_reduce(ten, ten, "mean"),
   `unknown operation` = seg_reduce(ten, lengths = 10, op = "median"),
   `no values` = seg_reduce("1", lengths = 1),
   `a data frame` = seg_reduce(cars, lengths = 50),
