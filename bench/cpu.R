@@ -78,6 +78,23 @@ rows <- lapply(names(cases), function(name) {
 })
 table(do.call(rbind, rows))
 
+m <- 3000L
+title("Long vectors, %d x %d rows, one core: inner products in Gflop/s", m, m)
+options(kernops.threads = 1)
+long <- function(formula, D, precision) {
+  op <- keops_kernel(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), precision = precision)
+  input <- list(points(m, D), points(m, D))
+  2 * D * m^2 / min(replicate(5, system.time(op(input))[["user.self"]])) / 1e9
+}
+sizes <- c(10, 30, 100, 300, 784, 2048, 4096)
+of_sizes <- \(formula, precision) vapply(sizes, \(D) long(sprintf(formula, 1 / D), D, precision), 1)
+gaussian <- "Sum_Reduction(Exp(-%g * SqDist(x, y)), 1)"
+largest <- "Max_Reduction(%g * (x | y), 1)"
+table(
+  D = sizes, "Gaussian, float64" = of_sizes(gaussian, "float64"), "float32" = of_sizes(gaussian, "float32"),
+  "largest product, float64" = of_sizes(largest, "float64"), "float32 " = of_sizes(largest, "float32")
+)
+
 m <- 2000L
 title("The same product in base R, D = 3, %d x %d rows, one core, milliseconds", m, m)
 few <- list(s = 1, x = d3$x[seq_len(m), ], y = d3$x[seq_len(m), ], b = d3$b[seq_len(m), , drop = FALSE])

@@ -14,7 +14,7 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 
 PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
                          const Output& target)
-    : Job() {
+    : Job(), plan_(plan) {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
   const Count all_columns = data.length(both & ~plan.rows);
@@ -23,47 +23,57 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
   for (const RowBlock& block : pairs_.rows) columns = std::max(columns, block.columns);
   out = target.data, out_entry = target.entry, out_row = target.row;
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;
-  take_plan(plan);
-  find_sources(plan, data, row_begin);
-  choose_sizes(plan, settings);
+  take_plan();
+  find_sources(data, row_begin);
+  choose_sizes(settings);
 }
 
-void PreparedJob::take_plan(const Plan& plan) {
-  slots = span(plan.slots);
+void PreparedJob::take_plan() {
+  slots = span(plan_.slots);
   for (int level = 0; level < 4; ++level) {
-    steps[level] = span(plan.steps[level]);
-    entries[level] = plan.entries[level];
+    steps[level] = span(plan_.steps[level]);
+    entries[level] = plan_.entries[level];
   }
-  f = plan.f, w = plan.w;
-  f_size = plan.f_size, w_size = plan.w_size;
-  reduction = plan.reduction.row, k = plan.reduction.k, size = plan.reduction.size;
+  contractions = span(plan_.contractions), kept = plan_.kept;
+  f = plan_.f, w = plan_.w;
+  f_size = plan_.f_size, w_size = plan_.w_size;
+  reduction = plan_.reduction.row, k = plan_.reduction.k, size = plan_.reduction.size;
   positions = first_position(reduction_table()[reduction], size);
 }
 
-void PreparedJob::find_sources(const Plan& plan, const Data& data, Count row_begin) {
+void PreparedJob::find_sources(const Data& data, Count row_begin) {
+  const auto found = [&](const Load& load, Level level) {
+    const Count first = level == Level::row ? row_begin : 0;
+    const ArrayRef* array = data.array(load);
+    if (!array) return Source{load, nullptr, 0, 0, first};
+    return Source{load, static_cast<const double*>(array->data) + first * array->item, array->entry, array->item,
+                  first};
+  };
   for (int level = 0; level < 3; ++level) {
-    const Count first = level == int(Level::row) ? row_begin : 0;
-    for (const Load& load : plan.loads[level]) {
-      const ArrayRef* array = data.array(load);
-      Source source{load, nullptr, 0, 0, first};
-      if (array) {
-        source.data = static_cast<const double*>(array->data) + first * array->item;
-        source.entry = array->entry, source.item = array->item;
-      }
-      sources_[level].push_back(source);
-    }
+    for (const Load& load : plan_.loads[level]) sources_[level].push_back(found(load, Level(level)));
     sources[level] = span(sources_[level]);
+  }
+  for (Contraction& c : plan_.contractions) {
+    if (c.row.direct) c.row.source = found(c.row.source.load, Level::row);
+    if (c.column.direct) c.column.source = found(c.column.source.load, Level::column);
   }
 }
 
-// What one column touches times the tile should fit the first-level cache, the rows that share it the second.
-// Few rows: the columns are split.
-void PreparedJob::choose_sizes(const Plan& plan, const Settings& settings) {
-  const int bytes = settings.single ? 4 : 8, most = 4096 / bytes;
-  for (tile = most; tile > 64 && Count(tile) * bytes * (plan.pair_footprint + 1) > 24 * 1024;) tile /= 2;
-  const Count row_bytes = 64 * (Count(plan.entries[int(Level::row)]) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
+// What one column touches times the tile should fit the first-level cache, the rows that share it the second. Where
+// there are contractions, that is what the tile's long vectors and the products of its pairs should fit. Few rows: the
+// columns are split.
+void PreparedJob::choose_sizes(const Settings& settings) {
+  const int bytes = settings.single ? 4 : 8;
+  const bool contracts = contractions.count > 0;
+  const Count columns_fit = contracts ? 256 * 1024 : INT64_MAX, most_rows = contracts ? 192 : 64;
+  const Count column_bytes = Count(bytes) * entries[int(Level::column)];
+  const auto fits = [&] {
+    return Count(tile) * bytes * (plan_.pair_footprint + 1) <= 24 * 1024 && tile * column_bytes <= columns_fit;
+  };
+  for (tile = (contracts ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
+  const Count row_bytes = 64 * (Count(kept) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
   const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
-  row_block = int(std::max<Count>(1, std::min<Count>({64, 256 * 1024 / row_bytes, part})));
+  row_block = int(std::max<Count>(1, std::min<Count>({most_rows, 256 * 1024 / row_bytes, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }

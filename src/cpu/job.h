@@ -1,6 +1,6 @@
 // A Job with the memory it points to.
 #pragma once
-#include "run/pairs.h"
+#include "cpu/contraction.h"
 
 namespace kernops {
 namespace cpu {
@@ -13,10 +13,11 @@ class PreparedJob : public Job {
   void keep_partials(size_t bytes);  // so many a row, where there are several splits
 
  private:
-  void take_plan(const Plan& plan);
-  void find_sources(const Plan& plan, const Data& data, Count row_begin);
-  void choose_sizes(const Plan& plan, const Settings& settings);
+  void take_plan();
+  void find_sources(const Data& data, Count row_begin);
+  void choose_sizes(const Settings& settings);
 
+  ContractedPlan plan_;
   Blocks pairs_;
   std::vector<Source> sources_[3];
   std::vector<char> memory_;

@@ -29,7 +29,7 @@ class Planner {
     plan_.w = w < 0 ? 0 : slot_[w];
     plan_.f_size = graph_[plan_.reduction.f].size;
     plan_.w_size = w < 0 ? 1 : graph_[w].size;
-    measure();
+    plan_.pair_footprint = footprint_of_pairs(plan_);
     return plan_;
   }
 
@@ -112,18 +112,6 @@ class Planner {
         free_.push_back(slot_[*arg]);
   }
 
-  // How many entries per lane the pair loop touches: what should stay in the first-level cache.
-  void measure() {
-    std::vector<bool> touched(plan_.slots.size(), false);
-    touched[plan_.f] = touched[plan_.w] = true;
-    for (const Step& step : plan_.steps[int(Level::pair)]) {
-      touched[step.out] = true;
-      for (const int in : step.in) touched[in] = true;
-    }
-    for (size_t n = 0; n < touched.size(); ++n)
-      if (touched[n] && plan_.slots[n].level >= Level::column) plan_.pair_footprint += plan_.slots[n].size;
-  }
-
   const Graph& graph_;
   Plan plan_;
   std::array<Tree, 2> outputs_;
@@ -139,6 +127,20 @@ const Step* Plan::maker(int slot) const {
   for (const Step& step : steps[int(Level::pair)])
     if (step.out == slot) return &step;
   return nullptr;
+}
+
+// How many entries per lane the pair loop touches: what should stay in the first-level cache.
+int footprint_of_pairs(const Plan& plan) {
+  std::vector<bool> touched(plan.slots.size(), false);
+  touched[plan.f] = touched[plan.w] = true;
+  for (const Step& step : plan.steps[int(Level::pair)]) {
+    touched[step.out] = true;
+    for (const int in : step.in) touched[in] = true;
+  }
+  int footprint = 0;
+  for (size_t n = 0; n < touched.size(); ++n)
+    if (touched[n] && plan.slots[n].level >= Level::column) footprint += plan.slots[n].size;
+  return footprint;
 }
 
 Plan plan(const Graph& graph, const Reduction& reduction) {

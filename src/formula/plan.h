@@ -24,6 +24,7 @@ struct Plan {
   mutable std::shared_ptr<void> cached;  // what the backend keeps with it, which is not for other threads
   const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
 };
+int footprint_of_pairs(const Plan& plan);
 Plan plan(const Graph& graph, const Reduction& reduction);
 
 }  // namespace kernops

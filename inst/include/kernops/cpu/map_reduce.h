@@ -2,7 +2,7 @@
 // instruction set, by src/cpu/simd/pairs.h.
 #pragma once
 #include <kernops/cpu/accumulate.h>
-#include <kernops/cpu/buffer.h>
+#include <kernops/cpu/contractions.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -27,14 +27,16 @@ template <class T, class Reduction> class Worker {
       : job_(job),
         slots_(job.slots.count),
         once_(std::size_t(job.entries[0]) * W),
-        rows_(std::size_t(job.entries[1]) * W * job.row_block),
+        rows_((std::size_t(job.kept) * (job.row_block - 1) + job.entries[1]) * W),
         columns_(std::size_t(job.entries[2]) * job.tile),
         pairs_(std::size_t(job.entries[3]) * job.tile),
         scratch_(job.tile),
+        contractions_(job),
         state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
         states_(state_bytes_ * job.row_block),
         partial_(Reduction::partial_bytes(job)) {
     place_slots(Level::uniform, once_.data(), W, 0);
+    place_slots(Level::row, kept_row(job.row_block - 1), W, 0);
     place_slots(Level::column, columns_.data(), job.tile, ~std::ptrdiff_t(0));
     place_slots(Level::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
     fill_pack(slots_.data()[0].p, 1);
@@ -81,13 +83,19 @@ template <class T, class Reduction> class Worker {
     }
   }
 
-  void point_to_row(int r) { place_slots(Level::row, rows_.data() + std::size_t(r) * job_.entries[1] * W, W, 0); }
+  // What pairs do not read is of one row at a time, and stands behind the others.
+  T* kept_row(int r) const { return rows_.data() + std::size_t(r) * job_.kept * W; }
+  void point_to_row(int r) {
+    kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
+  }
 
   void start_rows(Count row, int rows) {
+    contractions_.take_rows(row, rows);
     for (int r = 0; r < rows; ++r) {
       point_to_row(r);
       load_packs(Level::row, row + r);
       run_steps(Level::row, W);
+      contractions_.take_row(r, slots_.data());
       Reduction::start(job_, state(r));
     }
   }
@@ -112,7 +120,10 @@ template <class T, class Reduction> class Worker {
       const Source& from = sources.items[s];
       for (int k = 0; k < source_size(from); ++k) {
         T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
-        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, column + n));
+        if (from.data)
+          convert(from.data + k * from.entry + column * from.item, from.item, count, to);
+        else
+          for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, column + n));
       }
     }
   }
@@ -121,8 +132,10 @@ template <class T, class Reduction> class Worker {
 
   void reduce_tile(int rows, TileColumns tile) {
     const int padded = (tile.count + W - 1) / W * W;
+    contractions_.run(rows, tile, slots_.data());
     for (int r = 0; r < rows; ++r, ++tile.row) {
       point_to_row(r);
+      contractions_.point_to_row(r, slots_.data());
       run_steps(Level::pair, padded);
       Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
     }
@@ -144,6 +157,7 @@ template <class T, class Reduction> class Worker {
   const Job& job_;
   Buffer<Operand<T>> slots_;
   Buffer<T> once_, rows_, columns_, pairs_, scratch_;
+  Contractions<T> contractions_;
   const std::size_t state_bytes_;
   Buffer<char> states_, partial_;
 };

@@ -36,6 +36,18 @@ template <class F> void for_runs(const Job& job, const RowBlock& block, Count fi
   }
 }
 
+// Values `item` numbers apart; those side by side a pack of doubles at a time.
+template <class T> void convert(const double* from, Count item, int count, T* to) {
+  constexpr int W = Pack<double>::width;
+  typedef T Converted __attribute__((vector_size(W * sizeof(T))));
+  int n = 0;
+  for (; item == 1 && n + W <= count; n += W) {
+    const Converted values = __builtin_convertvector(Pack<double>::load(from + n).v, Converted);
+    std::memcpy(to + n, &values, sizeof values);
+  }
+  for (; n < count; ++n) to[n] = T(from[n * item]);
+}
+
 template <class T> struct LaneView {
   const T* p;
   std::ptrdiff_t entry;
@@ -54,13 +66,14 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of a level whose entries stand `entry` numbers apart from `base` on.
+// The operands of a level whose entries stand `entry` numbers apart from `base` on; of its first `count` entries.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
-                 Operand<T>* operands) {
+                 Operand<T>* operands, int count = INT32_MAX) {
   for (int n = 0; n < slots.count; ++n) {
     const Slot& slot = slots.items[n];
-    if (slot.level == level) operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
+    if (slot.level == level && slot.offset < count)
+      operands[n] = {base + slot.offset * entry, slot.size == 1 ? 0 : entry, lanes};
   }
 }
 

@@ -17,6 +17,18 @@ struct Source {
   Count entry, item, first;
 };
 
+// The sum over the entries of a long vector of the row and one of the column, and for weighted_square of weights: for
+// all pairs of a block of rows and a tile, before its steps run.
+struct Contraction {
+  enum Term { product, square, weighted_square } term;
+  struct Vector {
+    int slot;
+    bool direct;  // read where it comes from: nothing else needs it
+    Source source;
+  } row, column;
+  int weights, out, size;  // slots, and entries
+};
+
 template <class T> struct Span {
   const T* items;
   int count;
@@ -26,9 +38,11 @@ enum class SumScheme { automatic, direct, block, kahan };
 
 struct Job {
   Span<Slot> slots;
-  Span<Source> sources[3];   // by Level; pairs load nothing
-  Span<Step> steps[4];       // by Level
+  Span<Source> sources[3];  // by Level; pairs load nothing
+  Span<Step> steps[4];      // by Level
+  Span<Contraction> contractions;
   int entries[4];            // how many entries each level holds
+  int kept;                  // those of a row that its pairs read, which come first
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;

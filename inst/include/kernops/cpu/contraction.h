@@ -1,0 +1,90 @@
+// Sums over the entries of long vectors, of a row and a column each: for a block of rows and a tile of columns at once,
+// as a matrix product is computed. A strip of rows meets a panel of columns in registers, so that each number that is
+// read serves several pairs; the entries are taken in parts for which a panel stays in the first-level cache. A sum is
+// made of its parts in one order, whatever rows and columns it is computed with.
+#pragma once
+#include <kernops/cpu/buffer.h>
+#include <kernops/cpu/tiles.h>
+
+// Before a short loop over packs that are to live in registers.
+#ifdef __clang__
+#define KERNOPS_IN_REGISTERS _Pragma("unroll")
+#else
+#define KERNOPS_IN_REGISTERS _Pragma("GCC unroll 8")
+#endif
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// What an entry adds. Differences are squared as they are: an expansion into norms and products would lose what
+// the norms have in common, and on processors that subtract beside their multiplications it would save nothing.
+namespace terms {
+struct Product {
+  static constexpr bool weighted = false;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V, V sum) { return fma(x, y, sum); }
+};
+struct Square {
+  static constexpr bool weighted = false;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V, V sum) {
+    const V difference = x - y;
+    return fma(difference, difference, sum);
+  }
+};
+struct WeightedSquare {
+  static constexpr bool weighted = true;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V weight, V sum) {
+    const V difference = x - y;
+    return fma(weight * difference, difference, sum);
+  }
+};
+}  // namespace terms
+
+template <class T> struct Strips {
+  using V = Pack<T>;
+  static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
+  static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
+
+  // Entries of R rows and a panel, added to what stands in `out`. Weights are whole packs, as uniform values are.
+  template <class Term, int R>
+  static void add(const T* x, const T* y, const T* weights, int entries, T* out, std::ptrdiff_t out_row, bool first) {
+    V sums[R][packs];
+    KERNOPS_IN_REGISTERS
+    for (int r = 0; r < R; ++r) {
+      KERNOPS_IN_REGISTERS
+      for (int c = 0; c < packs; ++c) sums[r][c] = V(0);
+    }
+    for (int k = 0; k < entries; ++k) {
+      V column[packs];
+      KERNOPS_IN_REGISTERS
+      for (int c = 0; c < packs; ++c) column[c] = V::load(y + k * columns + c * V::width);
+      const V weight = Term::weighted ? V::load(weights + k * V::width) : V(0);
+      KERNOPS_IN_REGISTERS
+      for (int r = 0; r < R; ++r) {
+        const V row = x[r * stride + k];
+        KERNOPS_IN_REGISTERS
+        for (int c = 0; c < packs; ++c) sums[r][c] = Term::add(row, column[c], weight, sums[r][c]);
+      }
+    }
+    KERNOPS_IN_REGISTERS
+    for (int r = 0; r < R; ++r) {
+      KERNOPS_IN_REGISTERS
+      for (int c = 0; c < packs; ++c) {
+        T* to = out + r * out_row + c * V::width;
+        (first ? sums[r][c] : V::load(to) + sums[r][c]).store(to);
+      }
+    }
+  }
+
+  // All rows, strip by strip; what is left over goes in halves.
+  template <class Term, int R = rows>
+  static void add_all(int count, const T* x, const T* y, const T* weights, int entries, T* out, std::ptrdiff_t out_row,
+                      bool first) {
+    for (; count >= R; count -= R, x += R * stride, out += R * out_row)
+      add<Term, R>(x, y, weights, entries, out, out_row, first);
+    if constexpr (R > 1)
+      if (count > 0) add_all<Term, R / 2>(count, x, y, weights, entries, out, out_row, first);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,113 @@
+// The contractions of a job: the rows of a block are packed when it begins, the columns of a tile panel by panel.
+#pragma once
+#include <kernops/cpu/contraction.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class T> class Contractions {
+  using S = Strips<T>;
+  static constexpr int W = Pack<T>::width;
+
+ public:
+  explicit Contractions(const Job& job)
+      : job_(job),
+        rows_(parts_before(job.contractions.count) * job.row_block * S::stride),
+        results_(std::size_t(job.contractions.count) * job.row_block * job.tile),
+        panel_(job.contractions.count ? S::depth * S::columns : 0) {}
+
+  // The vectors of rows that are read where they stand.
+  void take_rows(Count row, int count) {
+    for (int n = 0; n < job_.contractions.count; ++n)
+      if (contraction(n).row.direct)
+        for_parts(n, [&](T* rows, int first, int entries) {
+          const Source& from = contraction(n).row.source;
+          for (int k = 0; k < entries; ++k) {
+            const double* values = from.data + (first + k) * from.entry + row * from.item;
+            for (int r = 0; r < count; ++r) rows[r * S::stride + k] = T(values[r * from.item]);
+          }
+        });
+  }
+
+  // Those that were computed of row number r of the block.
+  void take_row(int r, const Operand<T>* slots) {
+    for (int n = 0; n < job_.contractions.count; ++n)
+      if (!contraction(n).row.direct)
+        for_parts(n, [&](T* rows, int first, int entries) {
+          const T* vector = slots[contraction(n).row.slot].p;
+          for (int k = 0; k < entries; ++k) rows[r * S::stride + k] = vector[(first + k) * W];
+        });
+  }
+
+  void run(int rows, const TileColumns& tile, const Operand<T>* slots) {
+    for (int n = 0; n < job_.contractions.count; ++n) {
+      const Contraction& c = contraction(n);
+      if (c.term == Contraction::product) run<terms::Product>(n, rows, tile, slots);
+      if (c.term == Contraction::square) run<terms::Square>(n, rows, tile, slots);
+      if (c.term == Contraction::weighted_square) run<terms::WeightedSquare>(n, rows, tile, slots);
+    }
+  }
+
+  void point_to_row(int r, Operand<T>* slots) const {
+    for (int n = 0; n < job_.contractions.count; ++n)
+      slots[contraction(n).out] = {result(n) + std::size_t(r) * job_.tile, 0, ~std::ptrdiff_t(0)};
+  }
+
+ private:
+  const Contraction& contraction(int n) const { return job_.contractions.items[n]; }
+  static int parts(const Contraction& c) { return (c.size + S::depth - 1) / S::depth; }
+  std::size_t parts_before(int n) const {
+    std::size_t sum = 0;
+    for (int before = 0; before < n; ++before) sum += parts(contraction(before));
+    return sum;
+  }
+  T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
+
+  // body(packed rows, first entry, how many) for parts of about the same length.
+  template <class F> void for_parts(int n, const F& body) const {
+    const int size = contraction(n).size, count = parts(contraction(n)), length = (size + count - 1) / count;
+    T* rows = rows_.data() + parts_before(n) * job_.row_block * S::stride;
+    for (int first = 0; first < size; first += length, rows += std::size_t(job_.row_block) * S::stride)
+      body(rows, first, size - first < length ? size - first : length);
+  }
+
+  template <class Term> void run(int n, int rows, const TileColumns& tile, const Operand<T>* slots) {
+    const Contraction& c = contraction(n);
+    for_parts(n, [&](const T* packed, int first, int entries) {
+      for (int column = 0; column < tile.count; column += S::columns) {
+        const int count = tile.count - column < S::columns ? tile.count - column : S::columns;
+        if (c.column.direct)
+          pack(c.column.source, first, entries, *tile.block, tile.base + tile.first + column, count);
+        else
+          pack(slots[c.column.slot], first, entries, column, count);
+        S::template add_all<Term>(rows, packed, panel_.data(), slots[c.weights].p + first * W, entries,
+                                  result(n) + column, job_.tile, first == 0);
+      }
+    });
+  }
+
+  // Columns beyond the last one repeat it, as those of a tile do.
+  void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count) {
+    T* panel = panel_.data();
+    for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
+      for (int k = 0; k < entries; ++k)
+        convert(from.data + (first + k) * from.entry + begin * from.item, from.item, length,
+                panel + k * S::columns + at);
+    });
+    for (T* of_entry = panel; of_entry < panel + entries * S::columns; of_entry += S::columns)
+      for (int n = count; n < S::columns; ++n) of_entry[n] = of_entry[count - 1];
+  }
+
+  void pack(const Operand<T>& from, int first, int entries, int column, int count) {
+    T* to = panel_.data();
+    for (int k = first; k < first + entries; ++k)
+      for (int n = 0; n < S::columns; n += W, to += W)
+        (n < count ? LaneView<T>(from, column + n)[k] : Pack<T>(0)).store(to);
+  }
+
+  const Job& job_;
+  Buffer<T> rows_, results_, panel_;
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,109 @@
+#include "cpu/contraction.h"
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cpu {
+namespace {
+
+constexpr int shortest = 6;  // below, packing the vectors costs what it wins
+
+const std::map<std::string, Contraction::Term>& terms() {
+  static const std::map<std::string, Contraction::Term> all = {{"Scalprod", Contraction::product},
+                                                               {"SqDist", Contraction::square},
+                                                               {"DiagSqDist", Contraction::weighted_square}};
+  return all;
+}
+
+}  // namespace
+
+ContractedPlan::ContractedPlan(const Plan& plan) : Plan(plan), kept(plan.entries[int(Level::row)]) {
+  take_out();
+  if (contractions.empty()) return;
+  read_directly(Level::row, &Contraction::row);
+  read_directly(Level::column, &Contraction::column);
+  pair_footprint = footprint_of_pairs(*this);
+}
+
+// All contractions come before the steps, so each gets a slot that no step has used for something else before.
+void ContractedPlan::take_out() {
+  std::vector<int> now(slots.size());
+  for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
+  std::vector<Step> left;
+  for (Step step : steps[int(Level::pair)]) {
+    for (int& in : step.in) in = now[in];
+    now[step.out] = step.out;
+    if (contracts(step))
+      now[step.out] = contractions.back().out;
+    else
+      left.push_back(step);
+  }
+  steps[int(Level::pair)] = left;
+  f = now[f], w = now[w];
+}
+
+bool ContractedPlan::contracts(const Step& step) {
+  const auto term = terms().find(op_row(step.op).name);
+  if (term == terms().end()) return false;
+  const bool weighted = term->second == Contraction::weighted_square;
+  int row = step.in[weighted], column = step.in[weighted + 1];
+  if (slots[row].level == Level::column) std::swap(row, column);
+  if (slots[row].level != Level::row || slots[column].level != Level::column || slots[row].size < shortest)
+    return false;
+  if (weighted && slots[step.in[0]].level != Level::uniform) return false;
+  slots.push_back({Level::pair, 0, 1});
+  contractions.push_back({term->second,
+                          {row, false, {}},
+                          {column, false, {}},
+                          weighted ? step.in[0] : 0,
+                          int(slots.size()) - 1,
+                          slots[row].size});
+  return true;
+}
+
+std::vector<bool> ContractedPlan::read_by(Level level) const {
+  std::vector<bool> read(slots.size(), false);
+  if (level == Level::pair) read[f] = read[w] = true;
+  for (const Step& step : steps[int(level)])
+    for (const int in : step.in) read[in] = true;
+  return read;
+}
+
+// Vectors from outside that only contractions read are packed from there, without room in a slot.
+void ContractedPlan::read_directly(Level level, Contraction::Vector Contraction::*vector) {
+  const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
+  std::vector<Load> left;
+  for (const Load& load : loads[int(level)]) {
+    const bool outside = load.kind == Load::variable || load.kind == Load::reduced;
+    bool direct = false;
+    for (Contraction& c : contractions) {
+      if ((c.*vector).slot != load.slot || !outside || by_pairs[load.slot] || by_level[load.slot]) continue;
+      direct = (c.*vector).direct = true;
+      (c.*vector).source.load = load;
+    }
+    if (direct)
+      slots[load.slot].size = 0;
+    else
+      left.push_back(load);
+  }
+  loads[int(level)] = left;
+  reorder(level);
+}
+
+// What pairs read comes first: of a row, only that is kept until they do.
+void ContractedPlan::reorder(Level level) {
+  const std::vector<bool> by_pairs = read_by(Level::pair);
+  int end = 0;
+  for (const bool now : {true, false}) {
+    for (size_t n = 0; n < slots.size(); ++n) {
+      if (slots[n].level != level || by_pairs[n] != now) continue;
+      slots[n].offset = end;
+      end += slots[n].size;
+    }
+    if (now && level == Level::row) kept = end;
+  }
+  entries[int(level)] = end;
+}
+
+}  // namespace cpu
+}  // namespace kernops

@@ -1,0 +1,124 @@
+# Long vectors on the CPU: what is summed over their entries is computed for many pairs at a time.
+
+sizes <- c(20, 64, 100, 128, 160, 200, 256, 512, 784, 1024)
+vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
+# Far from the origin, and exact in float32: 14 bits before the point and 10 behind it.
+points <- \(n, D, offset = 1e4) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
+sq_dist <- function(x, y, w = 1) {
+  from_first <- \(z) t((t(z) - x[1, ]) * sqrt(w))
+  a <- from_first(x)
+  b <- from_first(y)
+  outer(rowSums(a^2), rowSums(b^2), `+`) - 2 * tcrossprod(a, b)
+}
+
+# body(kernel, close), with kernel(formula, args, ...) for each instruction set and precision
+for_each_engine <- function(body, info = NULL) {
+  for (isa in kernops:::cpu_isas()) for (precision in c("float64", "float32")) {
+    withr::local_options(kernops.isa = isa)
+    kernel <- \(...) keops_kernel(..., precision = precision, backend = "cpu")
+    close <- \(actual, expected) expect_close(actual, expected, precision, info = paste(isa, info))
+    body(kernel, close)
+  }
+}
+
+# for each number of entries, with numbers of rows and columns that fill no strip, panel or tile
+for_each_size <- function(body, D = sizes, offset = 1e4) {
+  withr::local_seed(1)
+  for (d in D) {
+    x <- points(107, d, offset)
+    y <- points(75, d, offset)
+    body(d, x, y, \(engine) for_each_engine(engine, paste("D =", d)))
+  }
+}
+
+test_that("sums, softmax and neighbours of long vectors far from the origin are right", {
+  for_each_size(\(D, x, y, on_each) {
+    d <- sq_dist(x, y)
+    u <- matrix(runif(75 * 2), 75)
+    softmax <- exp(-d) %*% u / rowSums(exp(-d))
+    sorted <- t(apply(d, 1, sort))[, 1:5]
+    on_each(\(kernel, close) {
+      reduce <- \(formula, ...) kernel(formula, vectors(D, ...))
+      close(reduce("Sum_Reduction(Exp(-SqDist(x, y)) * u, 1)", "u = Vj(2)")(list(x, y, u)), exp(-d) %*% u)
+      close(reduce("SumSoftMaxWeight_Reduction(-SqDist(y, x), u, 1)", "u = Vj(2)")(list(x, y, u)), softmax)
+      close(reduce("LogSumExp_Reduction(SqDist(x, y), 0)")(list(x, y)), log(colSums(exp(d))))
+      nearest <- reduce("ArgKMin_Reduction(SqDist(x, y), 5, 1)")(list(x, y))
+      close(matrix(d[cbind(c(row(nearest)), c(nearest))], 107), sorted)
+    })
+  })
+})
+
+test_that("gradients of long vectors are right", {
+  for_each_size(\(D, x, y, on_each) {
+    e <- rnorm(107)
+    k <- exp(-sq_dist(x, y)) * e
+    centred <- \(z) t(t(z) - x[1, ])
+    in_x <- -2 * (centred(x) * rowSums(k) - k %*% centred(y))
+    in_y <- -2 * (centred(y) * colSums(k) - crossprod(k, centred(x)))
+    on_each(\(kernel, close) {
+      gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
+      close(keops_grad(gauss, "x")(list(x, y, e)), in_x)
+      close(keops_grad(gauss, "y")(list(x, y, e)), in_y)
+    })
+  }, D = c(20, 100, 512))
+})
+
+test_that("inner products, weights, and vectors that are computed", {
+  for_each_size(\(D, x, y, on_each) {
+    w <- runif(D)
+    dots <- tcrossprod(x, y)
+    weighted <- rowSums(exp(-sq_dist(x, y, w)))
+    on_each(\(kernel, close) {
+      args <- vectors(D, sprintf("w = Pm(%d)", D))
+      close(kernel("LogSumExp_Reduction(x | y, 1)", args[1:2])(list(x, y)), log(rowSums(exp(dots))))
+      close(kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)), 1)", args)(list(x, y, w)), weighted)
+      close(kernel("Sum_Reduction(Exp(-SqDist(Sqrt(w) * x, Sqrt(w) * y)), 1)", args)(list(x, y, w)), weighted)
+      close(kernel("Min_Reduction((w * x) | y, 1)", args)(list(x, y, w)), apply(x %*% (w * t(y)), 1, min))
+    })
+  }, D = c(16, 20, 97, 200, 784), offset = 0)
+})
+
+test_that("several contractions go together with other steps on the same vectors", {
+  for_each_size(\(D, x, y, on_each) {
+    u <- runif(107)
+    v <- runif(75)
+    d <- sq_dist(x, y)
+    absolute <- outer(1:107, 1:75, Vectorize(\(i, j) sum(abs(x[i, ] - y[j, ]))))
+    expected <- rowSums(exp(-outer(u, v, `-`)^2 - d) * tcrossprod(x, y) + sqrt(d) * absolute)
+    formula <- "Sum_Reduction(Exp(-Square(u - v) - SqDist(x, y)) * (x | y) + Norm2(x - y) * Sum(Abs(x - y)), 1)"
+    on_each(\(kernel, close) {
+      close(kernel(formula, vectors(D, "u = Vi(1)", "v = Vj(1)"))(list(x, y, u, v)), expected)
+      sum_x <- kernel("Sum_Reduction(SqDist(x, y) * Sum(x), 1)", vectors(D))
+      close(sum_x(list(x, y)), rowSums(d * rowSums(x)))
+    })
+  }, D = c(20, 200), offset = 1)
+})
+
+test_that("ranges and batches of long vectors", {
+  withr::local_seed(2)
+  D <- 100
+  x <- array(points(2 * 61, D), c(61, 2, D)) |> aperm(c(1, 3, 2))
+  y <- array(points(2 * 90, D), c(90, 2, D)) |> aperm(c(1, 3, 2))
+  d <- lapply(1:2, \(b) sq_dist(x[, , b], y[, , b]))
+  blocks <- list(i = cbind(c(1, 8, 50), c(7, 49, 61)), j = cbind(c(1, 40, 43), c(39, 42, 90)))
+  keep <- matrix(c(TRUE, FALSE, TRUE, TRUE, TRUE, FALSE, TRUE, TRUE, FALSE), 3)
+  kept <- keep[rep(1:3, blocks$i[, 2] - blocks$i[, 1] + 1), rep(1:3, blocks$j[, 2] - blocks$j[, 1] + 1)]
+  for_each_engine(\(kernel, close) {
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
+    batches <- gauss(list(x, y))
+    for (b in 1:2) close(matrix(batches[, , b]), rowSums(exp(-d[[b]])))
+    ranges <- from_matrix(blocks$i, blocks$j, keep)
+    close(gauss(list(x[, , 1], y[, , 1]), ranges = ranges), rowSums(kept * exp(-d[[1]])))
+  })
+})
+
+test_that("neither threads nor repetition change a bit of what long vectors give", {
+  withr::local_seed(3)
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100), backend = "cpu")
+  for (size in list(c(1000, 500), c(5, 20000))) {
+    input <- list(points(size[1], 100), points(size[2], 100))
+    on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
+    alone <- on_threads(1)
+    for (n in c(1, 2, 3, 8)) expect_identical(on_threads(n), alone)
+  }
+})
