@@ -8,6 +8,8 @@ namespace kernops {
 namespace cpu {
 namespace {
 
+constexpr int least_wide = 8;  // numbers of a column
+
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 
 }  // namespace
@@ -25,6 +27,7 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;
   take_plan();
   find_sources(data, row_begin);
+  find_wide_sum();
   choose_sizes(settings);
 }
 
@@ -59,21 +62,34 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
   }
 }
 
+void PreparedJob::find_wide_sum() {
+  const bool by_tiles = scheme == SumScheme::automatic || scheme == SumScheme::block;
+  if (!by_tiles || !reduction_table()[reduction].sums()) return;
+  const auto found = [&](int pair, int column) {
+    const Slot &one = slots.items[pair], &many = slots.items[column];
+    return one.level == Level::pair && one.size == 1 && many.level == Level::column && many.size >= least_wide;
+  };
+  if (found(w, f)) std::swap(f, w);
+  wide = found(f, w);
+}
+
 // What one column touches times the tile should fit the first-level cache, the rows that share it the second. Where
-// there are contractions, that is what the tile's long vectors and the products of its pairs should fit. Few rows: the
-// columns are split.
+// there are products of matrices, that is what the numbers of the columns and the results of a tile should fit. Few
+// rows: the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
-  const int bytes = settings.single ? 4 : 8;
-  const bool contracts = contractions.count > 0;
-  const Count columns_fit = contracts ? 256 * 1024 : INT64_MAX, most_rows = contracts ? 192 : 64;
+  const int bytes = settings.single ? 4 : 8, wide_size = wide ? slots.items[w].size : 0;
+  const bool blocks_many = wide || contractions.count > 0;
+  const Count columns_fit = wide ? 1 << 20 : contractions.count ? 1 << 18 : INT64_MAX;
   const Count column_bytes = Count(bytes) * entries[int(Level::column)];
   const auto fits = [&] {
-    return Count(tile) * bytes * (plan_.pair_footprint + 1) <= 24 * 1024 && tile * column_bytes <= columns_fit;
+    const Count footprint = Count(plan_.pair_footprint) + 1 - wide_size;
+    return tile * bytes * footprint <= 24 * 1024 && tile * column_bytes <= columns_fit;
   };
-  for (tile = (contracts ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
-  const Count row_bytes = 64 * (Count(kept) + 4 * (f_size + w_size)) + Count(16) * k * f_size;
+  for (tile = (blocks_many ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
+  const Count state_bytes = wide ? 32 * wide_size : 64 * 4 * (f_size + w_size) + Count(16) * k * f_size;
+  const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 21 : 1 << 18) / row_bytes;
   const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
-  row_block = int(std::max<Count>(1, std::min<Count>({most_rows, 256 * 1024 / row_bytes, part})));
+  row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 192 : 64, rows_fit, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }

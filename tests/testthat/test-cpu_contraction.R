@@ -122,3 +122,39 @@ test_that("neither threads nor repetition change a bit of what long vectors give
     for (n in c(1, 2, 3, 8)) expect_identical(on_threads(n), alone)
   }
 })
+
+test_that("sums of many numbers of each column, or of each row", {
+  withr::local_seed(4)
+  x <- uniform(203, 3)
+  y <- uniform(331, 3)
+  k <- exp(-sq_dist(x, y))
+  for (size in c(8, 33, 100, 300)) {
+    b <- matrix(rnorm(331 * size), 331)
+    u <- matrix(rnorm(203 * size), 203)
+    for_each_engine(info = size, \(kernel, close) {
+      sum_of <- \(formula, b, ...) {
+        args <- c("x = Vi(3)", "y = Vj(3)", sprintf("b = %s(%d)", b, size))
+        kernel(sprintf("Sum_Reduction(%s)", formula), args, ...)
+      }
+      close(sum_of("Exp(-SqDist(x, y)) * b, 1", "Vj")(list(x, y, b)), k %*% b)
+      close(sum_of("(2 * b) * Exp(-SqDist(x, y)), 0", "Vi")(list(x, y, u)), 2 * crossprod(k, u))
+      by_kahan <- sum_of("Exp(-SqDist(x, y)) * b, 1", "Vj", sum_scheme = "kahan_scheme")
+      close(by_kahan(list(x, y, b)), k %*% b)
+      kept <- from_matrix(cbind(c(1, 80), c(79, 203)), cbind(c(1, 31), c(30, 331)), diag(2) == 1)
+      expected <- rbind(k[1:79, 1:30] %*% b[1:30, ], k[80:203, 31:331] %*% b[31:331, ])
+      close(sum_of("Exp(-SqDist(x, y)) * b, 1", "Vj")(list(x, y, b), ranges = kept), expected)
+    })
+  }
+})
+
+test_that("neither threads nor splits of columns change a bit of sums of many numbers", {
+  withr::local_seed(5)
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(20)"),
+                     backend = "cpu")
+  for (size in list(c(1000, 500), c(5, 20000))) {
+    input <- list(uniform(size[1], 2), uniform(size[2], 2), uniform(size[2], 20))
+    on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
+    alone <- on_threads(1)
+    for (n in c(1, 2, 3, 8)) expect_identical(on_threads(n), alone)
+  }
+})

@@ -3,6 +3,7 @@
 #pragma once
 #include <kernops/cpu/accumulate.h>
 #include <kernops/cpu/contractions.h>
+#include <kernops/cpu/wide_sum.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -32,6 +33,7 @@ template <class T, class Reduction> class Worker {
         pairs_(std::size_t(job.entries[3]) * job.tile),
         scratch_(job.tile),
         contractions_(job),
+        sums_(job),
         state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
         states_(state_bytes_ * job.row_block),
         partial_(Reduction::partial_bytes(job)) {
@@ -137,8 +139,9 @@ template <class T, class Reduction> class Worker {
       point_to_row(r);
       contractions_.point_to_row(r, slots_.data());
       run_steps(Level::pair, padded);
-      Reduction::add(job_, state(r), slots_.data()[job_.f], slots_.data()[job_.w], tile, scratch_.data());
+      sums_.take_row(job_, r, state(r), slots_.data(), tile, scratch_.data());
     }
+    sums_.finish(rows, slots_.data(), tile, states_.data(), state_bytes_);
   }
 
   void finish_rows(const Unit& unit, int rows, const TileColumns& columns) {
@@ -158,6 +161,7 @@ template <class T, class Reduction> class Worker {
   Buffer<Operand<T>> slots_;
   Buffer<T> once_, rows_, columns_, pairs_, scratch_;
   Contractions<T> contractions_;
+  TileSums<T, Reduction> sums_;
   const std::size_t state_bytes_;
   Buffer<char> states_, partial_;
 };

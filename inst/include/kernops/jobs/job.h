@@ -44,6 +44,7 @@ struct Job {
   int entries[4];            // how many entries each level holds
   int kept;                  // those of a row that its pairs read, which come first
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
+  bool wide;                 // f is one number of each pair, w many of each column, and what is summed their product
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
