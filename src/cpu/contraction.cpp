@@ -8,10 +8,10 @@ namespace {
 
 constexpr int shortest = 6;  // below, packing the vectors costs what it wins
 
-const std::map<std::string, Contraction::Term>& terms() {
-  static const std::map<std::string, Contraction::Term> all = {{"Scalprod", Contraction::product},
-                                                               {"SqDist", Contraction::square},
-                                                               {"DiagSqDist", Contraction::weighted_square}};
+const std::map<OpId, Contraction::Term>& terms() {
+  static const std::map<OpId, Contraction::Term> all = {{OpId::Scalprod, Contraction::product},
+                                                        {OpId::SqDist, Contraction::square},
+                                                        {OpId::DiagSqDist, Contraction::weighted_square}};
   return all;
 }
 
@@ -43,7 +43,7 @@ void ContractedPlan::take_out() {
 }
 
 bool ContractedPlan::contracts(const Step& step) {
-  const auto term = terms().find(op_row(step.op).name);
+  const auto term = terms().find(OpId(op_row(step.op).id));
   if (term == terms().end()) return false;
   const bool weighted = term->second == Contraction::weighted_square;
   int row = step.in[weighted], column = step.in[weighted + 1];
