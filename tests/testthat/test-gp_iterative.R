@@ -196,6 +196,23 @@ test_that("information that bends the wrong way is no end of the search", {
   expect_equal(log(found$theta), best, tolerance = 0.1)
 })
 
+test_that("a step that meets a bound follows the ridge along it", {
+  # values on a valley along (1, -3), against a quadratic program by brute force
+  across <- c(3, 1) / sqrt(10)
+  along <- c(1, -3) / sqrt(10)
+  h <- 1e4 * tcrossprod(across) + tcrossprod(along)
+  gradient <- as.vector(-h %*% (3 * along + 0.1 * across))
+  s <- c(0.5, 0)
+  step <- kernops:::newton_step(gradient, h, s, c(-9, -9), c(1, 9), reach = 4)
+  value <- \(move) sum(gradient * move) + sum(move * (h %*% move)) / 2
+  seen <- expand.grid(seq(-1, 0.5, 0.01), seq(-4, 4, 0.01))
+  expect_lte(value(step), min(apply(seen, 1, value)) + 1)
+  expect_equal(step[[1]], 0.5)
+  free <- kernops:::newton_step(gradient, h, s, c(-9, -9), c(9, 9), reach = 4)
+  expect_equal(free, as.vector(-solve(h, gradient)), tolerance = 0.02)
+  expect_lt(value(step), value(pmin(free, 0.5)) - 100)
+})
+
 test_that("a search that ends clearly below its start returns the start", {
   # the slope leads to 50, the value is best at 0
   follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
