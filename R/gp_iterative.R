@@ -25,7 +25,7 @@ iterative_likelihood <- function(data, model, how) {
   }
   use_precision(how$precision)
   count <- control$probes
-  tol <- max(control$cg_tol, control$search_tol)
+  tol <- search_residual(control, length(data$y))
   probes <- latest <- NULL  # where a search compares last, the fit is made
   precondition <- preconditioner_maker(control, data, model)
   at <- function(theta) {
@@ -161,6 +161,11 @@ deflated_probes <- function(count, seed, basis, space) {
   signs <- with_seed(seed, random_signs(nrow(basis), count))
   signs <- signs - basis %*% crossprod(basis, signs)
   list(signs = signs, block = space$copy(signs))
+}
+
+# Residuals change the gradient in proportion to the observations; what these say along a ridge is not more for more.
+search_residual <- function(control, n, usual = 1e4) {
+  max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }
 
 # Where some per cent of a residual do not matter, a sample of the rows is enough.

@@ -47,7 +47,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
     enough <- max(control$gain, at$state$rounding)
-    raised <- if (gain < enough && !lifted) off_the_floor(at, parameters, free)
+    raised <- if (gain < enough && !lifted) off_the_floor(at, parameters, free, profile)
     if (length(raised)) {
       lifted <- TRUE
       at <- visit(replace(at$s, match(names(raised), free), raised)) %||% at
@@ -127,14 +127,16 @@ probe_loss <- function(at, free, profile) {
 allowed_loss <- 0.1
 most_probes <- 128
 
-# On the log scale of the search, the derivative with respect to a nearly zero variance is nearly zero, wherever the
+# On the log scale of the search, the derivatives with respect to a nearly zero variance are nearly zero, wherever the
 # optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
-# itself indicates a clear improvement.
-off_the_floor <- function(at, parameters, free) {
+# itself indicates a clear improvement, and the information says that their logarithms are hardly known.
+off_the_floor <- function(at, parameters, free, profile) {
   some <- parameters[free, ]
+  variance <- at$theta[free]
   enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
-  slope <- (at$gradient + 2 * (at$state$rounding %||% 0)) / at$theta[free]
-  low <- some$kind == "variance" & at$theta[free] < enough / 10 & -slope * enough > 1
+  down <- -at$gradient - 2 * (at$state$rounding %||% 0)
+  low <- some$kind == "variance" & variance < enough / 10 & down * enough / variance > 1
+  if (any(low)) low <- low & diag(at$information(profile, free)) < 1
   stats::setNames(rep(log(enough), sum(low)), free[low])
 }
 

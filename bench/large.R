@@ -49,7 +49,7 @@ both_ranges <- exponential(distance = "great_circle") + matern(3/2, distance = "
 
 measure <- function(case) {
   some <- case$observed[round(seq(1, nrow(case$observed), length.out = 2000)), ]
-  if (backend != "cpu") gp(z ~ 1, some, case$coords, case$covariance, "vecchia", backend = backend) # compiles
+  if (backend != "cpu") suppressWarnings(gp(z ~ 1, some, case$coords, case$covariance, "vecchia", backend = backend))
   fitting <- seconds(fit <- suppressWarnings(gp(z ~ 1, case$observed, case$coords, case$covariance, "vecchia",
                                                 backend = backend, control = gp_control(neighbours = m))))
   predicting <- seconds(p <- predict(fit, case$cells, se.fit = TRUE, interval = "confidence"))

@@ -2,6 +2,9 @@
 // what they keep, such as the inputs of a call, would stay for the session. Here they are destructed.
 #pragma once
 #include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the time to compile
+#ifdef __linux__
+#include <sys/sysinfo.h>
+#endif
 #include <algorithm>
 #include <memory>
 
@@ -13,10 +16,20 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
+// Some systems grant any size, and halt once so much is written.
+inline bool within_memory(double bytes) {
+#ifdef __linux__
+  struct sysinfo has;
+  if (sysinfo(&has) == 0) return bytes <= (double(has.totalram) + double(has.totalswap)) * has.mem_unit;
+#endif
+  return true;
+}
+
 // What `body` makes by functions of R, of so many bytes. `body` must not own anything, as R may jump out of it. To
 // catch R's error takes 14 microseconds, so one about a few bytes, after which R can hardly go on, stays R's own.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
+  if (!within_memory(bytes)) throw NoMemory(bytes);
   bool failed = false;
   const auto call = [](void* data) -> SEXP { return (*static_cast<Body*>(data))(); };
   const auto fail = [](SEXP, void* data) -> SEXP {

@@ -70,6 +70,25 @@ test_that("a variance that is next to nothing is raised where the slope says so"
   expect_equal(found$theta[[2]], 0.5, tolerance = 0.05)
 })
 
+test_that("a small variance that the data know stays where it is", {
+  # along a ridge, the optimum of the second is a thousandth of the first
+  value <- \(s) 1000 * (s[[2]] - s[[1]] + log(1000))^2 + 0.1 * (s[[1]] - 1)^2
+  parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
+  steps <- 0
+  likelihood <- function(theta) {
+    s <- log(theta)
+    steps <<- steps + 1
+    off <- 2000 * (s[[2]] - s[[1]] + log(1000))
+    list(value = NA_real_, gradient = \() c(0.2 * (s[[1]] - 1) - off, off) / theta,
+         estimate = \(theta) list(value = value(log(theta)), logdet_error = 0),
+         information = \(profiled) (matrix(c(2000.2, -2000, -2000, 2000), 2)) / tcrossprod(theta))
+  }
+  start <- exp(c(1, 1 - log(1000) - 1e-4))
+  found <- kernops:::information_search(start, likelihood, list(parameters = parameters), FALSE, gp_control())
+  expect_lt(steps, 4)
+  expect_equal(log(found$theta[[2]] / found$theta[[1]]), -log(1000), tolerance = 1e-3)
+})
+
 test_that("periods are found down to twice the spacing of the points", {
   for (cycles in c(20, 40)) {
     withr::local_seed(cycles)

@@ -72,9 +72,10 @@ test_that("in float32 points are seen from among them, and the CPU computes in f
   skip_without_gpu()
   sets <- near(20)$matrix
   far <- round(points$u * 2^12) / 2^12 # exact, also far away
+  noise <- points$noise + 1 # as above
   for (covariance in vecchia_covariances()[c("exponential", "matern52", "turned", "own")]) {
     model <- model_of(covariance)
-    by <- \(u, ...) sums_by(..., model = model, neighbours = sets, u = u)
+    by <- \(u, ...) sums_by(..., model = model, neighbours = sets, u = u, noise = noise)
     at_hand <- by(far, "cuda", precision = "float32")
     expect_identical(by(far + 2^20, "cuda", precision = "float32"), at_hand)
     expect_alike(at_hand, by(far, "cpu"), 1e-5)
