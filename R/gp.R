@@ -200,7 +200,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is
 #'   doubled until twice as many neighbours change the log-likelihood by less than `neighbour_tol` for each observation.
 #'   In [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods
-#'   that take long are shared out over the processes of `future::plan()`, if these have more cores than this process
+#'   that take long are distributed over the processes of `future::plan()`, if these have more cores than this process
 #'   uses: each keeps a part of the observations.
 #' @param neighbour_tol see `neighbours`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].

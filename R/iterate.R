@@ -50,7 +50,7 @@ columns_of <- function(state, chosen) {
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space
-  method <- switch(method, cg = conjugate_gradients, minres = minres(rounding[[system$precision]]))
+  method <- switch(method, cg = conjugate_gradients, minres = minres(8 * rounding_unit[[system$precision]]))
   precondition <- preconditioning(precond, space)
   report <- progress_bar("Solving")
   unit <- near_one(space, b)
@@ -125,8 +125,7 @@ sampled_residual <- function(system, a, b, count) {
 
 most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
-# The relative size of what products leave of a 0.
-rounding <- c(float64 = 2e-15, float32 = 1e-6)
+rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
 # By how much a pass may reduce the residual.
 reach <- c(float64 = 0, float32 = 1e-6)

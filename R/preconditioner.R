@@ -116,8 +116,6 @@ best_preconditioner <- function(system, few = 1500, rank = 150, small = 0.05, le
   if (left > small * mean(system$lambda)) "vecchia" else "pivoted_cholesky"
 }
 
-rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
-
 new_preconditioner <- function(type, shift, n, Q = NULL, R = diag(0), left = NULL) {
   structure(
     list(type = type, n = n, rank = ncol(R), shift = shift, Q = Q, R = R, left = left,

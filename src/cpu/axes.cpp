@@ -1,11 +1,11 @@
-// Axis reductions on the CPU: how slices are shared out to SIMD lanes, chunks and threads. All but the number
+// Axis reductions on the CPU: how slices are distributed over SIMD lanes, chunks and threads. All but the number
 // of threads depends on the sizes alone, and so do the results.
 #include <algorithm>
 
 #include "axes/axes.h"
 #include "cpu/simd/axes_table.h"
 #include "cpu/cpu.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops {
 namespace cpu {
@@ -66,7 +66,7 @@ class Units {
   // body(group, chunk, thread) for all of them.
   template <class F> void each(const Settings& settings, F body) const {
     const Count units = groups_ * chunks_, stretches = ceil_div(units, grain_);
-    share_out(stretches, std::min<Count>(settings.threads, stretches), settings, [&](Count stretch, Count thread) {
+    parallel_for(stretches, std::min<Count>(settings.threads, stretches), settings, [&](Count stretch, Count thread) {
       const Count end = std::min(units, (stretch + 1) * grain_);
       for (Count unit = stretch * grain_; unit < end; ++unit) body(unit / chunks_, unit % chunks_, thread);
     });

@@ -9,7 +9,7 @@
 #include "cpu/cpu.h"
 #include "dense/algebra.h"
 #include "neighbours/sparse_inverse.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops {
 namespace cpu {
@@ -259,7 +259,7 @@ class HostDense : public Dense {
     const Count units = Count(tiles.size()), workers = std::min<Count>(n < 256 ? 1 : settings.threads, units);
     const Count most = std::min(rows, n), room = most * columns * size;
     Numbers memory(size_t(workers * (room + most))), sums(size_t(units * size)), total(size_t(size), 0.0);
-    share_out(units, workers, settings, [&](Count unit, Count worker) {
+    parallel_for(units, workers, settings, [&](Count unit, Count worker) {
       const Tile& tile = tiles[size_t(unit)];
       const Count m = tile.i_end - tile.i, count = tile.j_end - tile.j;
       double* const block = memory.data() + worker * (room + most);

@@ -1,4 +1,4 @@
-// Map-reduce on the CPU: a Job for the engine of this machine's instruction set, shared out over threads.
+// Map-reduce on the CPU: a Job for the engine of this machine's instruction set, distributed over threads.
 #include <algorithm>
 #include <atomic>
 

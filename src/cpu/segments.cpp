@@ -4,7 +4,7 @@
 #include "cpu/segments.h"
 #include "run/huge_pages.h"
 #include "cpu/segment_units.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops {
 namespace cpu {
@@ -49,8 +49,8 @@ class SegmentRun {
   template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) {
     const Count count = threads(units * request_.columns);
     std::vector<std::vector<char>> scratch(count, std::vector<char>(scratch_bytes + 64));
-    share_out(units * request_.columns, count, request_.settings,
-              [&](Count unit, Count thread) { work(unit / units, unit % units, aligned(scratch[thread])); });
+    parallel_for(units * request_.columns, count, request_.settings,
+                 [&](Count unit, Count thread) { work(unit / units, unit % units, aligned(scratch[thread])); });
   }
   static char* aligned(std::vector<char>& memory) {
     return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
@@ -94,12 +94,12 @@ class SegmentRun {
     for (Count from = 0; from < request_.columns; from += together) {
       const Count columns = std::min(together, request_.columns - from), units = columns * splits;
       std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
-      share_out(units, threads(units), request_.settings, [&](Count unit, Count thread) {
+      parallel_for(units, threads(units), request_.settings, [&](Count unit, Count thread) {
         const Count first = unit % splits * split;
         engine_.scatter(job_, from + unit / splits, first, std::min(first + split, values),
                         states.get() + size_t(unit) * bytes, scratch[thread].data());
       });
-      share_out(columns, threads(columns), request_.settings, [&](Count column, Count) {
+      parallel_for(columns, threads(columns), request_.settings, [&](Count column, Count) {
         engine_.join_scattered(job_, from + column, states.get() + size_t(column * splits) * bytes, splits);
       });
     }

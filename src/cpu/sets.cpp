@@ -1,4 +1,4 @@
-// Sets of points on the CPU: chunks of them are shared out over threads, and merged in order, so that results do not
+// Sets of points on the CPU: chunks of them are distributed over threads, and merged in order, so that results do not
 // depend on the number of threads.
 #include "sets/sets.h"
 
@@ -8,7 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/simd/sets_table.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops {
 namespace cpu {
@@ -79,8 +79,8 @@ class PreparedSets : public SetJob {
 // work(begin, end, number) for chunks of the sets.
 template <class Work> void each_chunk(const SetJob& job, const Settings& settings, const Work& work) {
   const Count chunks = ceil_div(job.sets, chunk);
-  share_out(chunks, std::min<Count>(settings.threads, chunks), settings,
-            [&](Count number, Count) { work(number * chunk, std::min(job.sets, (number + 1) * chunk), number); });
+  parallel_for(chunks, std::min<Count>(settings.threads, chunks), settings,
+               [&](Count number, Count) { work(number * chunk, std::min(job.sets, (number + 1) * chunk), number); });
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops::neighbours {
 
@@ -33,8 +33,8 @@ KdTree::KdTree(const Points& given, Count leaf, const Settings& settings) : row(
   boxes.resize(size_t(4 * leaves * given.d));
   for (Count i = 0; i < given.n; ++i) row[size_t(i)] = int(i);
   for (Count level = 1; level <= leaves; level *= 2)
-    share_out(level, std::min<Count>(settings.threads, level), settings,
-              [&](Count unit, Count) { split(level + unit, given); });
+    parallel_for(level, std::min<Count>(settings.threads, level), settings,
+                 [&](Count unit, Count) { split(level + unit, given); });
   points.at.resize(given.at.size());
   for (Count i = 0; i < given.n; ++i) std::copy_n(given[row[size_t(i)]], given.d, points.at.data() + i * given.d);
 }

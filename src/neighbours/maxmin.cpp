@@ -7,7 +7,7 @@
 
 #include "neighbours/farthest.h"
 #include "neighbours/neighbours.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops::neighbours {
 
@@ -183,7 +183,7 @@ template <int D> class MaxMin {
       std::vector<Chosen>().swap(region.chosen);
     }
     for (Count width = 1; width < count(); width *= 2)
-      share_out(count() / (2 * width), settings.threads, settings, [&](Count pair, Count) {
+      parallel_for(count() / (2 * width), settings.threads, settings, [&](Count pair, Count) {
         const auto at = [&](Count k) { return all.begin() + std::ptrdiff_t(ends[size_t((2 * pair + k) * width)]); };
         std::inplace_merge(at(0), at(1), at(2));
       });

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "neighbours/neighbours.h"
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops::neighbours {
 
@@ -108,7 +108,7 @@ void SearchTree::search_each(Count n, int most, const Settings& settings, const 
   constexpr Count unit = 512;
   if (tree_.points.n == 0 || most == 0) return;
   with_dimension(tree_.points.d, [&](auto D) {
-    share_out(ceil_div(n, unit), settings.threads, settings, [&](Count begin, Count) {
+    parallel_for(ceil_div(n, unit), settings.threads, settings, [&](Count begin, Count) {
       Search<D.value> search(tree_, first_, most);
       for (Count i = begin * unit; i < std::min(n, (begin + 1) * unit); ++i) query(search, i);
     });

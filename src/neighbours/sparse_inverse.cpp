@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "run/share_out.h"
+#include "run/parallel_for.h"
 
 namespace kernops::neighbours {
 
@@ -19,7 +19,7 @@ Count checked(double position, Count limit) {
 
 template <class Work> void each_row(Count n, const Settings& settings, const Work& work) {
   const Count units = ceil_div(n, unit);
-  share_out(units, std::min<Count>(settings.threads, units), settings, [&](Count number, Count) {
+  parallel_for(units, std::min<Count>(settings.threads, units), settings, [&](Count number, Count) {
     for (Count row = number * unit; row < std::min(n, (number + 1) * unit); ++row) work(row);
   });
 }

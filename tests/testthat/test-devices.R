@@ -80,7 +80,7 @@ test_that("systems are solved on several GPUs", {
   }
 })
 
-test_that("data larger than the GPU's memory are taken in slabs", {
+test_that("data larger than the GPU's memory are taken in batches", {
   skip_without_gpu()
   withr::local_seed(4)
   limited <- \(megabytes) function(op, input) {
@@ -93,7 +93,7 @@ test_that("data larger than the GPU's memory are taken in slabs", {
   expect_close(limited(12)(op, input)[[1]], op()(input))
 })
 
-test_that("ranges and batches are taken in slabs, and shared out, as well", {
+test_that("ranges and batches are taken in batches, and distributed, as well", {
   skip_without_gpu()
   withr::local_seed(6)
   cells <- \(n, count) cbind(n / count * (seq_len(count) - 1) + 1, n / count * seq_len(count))

@@ -44,7 +44,7 @@ test_that("starts of a subset are searched in other processes", {
                                            info = plan))
 })
 
-test_that("sums over sets are shared out over other processes, which keep their sets", {
+test_that("sums over sets are distributed over other processes, which keep their sets", {
   many <- withr::with_seed(3, smooth_case(3000))
   fitted <- \(...) gp(z ~ w, many, ~ a + b, matern(3/2) + nugget(), "vecchia", ...)
   expect_same <- \(plan) {

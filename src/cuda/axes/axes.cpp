@@ -1,4 +1,4 @@
-// Axis reductions on the GPU: how slices are shared out to blocks, and the launches of cuda/axes/reduce.cuh.
+// Axis reductions on the GPU: how slices are distributed over blocks, and the launches of cuda/axes/reduce.cuh.
 #include <algorithm>
 #include <stdexcept>
 

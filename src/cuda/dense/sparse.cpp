@@ -1,5 +1,6 @@
 #include <kernops/jobs/matrix.h>
 
+#include "cuda/copied.h"
 #include "cuda/dense/dense.h"
 #include "neighbours/sparse_inverse.h"
 
@@ -14,17 +15,6 @@ void run(const char* name, const SparseJob& job) {
       "#include <kernops/cuda/dense/sparse.cuh>\nKERNOPS_SPARSE(" + std::to_string(threads) + ")\n";
   if (job.n > 0) launch(function(text, name), unsigned(ceil_div(32 * job.n, threads)), 1, threads, &job);
 }
-
-template <class T> class Copied {
- public:
-  Copied(const T* from, Count count) : memory_(size_t(std::max<Count>(count, 1)) * sizeof(T)) {
-    if (count > 0) copy_in(memory_.pointer(), from, size_t(count) * sizeof(T));
-  }
-  const T* data() const { return static_cast<const T*>(memory_.address()); }
-
- private:
-  const Buffer memory_;
-};
 
 // Numbers from 1 as numbers from 0, and where they point to.
 std::vector<int> rows_of(const neighbours::SparseInverse& inverse) {
@@ -46,12 +36,12 @@ std::vector<long long> starts_of(const neighbours::SparseInverse& inverse) {
 struct DeviceInverse {
   explicit DeviceInverse(const neighbours::SparseInverse& inverse, int device)
       : device(device),
-        weights(inverse.weights, inverse.n * inverse.m),
-        sd(inverse.sd, inverse.n),
-        near(near_of(inverse).data(), inverse.n * inverse.m),
-        row(rows_of(inverse).data(), inverse.n),
-        start(starts_of(inverse).data(), inverse.n + 1),
-        entry(inverse.entry, inverse.n * inverse.m) {}
+        weights(inverse.weights, size_t(inverse.n * inverse.m)),
+        sd(inverse.sd, size_t(inverse.n)),
+        near(near_of(inverse).data(), size_t(inverse.n * inverse.m)),
+        row(rows_of(inverse).data(), size_t(inverse.n)),
+        start(starts_of(inverse).data(), size_t(inverse.n + 1)),
+        entry(inverse.entry, size_t(inverse.n * inverse.m)) {}
   const int device;
   const Copied<double> weights, sd;
   const Copied<int> near, row;

@@ -5,7 +5,7 @@
 namespace kernops {
 
 // Values that are reduced in one go, from the first of their segment on: no result depends on how the work is
-// shared out. A power of two, so that a block of a formula is a subtree of the whole segment.
+// distributed. A power of two, so that a block of a formula is a subtree of the whole segment.
 constexpr Count segment_block = 4096;
 
 // How the terms of a sum by groups in any order are added: plainly where they are few, by tiles where the

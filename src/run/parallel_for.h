@@ -1,4 +1,4 @@
-// Work in equal units, shared out over threads.
+// Work in equal units, each for the thread that is free next.
 #pragma once
 #include <atomic>
 
@@ -9,7 +9,7 @@ namespace kernops {
 
 // work(unit, thread) for each unit; the first thread asks whether to go on. Throws what a unit threw, or
 // Interrupted.
-template <class Work> void share_out(Count units, Count threads, const Settings& settings, const Work& work) {
+template <class Work> void parallel_for(Count units, Count threads, const Settings& settings, const Work& work) {
   std::atomic<Count> next{0}, others{0};
   std::atomic<bool> stopped{false};
   on_threads(threads, [&](bool first) {

@@ -1,0 +1,44 @@
+// Copies of numbers of the host on a device.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+// Numbers on the current device, as T there.
+template <class T> class Copied {
+ public:
+  // Room for so many.
+  explicit Copied(size_t count) : count_(count), there_(count * sizeof(T)) {}
+  // Those of the host, if there are any, less what is subtracted of them all.
+  template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
+
+  template <class From> void put(size_t at, const From* from, size_t count, double less = 0) {
+    if (!from) return;
+    if constexpr (std::is_same<From, T>::value) {
+      if (less == 0) return copy_in(there_.pointer() + at * sizeof(T), from, count * sizeof(T));
+    }
+    constexpr size_t most = size_t(1) << 20;  // are converted at a time
+    std::vector<T> some(std::min(most, count));
+    for (size_t done = 0; done < count; done += most) {
+      const size_t now = std::min(most, count - done);
+      for (size_t n = 0; n < now; ++n) some[n] = T(from[done + n] - less);
+      copy_in(there_.pointer() + (at + done) * sizeof(T), some.data(), now * sizeof(T));
+    }
+  }
+  T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
+  // Where number 0 was, were these those from number `first` on.
+  T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
+  void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
+
+ private:
+  size_t count_;
+  Buffer there_;
+};
+
+}  // namespace cuda
+}  // namespace kernops
