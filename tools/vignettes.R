@@ -1,0 +1,37 @@
+# What tools/vignettes asks of R.
+#   missing: why vignettes cannot be built here, nothing if they can
+#   build name work doc: knits vignettes/name.Rmd in the folder `work`; the page, its R code and its text go to `doc`
+#   installed: says how many vignettes R finds
+
+args <- commandArgs(TRUE)
+
+missing <- function() {
+  lacking <- Filter(\(name) !nzchar(system.file(package = name)), c("knitr", "rmarkdown"))
+  if (length(lacking)) {
+    return(cat("the R package", lacking[[1]], "is missing (Debian: r-cran-rmarkdown)"))
+  }
+  if (!rmarkdown::pandoc_available("1.14")) cat("pandoc is missing (Debian: pandoc)")
+}
+
+# What `work` holds beside them would be taken for a part of the vignette.
+build <- function(name, work, doc) {
+  work <- file.path(normalizePath(work), name)
+  doc <- normalizePath(doc)
+  unlink(work, recursive = TRUE)
+  dir.create(work)
+  file.copy(c(Sys.glob("vignettes/*.png"), file.path("vignettes", paste0(name, ".Rmd"))), work)
+  setwd(work)
+  loadNamespace("knitr") # registers the engine
+  tools::buildVignette(paste0(name, ".Rmd"), engine = "knitr::rmarkdown")
+  made <- paste0(name, c(".Rmd", ".R", ".html"))
+  stopifnot(file.exists(made[-2]), file.copy(made[file.exists(made)], doc, overwrite = TRUE))
+  unlink(work, recursive = TRUE)
+}
+
+installed <- function() {
+  found <- utils::vignette(package = "kernops")$results[, "Item"]
+  stopifnot(setequal(found, sub("\\.Rmd$", "", basename(Sys.glob("vignettes/*.Rmd")))))
+  cat("vignettes: ", length(found), " installed; R_LIBS=.lib R, then browseVignettes(\"kernops\")\n", sep = "")
+}
+
+switch(args[[1]], missing = missing(), build = do.call(build, as.list(args[-1])), installed = installed())
