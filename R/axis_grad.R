@@ -12,6 +12,7 @@
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
 #'   not that of the result or `dims` are not dimensions of `x`.
 #'
+#' @seealso [axis_reduce()], [softmax()]; [seg_grad()] for segments.
 #' @examples
 #' x <- matrix(c(1, 2, 3, 4), 2)
 #' axis_grad("logsumexp")(x, eta = c(1, 1), dims = 1)

@@ -13,6 +13,7 @@
 #'
 #' @section Errors: class `kernops_dim_error`.
 #'
+#' @seealso [axis_reduce()], which takes the plan; [seg_plan()] for segments.
 #' @examples
 #' plan <- axis_plan(c(4, 3, 2), c(1, 3))
 #' plan

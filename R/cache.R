@@ -38,6 +38,7 @@ absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path el
 #'
 #'   `kernops_cache_clear()` removes the files of the cache and no other files of the folder; it returns their number,
 #'   invisibly. Precompiled kernels are kept.
+#' @seealso [kernops_sitrep()] for the GPUs and compilers found; [keops_source()] for what is compiled.
 #' @examples
 #' kernops_cache_info()
 #' @export

@@ -62,10 +62,18 @@
 #' degree.
 #' *Advances in Computational Mathematics* 4, 389-396.
 #'
+#' @seealso [gp()], which estimates their parameters; [kernel_interpolation()], which takes them as given; [as_gp()] for
+#'   variogram models of gstat; [keops_ops()] for the language of `covariance()`.
 #' @examples
 #' matern(5/2) + nugget()
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
-#' covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
+#' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
+#' own
+#' # the same as exponential(), and estimated alike
+#' u <- seq(0, 1, 0.02)
+#' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + nugget(0.01, fixed = "variance"))
+#' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
+#' @aliases Ops.kernops_covariance
 #' @name covariance_functions
 NULL
 

@@ -111,7 +111,12 @@
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
 #' Statistical Society, Series B* 50(2), 297-312.
 #'
+#' @seealso [predict()][predict.gp], [simulate()][simulate.gp], [plot()][plot.gp] and the [other methods][gp_methods];
+#'   [covariance_functions]; [gp_control()] for settings, [gp_cv()] for cross-validation, [gp_variogram()] for the
+#'   empirical variogram; [kernel_solve()] for a kernel whose parameters are known. `vignette("kriging", "kernops")`,
+#'   `vignette("large-kriging", "kernops")` and `vignette("gaussian-processes", "kernops")`.
 #' @examples
+#' set.seed(1)
 #' x <- seq(0, 10, length.out = 60)
 #' y <- sin(x) + rnorm(60, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
@@ -205,8 +210,11 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param neighbour_tol see `neighbours`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @return A list.
+#' @seealso [gp()]; [gp_neighbours()] for the neighbours of `method = "vecchia"`.
 #' @examples
-#' gp_control(starts = 1)
+#' str(gp_control(starts = 1)[c("starts", "exact_limit", "neighbours")])
+#' fit <- gp(mag ~ 1, quakes[1:200, ], ~ long + lat, matern(3/2) + nugget(), control = gp_control(starts = 1))
+#' logLik(fit)
 #' @export
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),

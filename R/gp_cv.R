@@ -27,10 +27,13 @@
 #'
 #' Hutchinson, M. F. (1990) A stochastic estimator of the trace of the influence matrix for Laplacian smoothing splines.
 #' *Communications in Statistics* 19, 433-450.
+#' @seealso [gp()], [predict()][predict.gp], [the other methods][gp_methods].
 #' @examples
+#' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
 #' summary(gp_cv(fit))
+#' @aliases summary.gp_cv
 #' @export
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")

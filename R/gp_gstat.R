@@ -6,6 +6,7 @@
 #' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
 #' @return A covariance for [gp()].
 #' @section Errors: class `kernops_input_error` for other terms and for anisotropy in three dimensions.
+#' @seealso [gp_variogram()] for the empirical variogram, [covariance_functions] for covariances, [gp()].
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))

@@ -15,7 +15,10 @@
 #' @inheritParams gp
 #' @return A function of new points, an m x d matrix, that returns the values of f: m numbers, or a matrix with m rows
 #'   and the columns of `y`. Its attribute `solve` is the result of [kernel_solve()].
+#' @seealso [kernel_solve()] and [solve()][solve.LazyTensor] for the linear system; [covariance_functions]; [gp()],
+#'   which estimates the parameters and gives standard errors.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(200), 100)
 #' f <- kernel_interpolation(x, sin(6 * x[, 1]), squared_exponential(1, 0.2), lambda = 1e-6)
 #' f(rbind(c(0.5, 0.5)))

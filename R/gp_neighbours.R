@@ -52,7 +52,9 @@
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
 #' Statistical Society, Series B* 50(2), 297-312.
 #'
+#' @seealso [gp()] with `method = "vecchia"`, which uses such neighbours; [argKmin()] for the nearest of all points.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(2000), 1000)
 #' graph <- gp_neighbours(x, m = 10)
 #' graph

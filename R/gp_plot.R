@@ -13,9 +13,12 @@
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
+#' @seealso [gp()], [predict()][predict.gp]; [gp_variogram()], which has a plot of its own.
 #' @examples
+#' set.seed(1)
 #' u <- seq(0, 10, length.out = 40)
-#' fit <- gp(sin(u) ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
+#' y <- sin(u) + rnorm(40, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
 #' plot(fit)
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, ...) {

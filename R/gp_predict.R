@@ -38,9 +38,12 @@
 #'   type or a factor level that is not in the fit, or if the reference system differs; `kernops_dim_error` for points
 #'   with another number of coordinates.
 #'
+#' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
 #' @examples
+#' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
-#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' y <- sin(x) + rnorm(40, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),

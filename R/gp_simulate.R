@@ -29,9 +29,12 @@
 #'
 #' Wilson, J. T. et al. (2021) Pathwise conditioning of Gaussian processes. *Journal of Machine Learning
 #' Research* 22(105), 1-47.
+#' @seealso [gp()], [predict()][predict.gp] for means and standard errors.
 #' @examples
+#' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
-#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' y <- sin(x) + rnorm(40, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' simulate(fit, nsim = 2, seed = 1, newdata = data.frame(x = 1:3))
 #' @importFrom stats simulate
 #' @export

@@ -13,9 +13,14 @@
 #'   distance `dist`, the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method. It is a
 #'   `gstatVariogram`, too, with the columns `dir.hor`, `dir.ver` and `id`: `gstat::fit.variogram()` accepts it.
 #' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
+#' @seealso [gp()], which needs no variogram; [as_gp()] for a model fitted by gstat; [covariance_functions].
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(400), 200)
-#' gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
+#' v <- gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
+#' v[1:3, c("np", "dist", "gamma")]
+#' plot(v)
+#' @aliases plot.gp_variogram
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
   points <- spatial_parts(x)

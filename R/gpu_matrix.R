@@ -27,7 +27,10 @@
 #' @section Errors: class `kernops_cuda_error` if no GPU can be used, `kernops_memory_error` if its memory is full,
 #'   `kernops_input_error` for invalid data.
 #'
+#' @seealso [keops_kernel()], [kernel_solve()] and [seg_reduce()], which accept it; [kernops_sitrep()] for the GPUs of
+#'   this machine; [with_kernops()] for the options.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(rnorm(3000), 1000)
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
 #' on_gpu <- try(gpu_matrix(x)) # an error where there is no GPU
@@ -36,6 +39,7 @@
 #'   density <- op(list(on_gpu, on_gpu), output = "gpu")
 #'   head(as.matrix(density))
 #' }
+#' @aliases [.gpu_matrix as.matrix.gpu_matrix dim.gpu_matrix length.gpu_matrix
 #' @export
 gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
   precision <- check_precision(precision)

@@ -23,7 +23,10 @@
 #'
 #' @section Errors: class `kernops_input_error` if `var` is not a variable of `op`.
 #'
+#' @seealso [keops_kernel()]; [grad()] for symbolic matrices, [kernel_solve_grad()] for solutions of linear systems,
+#'   [keops_objective()] for `optim()`.
 #' @examples
+#' set.seed(1)
 #' op <- keops_kernel("Sum_Reduction(SqDist(x, y), 0)", c("x = Vi(3)", "y = Vj(3)"))
 #' grad <- keops_grad(op, "x")
 #' x <- matrix(rnorm(30), 10)

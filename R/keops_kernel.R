@@ -100,7 +100,11 @@
 #'
 #' Kahan, W. (1965) Further remarks on reducing truncation errors. *Communications of the ACM* 8(1), 40.
 #'
+#' @seealso [keops_ops()] and [keops_reductions()] for the language, [keops_grad()] for gradients, [kernel_solve()] for
+#'   linear systems, [ranges] for block-sparse sums, [gpu_matrix()] for data on the GPU; [LazyTensor] creates formulas
+#'   by R's arithmetic. `vignette("formulas", "kernops")`; `vignette("from-keops", "kernops")` for users of KeOps.
 #' @examples
+#' set.seed(1)
 #' op <- keops_kernel(
 #'   "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
 #'   c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)")

@@ -13,6 +13,7 @@
 #'   attribute if `gradient = TRUE`. `split(par)` gives the numbers of each variable in their shape.
 #' @seealso [keops_grad()] for gradients of operators, [laplacian()] for derivatives pair by pair.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(rnorm(60), 30)
 #' centre <- Pm(c(1, 1))
 #' objective <- keops_objective(sqdist(Vi(x), centre), centre)

@@ -5,6 +5,7 @@
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @return A string, the source of the last reduction that `op` computes. No GPU is needed.
+#' @seealso [keops_kernel()], [keops_formula()]; [kernops_cache_info()] for compiled kernels.
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
 #' cat(keops_source(op))

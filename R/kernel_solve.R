@@ -49,7 +49,10 @@
 #' Paige, C. C. and Saunders, M. A. (1975) Solution of sparse indefinite systems of linear equations. *SIAM Journal on
 #'   Numerical Analysis* 12(4), 617-629.
 #'
+#' @seealso [solve()][solve.LazyTensor] for symbolic matrices, [kernel_preconditioner()], [kernel_solve_grad()] for
+#'   gradients, [kernel_interpolation()]; [gp()] estimates the parameters of the kernel.
 #' @examples
+#' set.seed(1)
 #' op <- keops_kernel(
 #'   "Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)",
 #'   c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)")

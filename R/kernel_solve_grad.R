@@ -18,7 +18,9 @@
 #' @inheritSection kernel_solve Warnings
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error` for invalid arguments.
 #'
+#' @seealso [kernel_solve()]; [keops_grad()] for gradients of operators.
 #' @examples
+#' set.seed(1)
 #' op <- keops_kernel(
 #'   "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
 #'   c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")

@@ -9,6 +9,21 @@
 #'
 #' [seg_reduce()] reduces groups, runs and rows of sparse matrices; [axis_reduce()] reduces dimensions of arrays.
 #'
+#' @section Vignettes:
+#' \describe{
+#'   \item{`vignette("start", "kernops")`}{sums over pairs, gradients, linear systems}
+#'   \item{`vignette("formulas", "kernops")`}{the formula language}
+#'   \item{`vignette("machine-learning", "kernops")`}{common tasks in a few lines each}
+#'   \item{`vignette("gaussian-processes", "kernops")`}{Gaussian processes in one dimension and with covariances of
+#'     your own}
+#'   \item{`vignette("kriging", "kernops")`}{maps with standard errors from spatial data}
+#'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
+#'   \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
+#'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops}
+#' }
+#' `browseVignettes("kernops")` shows those that are installed: `tools/demo` in the folder of the sources, or an
+#' installation from a source package made by `R CMD build`, has them.
+#'
 #' @section Options:
 #' \describe{
 #'   \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
@@ -20,6 +35,8 @@
 #'     Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
 #'   \item{`kernops.dense_entries`}{the most entries (default: `1e7`) of a symbolic matrix of which functions such as
 #'     `eigen()` make an ordinary matrix by themselves; see [lazy_base].}
+#'   \item{`kernops.gpu_memory`}{the most bytes that kernops uses on each GPU (default: what is free); see
+#'     [gpu_matrix()].}
 #'   \item{`kernops.progress`}{`FALSE`: no progress bars, which interactive sessions have else.}
 #'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
 #'     [kernops_cache_info()].}
@@ -27,6 +44,12 @@
 #' Each option can also be set by an environment variable, such as `KERNOPS_THREADS`. Options take precedence over
 #' environment variables, and arguments over both. [with_kernops()] sets options for some calls only.
 #'
+#' @examples
+#' set.seed(1)
+#' x <- matrix(runif(3000), ncol = 3)
+#' K <- exp(-sqdist(Vi(x), Vj(x)) / (2 * 0.1^2))
+#' K
+#' head(K %*% x[, 1], 3)
 #' @keywords internal
 #' @useDynLib kernops, .registration = TRUE
 #' @importFrom Rcpp evalCpp

@@ -25,10 +25,11 @@
 #'   `kernops.dense_entries`.
 #' @seealso [lazy_reduction] for sums of vectors, weighted sums and other reductions.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(200), 100)
 #' K <- exp(-sqdist(Vi(x), Vj(x)))
 #' head(rowSums(K))
-#' crossprod(K, x)
+#' head(crossprod(K, x), 3)
 #' if (requireNamespace("RSpectra", quietly = TRUE)) RSpectra::eigs_sym(K, 3)$values
 #' @name lazy_base
 #' @aliases rowSums,LazyTensor-method colSums,LazyTensor-method rowMeans,LazyTensor-method colMeans,LazyTensor-method

@@ -159,6 +159,7 @@ cached <- function(what, most = 500) {
 #'
 #' @param x a [LazyTensor].
 #' @return `keops_formula()`: a string, with the declarations of its variables in the attribute `args`.
+#' @seealso [keops_kernel()], which takes formulas; [LazyTensor]; [keops_source()] for the CUDA source of an operator.
 #' @examples
 #' keops_formula(exp(-sqdist(Vi(matrix(0, 4, 3)), Vj(matrix(0, 5, 3)))))
 #' @export

@@ -13,7 +13,10 @@
 #' @param gradin another name of `eta`, as in rkeops.
 #' @return A [LazyTensor] with as many entries as `var`.
 #' @section Errors: class `kernops_input_error` if `var` is not a variable, or not a variable of `f`.
+#' @seealso [laplacian()] for other derivatives, [keops_grad()] for the gradient of an operator, [keops_objective()] for
+#'   `optim()`.
 #' @examples
+#' set.seed(1)
 #' x <- Vi(matrix(rnorm(20), 10))
 #' y <- Vj(matrix(rnorm(14), 7))
 #' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
@@ -53,6 +56,7 @@ check_variable <- function(f, var, call = caller_env()) {
 #' @return A [LazyTensor].
 #' @seealso [grad()], the gradient; [keops_objective()] for sums over all pairs.
 #' @examples
+#' set.seed(1)
 #' x <- Vi(matrix(rnorm(20), 10))
 #' y <- Vj(matrix(rnorm(14), 7))
 #' K <- exp(-sqdist(x, y))

@@ -31,12 +31,17 @@
 #' @param offset the lowest value of the result.
 #'
 #' @return A [LazyTensor], or numbers if all arguments are numbers: `relu(-1:1)` is `c(0, 0, 1)`.
+#' @seealso [LazyTensor] for arithmetic, [lazy_reduction] for reductions, [keops_ops()] for the operations of formulas,
+#'   [grad()] and [laplacian()] for derivatives.
 #' @examples
+#' set.seed(1)
 #' x <- Vi(matrix(rnorm(20), 10))
 #' y <- Vj(matrix(rnorm(14), 7))
-#' sqdist(x, y)
-#' lazy_op("BesselK", 0.5, norm2(x - y))
-#' elem(x, 1) * elem(y, 2)
+#' sqdist(x, y) # nothing is computed yet
+#' sqdist(x, y)[1:2, 1:3]
+#' lazy_op("BesselK", 0.5, norm2(x - y))[1:2, 1:3]
+#' sum(elem(x, 1) * elem(y, 2), "j")[1:3]
+#' clamp(-2:2, -1, 1) # numbers in, numbers out
 #' @export
 lazy_op <- function(name, ...) {
   name <- check_text(name, "name", one = TRUE)

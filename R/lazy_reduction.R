@@ -24,12 +24,16 @@
 #'   `max_argmax()` and `Kmin_argKmin()` return a list of `values` and `positions`. If the variables have no
 #'   data, an operator as returned by [keops_kernel()].
 #'
+#' @seealso [LazyTensor], [lazy_op()]; [lazy_base] for `rowSums()` and the like; [keops_reductions()] for the reductions
+#'   of formulas; [softmax()] and [logsumexp()] of arrays.
 #' @examples
+#' set.seed(1)
 #' x <- Vi(matrix(runif(20), 10))
 #' y <- Vj(matrix(runif(14), 7))
 #' argKmin(sqdist(x, y), 3, "j")
 #' logsumexp(-sqdist(x, y), "j")
 #' sum(exp(-sqdist(x, y)), "i")
+#' @aliases mean.LazyTensor
 #' @name lazy_reduction
 NULL
 

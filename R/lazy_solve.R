@@ -19,6 +19,7 @@
 #' @inheritSection kernel_solve Errors
 #' @seealso [kernel_solve()], [kernel_preconditioner()], [kernel_interpolation()]; [gp()] estimates the parameters of K.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(400), 200)
 #' K <- exp(-sqdist(Vi(x), Vj(x)) / (2 * 0.2^2))
 #' b <- sin(6 * x[, 1])

@@ -51,7 +51,11 @@
 #' @section Errors: class `kernops_formula_error`, with the position in the formula, if sizes do not match;
 #'   `kernops_dim_error` and `kernops_input_error` for invalid data.
 #'
+#' @seealso [lazy_op()] for operations, [lazy_reduction] for reductions, [lazy_base] for R's functions of matrices,
+#'   [solve()][solve.LazyTensor] for linear systems, [grad()] and [laplacian()] for derivatives, [keops_formula()] for
+#'   the formula; [keops_kernel()] for formulas as strings; `vignette("start", "kernops")`.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(300), 100)
 #' y <- matrix(runif(600), 200)
 #' b <- rnorm(200)
@@ -60,12 +64,15 @@
 #' v <- K %*% b # 100 x 1, the matrix is never formed
 #' all.equal(v, as.matrix(K) %*% b)
 #' nearest <- argmin(sqdist(Vi(x), Vj(y)), "j")
+#' nearest[1:5]
 #'
 #' # an operator for later data
 #' op <- sum(exp(-sqdist(Vi(3), Vj(3))) * Vj(1), "j")
-#' op(list(x, y, b))
+#' head(op(list(x, y, b)), 3)
 #' @name LazyTensor
-#' @aliases LazyTensor-class ComplexLazyTensor-class
+#' @aliases as.matrix.LazyTensor as.array.LazyTensor t.LazyTensor is.matrix.LazyTensor is.array.LazyTensor
+#'   is.na.LazyTensor anyNA.LazyTensor
+#'   LazyTensor-class ComplexLazyTensor-class
 #'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method
 #'   +,LazyTensor,missing-method -,LazyTensor,missing-method !,LazyTensor-method
 #'   Math,LazyTensor-method Math,ComplexLazyTensor-method log,LazyTensor-method log,ComplexLazyTensor-method

@@ -4,6 +4,8 @@
 #'   sizes `A`, `B`, `C`; `p` and `q` are integers), the `size` of the result (`same(A, B)` requires equal sizes, or
 #'   size 1, which is recycled; 0 means that the sizes do not match; for an abbreviation, its definition), its
 #'   `meaning`, and its `gradient` for each vector argument, where `g` is the incoming gradient.
+#' @seealso [keops_reductions()] for the reductions, [keops_kernel()] for operators, [lazy_op()] for the same operations
+#'   on symbolic matrices.
 #' @examples
 #' ops <- keops_ops()
 #' ops[ops$group == "vectors", c("name", "arguments", "meaning")]

@@ -56,7 +56,9 @@
 #' Yamamoto, Y., Nakatsukasa, Y., Yanagisawa, Y. and Fukaya, T. (2015) Roundoff error analysis of the CholeskyQR2
 #'   algorithm. *Electronic Transactions on Numerical Analysis* 44, 306-326.
 #'
+#' @seealso [kernel_solve()] and [solve()][solve.LazyTensor], which take it.
 #' @examples
+#' set.seed(1)
 #' op <- keops_kernel(
 #'   "Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)",
 #'   c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)")

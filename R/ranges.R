@@ -37,6 +37,9 @@
 #' @param keep a logical matrix with a row for each row of `ranges_i` and a column for each row of `ranges_j`.
 #' @param ranges a `kernops_ranges`, or a list of the six arrays.
 #'
+#' @return As in the table above: `grid_cluster()` an integer vector with a label for each point; `sort_clusters()` and
+#'   `cluster_ranges_centroids()` a list; `from_matrix()` and `swap_axes()` a `kernops_ranges`, for the argument
+#'   `ranges` of operators.
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error` for ranges that overlap, decrease, exceed the
 #'   points or do not match; the message gives the array and the first wrong row.
 #'
@@ -44,7 +47,9 @@
 #' Feydy, J., Glaunes, J. A., Charlier, B. and Bronstein, M. (2020) Fast geometric learning with symbolic matrices.
 #' *Advances in Neural Information Processing Systems* 33.
 #'
+#' @seealso [keops_kernel()], whose operators take ranges; [gp()] with compactly supported [covariances][wendland].
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(4000), 2000)
 #' sigma <- 0.05
 #' sorted <- sort_clusters(x, grid_cluster(x, 0.05))

@@ -23,6 +23,7 @@
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as for [seg_reduce()].
 #'
+#' @seealso [seg_reduce()] for segments and groups, [seg_op()] for operations of your own.
 #' @examples
 #' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
 #' # a new run begins where there is a gap of more than one

@@ -18,6 +18,7 @@
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
 #'   not that of the result.
 #'
+#' @seealso [seg_reduce()]; [axis_grad()] for dimensions of an array.
 #' @examples
 #' x <- c(1, 2, 3, 4)
 #' seg_grad("var")(x, eta = c(1, 1), lengths = c(2, 2))

@@ -19,6 +19,7 @@
 #' @section Errors: class `kernops_formula_error` for a mistake in the formula, with a caret under its position;
 #'   `kernops_input_error` if the formula is not associative, with three numbers as a counterexample.
 #'
+#' @seealso [seg_reduce()] and [reduce_by_key()], which take it; [keops_ops()] for the language.
 #' @examples
 #' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)

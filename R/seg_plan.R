@@ -22,6 +22,7 @@
 #'
 #' @section Errors: class `kernops_input_error`, with the first invalid element.
 #'
+#' @seealso [seg_reduce()], which takes the plan; [axis_plan()] for arrays.
 #' @examples
 #' plan <- seg_plan(g = iris$Species)
 #' plan

@@ -13,7 +13,9 @@
 #' @return `with_kernops()`: the value of `code`. `local_kernops()`: the previous options, invisibly.
 #' @section Errors: class `kernops_input_error` for an unknown option or an invalid value.
 #'
+#' @seealso [kernops-package] for all options; [kernops_sitrep()].
 #' @examples
+#' set.seed(1)
 #' x <- Vi(matrix(runif(30), 10))
 #' with_kernops(sum(exp(-sqdist(x, t(x))), "j"), precision = "float32", threads = 1)
 #' @export

@@ -4,6 +4,7 @@
 #' missing components.
 #'
 #' @return A list with the printed information, invisibly.
+#' @seealso [kernops-package] for all options, [kernops_cache_info()] for compiled kernels, [gpu_matrix()].
 #' @examples
 #' kernops_sitrep()
 #' @export

@@ -25,6 +25,7 @@
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`.
 #'
+#' @seealso [seg_reduce()] for segments, [seg_op()] for operations of your own.
 #' @examples
 #' A <- list(offsets = c(0, 2, 2, 3), columns = c(0, 2, 1), values = c(1, 2, 3))
 #' spmv(A, c(10, 20, 30))

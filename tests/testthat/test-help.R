@@ -1,0 +1,59 @@
+# The help pages, as they are installed.
+
+pages <- tools::Rd_db("kernops")
+tags <- \(page) vapply(page, \(part) attr(part, "Rd_tag"), "")
+text_of <- \(page, tag) paste(unlist(page[tags(page) == tag]), collapse = "")
+aliases <- unlist(lapply(pages, \(page) vapply(page[tags(page) == "\\alias"], \(part) paste(part, collapse = ""), "")))
+
+expect_all_in <- function(found, known, info = NULL) expect_identical(setdiff(found, known), character(), info = info)
+
+test_that("every page says what its functions return, shows an example and names its neighbours", {
+  for (name in setdiff(names(pages), "kernops-package.Rd")) {
+    expect_all_in(c("\\value", "\\examples", "\\seealso"), tags(pages[[name]]), info = name)
+  }
+})
+
+test_that("examples with random numbers set their seed", {
+  for (name in names(pages)) {
+    code <- text_of(pages[[name]], "\\examples")
+    if (grepl("\\b(rnorm|runif|sample|rexp)\\(", code)) expect_match(code, "set.seed(", fixed = TRUE, info = name)
+  }
+})
+
+# "%*%,LazyTensor,ANY-method" of each table of methods that the package exports.
+s4_methods <- function() {
+  tables <- grep("^\\.__T__", getNamespaceExports("kernops"), value = TRUE)
+  unlist(lapply(tables, function(table) {
+    signatures <- gsub("#", ",", names(getExportedValue("kernops", table)), fixed = TRUE)
+    paste0(sub("^\\.__T__(.*):[a-z]+$", "\\1", table), ",", signatures, "-method")
+  }))
+}
+
+# What users ask for by `?`: all exports, and methods, but for those that only show an object.
+test_that("every export and every method has a page", {
+  exports <- getNamespaceExports("kernops")
+  generics <- sub("^\\.__T__(.*):[a-z]+$", "\\1", grep("^\\.__T__", exports, value = TRUE))
+  expect_all_in(setdiff(exports[!startsWith(exports, ".__")], generics), aliases)
+  expect_all_in(paste0(sub("^\\.__C__", "", grep("^\\.__C__", exports, value = TRUE)), "-class"), aliases)
+  without_any <- \(names) gsub("(,ANY)+-method$", "-method", names)
+  ours <- grep("LazyTensor", s4_methods(), value = TRUE)
+  expect_gt(length(ours), 30)
+  expect_all_in(without_any(ours), without_any(aliases))
+  s3 <- getNamespaceInfo("kernops", "S3methods")
+  s3 <- s3[!s3[, 1] %in% c("print", "format"), ]
+  expect_all_in(paste(s3[, 1], s3[, 2], sep = "."), aliases)
+  expect_all_in(paste0(c("tidy", "glance", "augment"), ".gp"), aliases)
+})
+
+test_that("?kernops lists every option and every vignette", {
+  overview <- text_of(pages[["kernops-package.Rd"]], "\\section")
+  # the size of pieces is for tests
+  for (name in setdiff(c(option_names, "gpu_memory"), "tile")) {
+    expect_match(overview, paste0("kernops.", name), fixed = TRUE)
+  }
+  folder <- testthat::test_path("..", "..", "vignettes")
+  skip_if_not(dir.exists(folder))
+  for (name in sub("\\.Rmd$", "", list.files(folder, "\\.Rmd$"))) {
+    expect_match(overview, sprintf("vignette(\"%s\", \"kernops\")", name), fixed = TRUE)
+  }
+})
