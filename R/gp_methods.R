@@ -21,10 +21,10 @@
 #'   log-likelihood, restricted for a REML fit. `df.residual()` is the number of observations minus the number of
 #'   estimated trend coefficients.
 #'
-#' @section Tables of package broom: `tidy(fit, conf.int = FALSE, conf.level = 0.95)` has a row for each parameter, with
-#'   its `effect` (`"trend"` or `"covariance"`), `term`, `estimate` and `std.error`, and `conf.low` and `conf.high` if
-#'   `conf.int = TRUE`; `effects` selects one of the two. `glance(fit)` is one row: `nobs`, `logLik`, `AIC`, `BIC`, `df`,
-#'   `nugget`, `method` and `estimate`. `augment(fit)` has a row for each observation used: the variables of the
+#' @section Tables of package broom: `tidy(fit, conf.int = FALSE, conf.level = 0.95)` has a row for each parameter,
+#'   with its `effect` (`"trend"` or `"covariance"`), `term`, `estimate` and `std.error`, and `conf.low` and `conf.high`
+#'   if `conf.int = TRUE`; `effects` selects one of the two. `glance(fit)` is one row: `nobs`, `logLik`, `AIC`, `BIC`,
+#'   `df`, `nugget`, `method` and `estimate`. `augment(fit)` has a row for each observation used: the variables of the
 #'   formula, the coordinates, `.fitted`, `.se.fit` (of the field, without noise) and `.resid`; `augment(fit, newdata)`
 #'   adds `.fitted` and `.se.fit` to `newdata`. The methods are registered when package broom or generics is loaded.
 #'   They return tibbles if package tibble is installed.

@@ -57,3 +57,29 @@ test_that("?kernops lists every option and every vignette", {
     expect_match(overview, sprintf("vignette(\"%s\", \"kernops\")", name), fixed = TRUE)
   }
 })
+
+# A chunk of R in README.md and, below it, a chunk of what it prints. Numbers may differ by rounding.
+test_that("README.md shows what its code prints", {
+  skip_on_cran()
+  file <- testthat::test_path("..", "..", "README.md")
+  skip_if_not(file.exists(file))
+  withr::local_options(width = 100)
+  lines <- readLines(file)
+  fences <- grep("^```", lines)
+  starts <- fences[c(TRUE, FALSE)]
+  ends <- fences[c(FALSE, TRUE)]
+  code <- which(lines[starts] == "```r")
+  expect_gte(length(code), 4)
+  chunk <- \(k) lines[seq(starts[[k]] + 1, ends[[k]] - 1)]
+  numbers <- \(text) as.numeric(unlist(regmatches(text, gregexpr("-?[0-9]+\\.?[0-9]*", text))))
+  words <- \(text) gsub("[ 0-9.-]+", " ", text)
+  env <- new.env(parent = globalenv())
+  for (k in code) {
+    printed <- utils::capture.output(for (part in parse(text = chunk(k))) {
+      value <- withVisible(eval(part, env))
+      if (value$visible) if (isS4(value$value)) methods::show(value$value) else print(value$value)
+    })
+    expect_identical(words(printed), words(chunk(k + 1)))
+    expect_equal(numbers(printed), numbers(chunk(k + 1)), tolerance = 1e-3)
+  }
+})
