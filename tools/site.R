@@ -1,0 +1,124 @@
+# Rscript tools/site.R build: pkgdown, as _pkgdown.yml says. Formulas and tables of contents are written into the pages,
+# so that they are seen without a network.
+# Rscript tools/site.R check: a line for each link or picture within the site that leads nowhere.
+
+folder <- "site"
+
+build <- function() {
+  options(pkgdown.internet = FALSE)
+  # else asked of CRAN, for packages that are named but not installed
+  utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
+  pkgdown::check_pkgdown()
+  pkgdown::init_site()
+  pkgdown::build_home(preview = FALSE)
+  pkgdown::build_reference(preview = FALSE, lazy = TRUE, devel = FALSE, document = FALSE)
+  pkgdown::build_articles(preview = FALSE, lazy = TRUE)
+  pkgdown::build_news(preview = FALSE)
+  pkgdown::build_search()
+  lapply(pages(), finish)
+}
+
+pages <- function() list.files(folder, "\\.html$", recursive = TRUE, full.names = TRUE)
+outside <- function(link) grepl("^([a-z]+:|//)", link)
+
+finish <- function(page) {
+  text <- paste(readLines(page, encoding = "UTF-8"), collapse = "\n")
+  if (grepl("<!-- finished -->", text, fixed = TRUE)) return()
+  text <- with_formulas(text)
+  html <- xml2::read_html(text, encoding = "UTF-8")
+  drop_links_to_sources(html, dirname(page))
+  fill_contents(html)
+  xml2::xml_remove(xml2::xml_find_all(html, "//script[contains(@src, 'mathjax')]"))
+  writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
+}
+
+# TeX as MathML, which browsers show by themselves. Code is left alone: \(x) is a function there.
+with_formulas <- function(text) {
+  code <- gregexpr("(?s)<(pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
+  parts <- regmatches(text, code, invert = TRUE)[[1]]
+  tex <- gregexpr("(?s)\\\\\\(.+?\\\\\\)|\\\\\\[.+?\\\\\\]", parts, perl = TRUE)
+  found <- unlist(regmatches(parts, tex))
+  if (length(found) == 0) return(text)
+  made <- mathml(found)
+  number <- 0
+  regmatches(parts, tex) <- lapply(regmatches(parts, tex), function(some) {
+    number <<- number + length(some)
+    made[number - length(some) + seq_along(some)]
+  })
+  paste(c(rbind(parts, c(regmatches(text, code)[[1]], ""))), collapse = "")
+}
+
+mathml <- function(tex) {
+  for (entity in list(c("&lt;", "<"), c("&gt;", ">"), c("&amp;", "&"))) {
+    tex <- gsub(entity[[1]], entity[[2]], tex, fixed = TRUE)
+  }
+  from <- tempfile(fileext = ".md")
+  to <- tempfile(fileext = ".html")
+  writeLines(gsub("\n", " ", tex, fixed = TRUE), from, sep = "\n\n", useBytes = TRUE)
+  rmarkdown::pandoc_convert(from, "html", "markdown+tex_math_single_backslash", to, options = "--mathml")
+  made <- xml2::xml_find_all(xml2::read_html(to, encoding = "UTF-8"), "//math")
+  stopifnot(length(made) == length(tex))
+  as.character(made)
+}
+
+# README.md and others name files of the sources that are not on the site: their names stay, the links go. pkgdown has
+# made .html of .md by then.
+drop_links_to_sources <- function(html, home) {
+  links <- xml2::xml_find_all(html, "//a[@href]")
+  path <- sub("[?#].*", "", xml2::xml_attr(links, "href"))
+  news <- path == "NEWS.html"
+  xml2::xml_set_attr(links[news], "href", "news/index.html")
+  missing <- nzchar(path) & !outside(path) & !news & !file.exists(file.path(home, path))
+  source <- missing & (file.exists(path) | file.exists(sub("\\.html$", ".md", path)))
+  xml2::xml_set_name(links[source], "span")
+  xml2::xml_set_attr(links[source], "href", NULL)
+}
+
+# As the script does that pkgdown takes from elsewhere; its name stays, as others call it.
+fill_contents <- function(html) {
+  place <- xml2::xml_find_first(html, "//nav[@id = 'toc']")
+  script <- xml2::xml_find_all(html, "//script[contains(@src, 'bootstrap-toc')]")
+  xml2::xml_set_attr(script, "src", NULL)
+  xml2::xml_set_text(script, "window.Toc = { init: function() {} };")
+  if (is.na(place)) return()
+  list <- xml2::xml_add_child(place, "ul", class = "nav navbar-nav")
+  for (heading in xml2::xml_find_all(html, "//main//h2")) {
+    id <- xml2::xml_attr(heading, "id")
+    if (is.na(id)) id <- xml2::xml_attr(xml2::xml_parent(heading), "id")
+    if (is.na(id)) next
+    item <- xml2::xml_add_child(list, "li", class = "nav-item")
+    xml2::xml_add_child(item, "a", trimws(xml2::xml_text(heading)), class = "nav-link", href = paste0("#", id))
+  }
+}
+
+check <- function() {
+  found <- 0
+  ids <- list()
+  ids_of <- function(page) {
+    if (is.null(ids[[page]])) {
+      html <- xml2::read_html(page, encoding = "UTF-8")
+      ids[[page]] <<- xml2::xml_text(xml2::xml_find_all(html, "//@id | //a/@name"))
+    }
+    ids[[page]]
+  }
+  for (page in pages()) {
+    html <- xml2::read_html(page, encoding = "UTF-8")
+    links <- unique(xml2::xml_text(xml2::xml_find_all(html, "//a/@href | //link/@href | //img/@src | //script/@src")))
+    for (link in links[!outside(links) & nzchar(links) & links != "#"]) {
+      path <- utils::URLdecode(sub("[?#].*", "", link))
+      target <- if (nzchar(path)) file.path(dirname(page), path) else page
+      if (dir.exists(target)) target <- file.path(target, "index.html")
+      place <- if (grepl("#", link, fixed = TRUE)) sub(".*#", "", link) else ""
+      broken <- !file.exists(target) ||
+        nzchar(place) && grepl("\\.html$", target) && !utils::URLdecode(place) %in% ids_of(normalizePath(target))
+      if (broken) {
+        found <- found + 1
+        cat("site: ", page, " has a link to ", link, ", which is not there\n", sep = "")
+      }
+    }
+  }
+  cat("site: ", length(pages()), " pages, ", found, " broken links\n", sep = "")
+  quit(status = as.integer(found > 0))
+}
+
+switch(commandArgs(TRUE)[[1]], build = build(), check = check())
