@@ -71,7 +71,8 @@
 #' own
 #' # the same as exponential(), and estimated alike
 #' u <- seq(0, 1, 0.02)
-#' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + nugget(0.01, fixed = "variance"))
+#' noise <- nugget(0.01, fixed = "variance")
+#' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
 #' @aliases Ops.kernops_covariance
 #' @name covariance_functions

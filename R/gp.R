@@ -213,7 +213,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @seealso [gp()]; [gp_neighbours()] for the neighbours of `method = "vecchia"`.
 #' @examples
 #' str(gp_control(starts = 1)[c("starts", "exact_limit", "neighbours")])
-#' fit <- gp(mag ~ 1, quakes[1:200, ], ~ long + lat, matern(3/2) + nugget(), control = gp_control(starts = 1))
+#' fit <- gp(mag ~ 1, quakes[1:200, ], ~ long + lat, control = gp_control(starts = 1))
 #' logLik(fit)
 #' @export
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
