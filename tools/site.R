@@ -1,6 +1,7 @@
 # Rscript tools/site.R build: pkgdown, as _pkgdown.yml says. Formulas and tables of contents are written into the pages,
 # so that they are seen without a network.
-# Rscript tools/site.R check: a line for each link or picture within the site that leads nowhere.
+# Rscript tools/site.R check: a line for each link or picture within the site that leads nowhere, and each page that has
+# text where none belongs, or TeX that is not shown as a formula.
 
 folder <- "site"
 
@@ -32,9 +33,9 @@ finish <- function(page) {
   writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
 }
 
-# TeX as MathML, which browsers show by themselves. Code is left alone: \(x) is a function there.
+# TeX as MathML, which browsers show by themselves. Code is left alone, where \(x) is a function, and so is the head.
 with_formulas <- function(text) {
-  code <- gregexpr("(?s)<(pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
+  code <- gregexpr("(?s)<(head|pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
   parts <- regmatches(text, code, invert = TRUE)[[1]]
   tex <- gregexpr("(?s)\\\\\\(.+?\\\\\\)|\\\\\\[.+?\\\\\\]", parts, perl = TRUE)
   found <- unlist(regmatches(parts, tex))
@@ -103,6 +104,12 @@ check <- function() {
   }
   for (page in pages()) {
     html <- xml2::read_html(page, encoding = "UTF-8")
+    stray <- xml2::xml_text(xml2::xml_find_all(html, "//body/text() | //body/p"))
+    text <- xml2::xml_text(xml2::xml_find_all(html, "//main//text()[not(ancestor::pre or ancestor::code)]"))
+    if (any(grepl("[^[:space:]]", stray)) || any(grepl("\\(", text, fixed = TRUE))) {
+      found <- found + 1
+      cat("site: ", page, " has stray text or TeX\n", sep = "")
+    }
     links <- unique(xml2::xml_text(xml2::xml_find_all(html, "//a/@href | //link/@href | //img/@src | //script/@src")))
     for (link in links[!outside(links) & nzchar(links) & links != "#"]) {
       path <- utils::URLdecode(sub("[?#].*", "", link))
@@ -117,7 +124,7 @@ check <- function() {
       }
     }
   }
-  cat("site: ", length(pages()), " pages, ", found, " broken links\n", sep = "")
+  cat("site: ", length(pages()), " pages, ", found, " broken\n", sep = "")
   quit(status = as.integer(found > 0))
 }
 
