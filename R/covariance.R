@@ -41,7 +41,8 @@
 #'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
 #'     times the longest range;
 #'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
-#'     of the chord through the Earth, in km, for which all these covariances are valid;
+#'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
+#'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
 #'   * `dims` and `fixed`.
 #' @param dims numbers of the coordinates used; default: all.
 #' @param fixed names of the parameters that [gp()] keeps at their given values, such as `"range"`.

@@ -3,7 +3,7 @@
 # `formula` may speak of {q}, the squared distance over the squared range. `spectrum` draws frequencies (gp_spectrum.R),
 # given the parameters and `constants`. `gstat` has, by the names of its models, the factors that turn their ranges into
 # ours.
-stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = "euclidean",
+stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = NULL,
                        dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, spectrum = NULL,
                        constants = list(), gstat = NULL, unit_range = FALSE, call = caller_env()) {
   if (...length()) {
@@ -12,20 +12,22 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
     stop_further_arguments(paste0("{.fn ", label, "}"), list(...), known, call)
   }
   check_flag(ard, "ard", call)
-  check_choice(distance, "distance", c("euclidean", "great_circle"), call)
+  if (!is.null(distance)) check_choice(distance, "distance", c("euclidean", "great_circle"), call)
+  great_circle <- identical(distance, "great_circle")
   anisotropic <- !is.null(angle) || !is.null(ratio)
-  if (anisotropic && (ard || length(parameters$range) > 1 || distance == "great_circle")) {
+  if (anisotropic && (ard || length(parameters$range) > 1 || great_circle)) {
     stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
                  call = call)
   }
   if (anisotropic) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
-  if (distance == "great_circle" && (ard || length(parameters$range) > 1)) {
+  if (great_circle && (ard || length(parameters$range) > 1)) {
     stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   }
   leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
   leaf$ard <- ard || length(parameters$range) > 1
-  leaf$geometry <- if (anisotropic) "anisotropic" else if (unit_range) "none" else distance
-  leaf$translation_invariant <- distance == "euclidean"  # not where coordinates are angles
+  leaf$geometry <- if (anisotropic) "anisotropic" else if (unit_range) "none" else distance %||% "euclidean"
+  leaf$distance <- distance  # what the user chose, if anything
+  leaf$translation_invariant <- !great_circle  # not where coordinates are angles
   leaf[c("most_dims", "spectrum", "constants", "gstat", "unit_range")] <-
     list(most_dims, spectrum, constants, gstat, unit_range)
   leaf

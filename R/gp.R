@@ -29,11 +29,25 @@
 #' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
 #' 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
+#' @section Spatial objects:
+#' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
+#' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars (two dimensions), terra (`SpatRaster`)
+#' and sp (`SpatialPixels`, `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are
+#' the coordinates of maps and sp objects, by their names there, such as `x` and `y`. Each function of `newdata`
+#' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers
+#' are missing are not predicted. A map is processed as a whole: `terra::interpolate()` does one that does not fit
+#' in memory, block by block, with a fit whose coordinates are a formula.
+#'
+#' If the reference system is one of longitude and latitude, the covariance takes great-circle distances in km, unless
+#' its argument `distance` is given; a message of class `kernops_great_circle` says so. Ranges are then in km. A term
+#' with anisotropy or a range for each coordinate stays one of degrees, with a warning. `newdata` with another reference
+#' system than `data` is an error.
+#'
 #' @param formula the response and its trend, as in [lm()].
-#' @param data a data frame, or an sf or sp object of points.
+#' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
-#'   and any number of columns. Not needed for sf and sp objects. In a formula, `scale(x)` uses the mean and the
-#'   standard deviation of the fitted data at new points, too.
+#'   and any number of columns. Not needed for spatial objects, which have their own. In a formula, `scale(x)` uses the
+#'   mean and the standard deviation of the fitted data at new points, too.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
@@ -65,8 +79,8 @@
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
 #'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
-#'   [plot()][plot.gp]; and [gp_cv()]. Its list elements `covariance` (with the values found), `beta`, `loglik` and
-#'   `search` may be read.
+#'   [plot()][plot.gp]; those of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Its
+#'   list elements `covariance` (with the values found), `beta`, `loglik` and `search` may be read.
 #'
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for invalid arguments, such as duplicate locations without a nugget, a constant response,
@@ -141,18 +155,17 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known <- known %||% list()
   check_known(known)
   control <- as_control(control)
-  weights <- within_data(rlang::enquo(weights), data, here)
-  known$noise <- noise_values(known$noise, data, here)
-  data_parts <- gp_data(formula, data, coords, weights, known$noise, na.action, here)
+  source <- spatial_parts(data)
+  weights <- within_data(rlang::enquo(weights), source$data, here)
+  known$noise <- noise_values(known$noise, source$data, here)
+  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
+  if (data_parts$long_lat) covariance <- on_the_globe(covariance, ncol(data_parts$u))
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
   if (!is.null(weights) && !length(model$nugget)) {
     stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."))
-  }
-  if (data_parts$long_lat && model$translation_invariant) {
-    warn_of_degrees("{.code distance = \"great_circle\"} in the covariance measures km.")
   }
   if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {

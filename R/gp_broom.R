@@ -1,5 +1,39 @@
-# broom's generics, from package generics, are registered when that is loaded.
+#' Tables of a Gaussian process fit, for broom
+#'
+#' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
+#' once one of these packages is loaded.
+#'
+#' @param x a fit of [gp()].
+#' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
+#' @param effects which parameters: `"trend"`, `"covariance"`, or both.
+#' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
+#' @param ... not used.
+#'
+#' @return Tibbles, or data frames if package tibble is not installed.
+#'   * `tidy()` has a row for each parameter: its `effect` (`"trend"` or `"covariance"`), `term`, `estimate`,
+#'     `std.error`, and `conf.low` and `conf.high` with `conf.int = TRUE`. Parameters that were not estimated have `NA`.
+#'   * `glance()` has one row: `nobs`, `logLik`, `AIC`, `BIC`, `df` (the number of estimated parameters), `nugget` (its
+#'     variance), `method` and `estimate`.
+#'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted`
+#'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
+#'     these are the columns of `newdata`, `.fitted` and `.se.fit`; the result for an object of sf, stars, terra or
+#'     sp is of the same class.
+#' @section Errors: those of [predict()][predict.gp].
+#' @examples
+#' x <- seq(0, 10, length.out = 40)
+#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' if (requireNamespace("generics", quietly = TRUE)) {
+#'   print(generics::tidy(fit, conf.int = TRUE))
+#'   print(generics::glance(fit))
+#'   head(generics::augment(fit, data.frame(x = 1:3)))
+#' }
+#' @seealso [gp_methods] for the usual methods of fits.
+#' @name gp_broom
+NULL
 
+#' @rdname gp_broom
+#' @method tidy gp
+#' @rawNamespace S3method(generics::tidy, gp)
 tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), ...) {
   table <- do.call(rbind, lapply(effects, function(effect) {
     estimate <- coef.gp(x, effect)
@@ -14,13 +48,20 @@ tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend",
   as_table(table)
 }
 
+#' @rdname gp_broom
+#' @method glance gp
+#' @rawNamespace S3method(generics::glance, gp)
 glance.gp <- function(x, ...) {
   as_table(data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
                       nugget = nugget_of(x), method = x$method, estimate = x$estimate))
 }
 
+#' @rdname gp_broom
+#' @method augment gp
+#' @rawNamespace S3method(generics::augment, gp)
 augment.gp <- function(x, newdata = NULL, ...) {
   if (is.null(newdata)) return(augment_fitted(x))
+  if (is_spatial(newdata)) return(augment_spatial(x, newdata))
   table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE, interval = "none"))
   if (is.numeric(newdata)) {
     newdata <- one_or_many_points(newdata, x$model$d)
@@ -30,6 +71,18 @@ augment.gp <- function(x, newdata = NULL, ...) {
   newdata[[".fitted"]] <- table$fit
   newdata[[".se.fit"]] <- table$se.fit
   if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata
+}
+
+# Maps are joined, points take further columns.
+augment_spatial <- function(x, newdata) {
+  result <- predict.gp(x, newdata, se.fit = TRUE, interval = "none")
+  names(result)[1:2] <- c(".fitted", ".se.fit")
+  if (inherits(newdata, "SpatRaster")) return(if (terra::hasValues(newdata)) c(newdata, result) else result)
+  if (is_map(newdata)) return(c(newdata, result))
+  if (inherits(newdata, "sfc") || (isS4(newdata) && !length(names(newdata)))) return(result)
+  newdata$.fitted <- result$.fitted
+  newdata$.se.fit <- result$.se.fit
+  newdata
 }
 
 # The variables of the formula by their names there, and the coordinates that are not among them.
@@ -47,11 +100,3 @@ augment_fitted <- function(x) {
 
 # A tibble, as of broom's own, where that package is there.
 as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
-
-register_broom <- function() {
-  register <- function(...) for (generic in c("tidy", "glance", "augment")) {
-    registerS3method(generic, "gp", get(paste0(generic, ".gp")), envir = asNamespace("generics"))
-  }
-  if (isNamespaceLoaded("generics")) register()
-  setHook(packageEvent("generics", "onLoad"), register)
-}

@@ -19,9 +19,11 @@
 #'   (Hutchinson 1990).
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
-#'   `summary()` gives the mean error, the root mean square error, the mean log score and the proportion of observations
-#'   within their 95 % intervals. If the trend cannot be estimated without an observation, such as the only one of its
-#'   group, its prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it.
+#'   It is of class `sf`, too, if the data of the fit were; for objects of stars, terra and sp the coordinates are
+#'   further columns. `summary()` gives the mean error, the root mean square error, the mean log score and the
+#'   proportion of observations within their 95 % intervals. If the trend cannot be estimated without an
+#'   observation, such as the only one of its group, its prediction is `NA` with a `se.fit` of `Inf`, and the
+#'   summary ignores it.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -54,9 +56,10 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   }
   observed <- object$parts$y
   residual <- observed - result$fit
-  structure(data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
-                       fold = if (is.null(folds)) seq_len(n) else folds, row.names = rownames(object$parts$frame)),
-            class = c("gp_cv", "data.frame"))
+  table <- data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
+                      fold = if (is.null(folds)) seq_len(n) else folds, row.names = rownames(object$parts$frame))
+  table <- at_points(table, object$parts)
+  structure(table, class = c("gp_cv", class(table)))
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.

@@ -1,11 +1,11 @@
 # From the user's arguments to numbers: response, trend, coordinates, noise.
 
-# A list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes to do the same to new data.
-gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
+# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes
+# to do the same to new data.
+gp_data <- function(formula, source, coords, weights, noise, na.action, call) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
-  source <- spatial_parts(data)
   u <- coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
@@ -28,22 +28,22 @@ gp_data <- function(formula, data, coords, weights, noise, na.action, call) {
                 na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
                 needed = needed_variables(terms, coords, source$data, n),
                 points = !is.null(source$u),
-                long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs)
+                long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
+                kind = if (is.null(coords)) source$kind)
   check_gp_values(parts, call)
   parts
 }
 
 # The value of an argument that may name variables of the data, as the weights of lm().
-within_data <- function(quosure, data, call) {
-  values <- spatial_parts(data)$data
+within_data <- function(quosure, values, call) {
   tryCatch(rlang::eval_tidy(quosure, if (is.list(values)) values), error = function(e) {
     stop_kernops("input", "{.code {rlang::as_label(quosure)}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
 }
 
-noise_values <- function(noise, data, call) {
+noise_values <- function(noise, values, call) {
   if (!inherits(noise, "formula")) return(noise)
-  within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), data, call)
+  within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), values, call)
 }
 
 # Their bits would be taken for those of doubles.
@@ -117,32 +117,6 @@ check_gp_values <- function(parts, call) {
     stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
                  call = call)
   }
-}
-
-# Points and attributes of sf and sp objects, and their reference system; the columns of a matrix are variables, and
-# a data frame, list or nothing stays as it is.
-spatial_parts <- function(data) {
-  if (inherits(data, c("sf", "sfc"))) {
-    need_package("sf", "data of class sf")
-    u <- sf::st_coordinates(sf::st_geometry(data))
-    if (nrow(u) != NROW(data) || !ncol(u) %in% 2:3) stop_kernops("input", "The geometry of {.arg data} must be points.")
-    values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
-    return(list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data)), crs = sf::st_crs(data)))
-  }
-  if (inherits(data, "Spatial")) {
-    need_package("sp", "data of class Spatial")
-    u <- sp::coordinates(data)
-    values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
-    return(list(data = cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))]), u = u,
-                long_lat = isFALSE(sp::is.projected(data)),
-                crs = if (requireNamespace("sf", quietly = TRUE)) sf::st_crs(data)))
-  }
-  if (is.matrix(data)) data <- as.data.frame(data)
-  list(data = data, u = NULL, long_lat = FALSE)
-}
-
-warn_of_degrees <- function(instead) {
-  cli::cli_warn(c("The coordinates are longitude and latitude, measured in degrees.", i = instead))
 }
 
 need_package <- function(name, why, call = caller_env()) {

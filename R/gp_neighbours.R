@@ -3,7 +3,9 @@
 #' Orders points and finds, for each of them, the nearest among the points before it. This directed graph defines a
 #' Vecchia approximation of a Gaussian process: each value depends on those of its neighbours alone.
 #'
-#' @param coords the points: an n x d matrix or data frame of finite numbers, a vector, or an sf or sp object.
+#' @param coords the points: an n x d matrix or data frame of finite numbers, a vector, or an object of sf,
+#'   terra or sp. Those with longitude and latitude are near if their great-circle distance is small, and a message of
+#'   class `kernops_great_circle` says so.
 #' @param m the number of neighbours of a point, at least 1. Point i in the ordering has `min(m, i - 1)` neighbours.
 #' @param ordering
 #'   * `"maxmin"`: each point is the farthest from those before it (Guinness 2018), beginning with the point that is
@@ -69,7 +71,7 @@ gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coor
   ordering <- check_choice(ordering, "ordering", orderings)
   check_number(m, "m", least = 1, whole = TRUE)
   check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE)
-  u <- points_in(coords, warn = is.null(covariance))
+  u <- points_in(coords, plain = is.null(covariance))
   if (!is.null(covariance)) u <- points_by_covariance(covariance, u)
   order <- vecchia_order(u, ordering, seed)
   found <- ordered_neighbours(u[order, , drop = FALSE], min(m, nrow(u) - 1))
@@ -79,14 +81,11 @@ gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coor
 }
 
 # The finite coordinates of at least one point.
-points_in <- function(coords, warn, call = caller_env()) {
+points_in <- function(coords, plain, call = caller_env()) {
   source <- spatial_parts(coords)
-  if (source$long_lat && warn) {
-    warn_of_degrees("{.code distance = \"great_circle\"} in {.arg covariance} measures km.")
-  }
   columns <- if (is.data.frame(coords)) coords else list(coords)
   if (is.null(source$u) && !all(vapply(columns, is.numeric, NA))) {
-    what <- "{.arg coords} must be a matrix or data frame of numbers, or an sf or sp object"
+    what <- "{.arg coords} must be a matrix or data frame of numbers, or an object of sf, terra or sp"
     stop_kernops("input", paste0(what, if (!is.data.frame(coords)) ", not {.obj_type_friendly {coords}}", "."),
                  call = call)
   }
@@ -97,7 +96,9 @@ points_in <- function(coords, warn, call = caller_env()) {
   if (length(bad)) {
     stop_kernops("input", "The coordinates must be finite: see {cli::qty(length(bad))}row{?s} {bad}.", call = call)
   }
-  u
+  if (!plain || !source$long_lat) return(u)
+  tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
+  on_sphere(u)
 }
 
 points_by_covariance <- function(covariance, u, call = caller_env()) {

@@ -10,7 +10,8 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
   if (is.character(newdata) || is.factor(newdata) || is.function(newdata)) {
-    stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an sf or sp object.", call = call)
+    stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an object of sf, stars, terra or sp.",
+                 call = call)
   }
   if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
     coords <- one_or_many_points(newdata, d)
@@ -31,7 +32,7 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
   list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
-       names = if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data))
+       names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
 }
 
 # A vector is one point, or the points of one coordinate.
@@ -39,9 +40,10 @@ one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) 
 
 check_same_crs <- function(fitted, given, call) {
   if (is.null(fitted) || is.null(given) || is.na(fitted) || is.na(given) || fitted == given) return(invisible())
-  stop_kernops("input", c("{.arg newdata} has the reference system {.val {given$input}}, but the fit has
-                           {.val {fitted$input}}.",
-                          i = "{.fn sf::st_transform} converts it."), call = call)
+  stop_kernops(c("crs", "input"), c("{.arg newdata} has the reference system {.val {format(given)}}, but the fit has
+                                     {.val {format(fitted)}}.",
+                                    i = "{.fn sf::st_transform} converts points, {.fn terra::project} and
+                                         {.fn stars::st_warp} convert maps."), call = call)
 }
 
 # A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no

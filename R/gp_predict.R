@@ -1,13 +1,13 @@
 #' Predictions of a Gaussian process
 #'
 #' @param object a fit of [gp()].
-#' @param newdata new points and covariates: a data frame, an sf or sp object, or, for a fit without covariates, a
-#'   matrix of coordinates or a vector (one point, or the points of one coordinate). Default: the data of the fit. If
-#'   the coordinates of the fit were given by a formula, the formula is also used for sf and sp objects that have its
-#'   variables. The columns of a matrix are matched by name if they have the names of the coordinates, otherwise by
-#'   position. Every variable with a value for each observation of the fit, whether a column of the data or a variable
-#'   of the environment of the formula, must be a column of `newdata`. Other variables, such as the knots of a spline,
-#'   may be found elsewhere.
+#' @param newdata new points and covariates: a data frame; points or a map of sf, stars, terra or sp, see [gp()];
+#'   or, for a fit without covariates, a matrix of coordinates or a vector (one point, or the points of one
+#'   coordinate). Default: the data of the fit. If the coordinates of the fit were given by a formula, the formula
+#'   is also used for spatial objects that have its variables. The columns of a matrix are matched by name if they
+#'   have the names of the coordinates, otherwise by position. Every variable with a value for each observation of
+#'   the fit, whether a column of the data or a variable of the environment of the formula, must be a column of
+#'   `newdata`. Other variables, such as the knots of a spline, may be found elsewhere.
 #' @param se.fit whether to return standard errors: of new observations with `interval = "prediction"`, otherwise of the
 #'   field.
 #' @param interval `"prediction"`: the interval of a new observation, nugget included, for comparisons of predictions
@@ -31,12 +31,13 @@
 #'   new points.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
-#'   among `fit`, `se.fit`, `lwr` and `upr`, or `trend` and `process`. For sf and sp objects, an object of the same
-#'   class with these columns. Rows with missing values give `NA`.
+#'   among `fit`, `se.fit`, `lwr` and `upr`, or `trend` and `process`. For points and maps of sf, stars, terra and sp,
+#'   an object of the same class with these columns or layers, and without its own: `SpatialPixels` give a
+#'   `SpatialPixelsDataFrame`. Rows and cells with missing values give `NA`.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
-#'   type or a factor level that is not in the fit, or if the reference system differs; `kernops_dim_error` for points
-#'   with another number of coordinates.
+#'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
+#'   differs; `kernops_dim_error` for points with another number of coordinates.
 #'
 #' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
 #' @examples
@@ -45,6 +46,14 @@
 #' y <- sin(x) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
+#'
+#' if (requireNamespace("sf", quietly = TRUE)) {
+#'   places <- data.frame(x = runif(30), y = runif(30))
+#'   places$z <- sin(5 * places$x) + places$y
+#'   places <- sf::st_as_sf(places, coords = c("x", "y"))
+#'   fit <- gp(z ~ 1, places)
+#'   predict(fit, places[1:3, ], se.fit = TRUE, interval = "confidence")
+#' }
 #' @export
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL,
@@ -171,12 +180,8 @@ give_back_points <- function(table, points, newdata, object) {
   rownames(table) <- points$names
   if (points$fitted) {
     table <- as.data.frame(stats::napredict(object$na.action, as.matrix(table)))
-  } else if (inherits(newdata, "sf") || inherits(newdata, "sfc")) {
-    return(sf::st_sf(table, geometry = sf::st_geometry(newdata)))
-  } else if (inherits(newdata, "Spatial")) {
-    rownames(table) <- NULL
-    geometry <- methods::as(newdata, sub("DataFrame$", "", class(newdata)))
-    return(sp::addAttrToGeom(geometry, table, match.ID = FALSE))
+  } else if (is_spatial(newdata)) {
+    return(give_back(newdata, table))
   }
   if (ncol(table) > 1) return(table)
   stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))

@@ -19,8 +19,8 @@
 #'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
 #'   3 coordinates.
 #'
-#' @return A matrix with a row for each point and a column for each draw; for sf and sp objects, an object of the same
-#'   class with the columns `sim1`, `sim2`, ...
+#' @return A matrix with a row for each point and a column for each draw; for points and maps of sf,
+#'   stars, terra and sp, an object of the same class with the columns or layers `sim1`, `sim2`, ...
 #' @section Errors: class `kernops_input_error` if there are more than `exact_limit` points and spectral simulation is
 #'   not available for the covariance, a user-defined formula.
 #' @references
@@ -57,7 +57,7 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
   table <- as.data.frame(draws)
   names(table) <- paste0("sim", seq_len(nsim))
-  if (inherits(newdata, c("sf", "sfc", "Spatial"))) return(give_back_points(table, points, newdata, object))
+  if (is_spatial(newdata)) return(give_back_points(table, points, newdata, object))
   result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
   result[points$complete, ] <- draws
   if (points$fitted) stats::napredict(object$na.action, result) else result

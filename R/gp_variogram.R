@@ -3,8 +3,9 @@
 #' Computes half the mean squared difference of pairs of values, in classes of distance. All n (n - 1) / 2 pairs are
 #' used, in a single reduction with memory proportional to n.
 #'
-#' @param x the points: a matrix or data frame of coordinates, a vector, or an sf or sp object. Distances are Euclidean
-#'   distances in the plane, with a warning if sf or sp objects have longitude and latitude.
+#' @param x the points: a matrix or data frame of coordinates, a vector, or an object of sf, terra or sp. Distances
+#'   are Euclidean, or great-circle distances in km (chords, as in [covariance_functions]) for objects whose
+#'   reference system is one of longitude and latitude; a message of class `kernops_great_circle` then says so.
 #' @param y the values, for example residuals of a trend; logical values are taken as 0 and 1.
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to a
 #'   third of the largest extent. A class contains its upper limit, but not its lower one.
@@ -24,8 +25,11 @@
 #' @export
 gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
   points <- spatial_parts(x)
-  if (points$long_lat) warn_of_degrees("{.fn sf::st_transform} projects them to a plane, where distances are lengths.")
   x <- points$u %||% x
+  if (points$long_lat) {
+    tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
+    x <- on_sphere(x)
+  }
   x <- if (is.numeric(x) || is.data.frame(x)) as.matrix(x)
   if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
     stop_kernops("dim", "{.arg x} and {.arg y} must be numeric, with as many points in {.arg x} as values in {.arg y}.")

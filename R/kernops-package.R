@@ -60,5 +60,4 @@
   here <- file.path(libname, pkgname)
   cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), the$cache,
                  as.character(utils::packageVersion("kernops", libname)))
-  register_broom()
 }

@@ -123,8 +123,6 @@ test_that("sf objects go in and out", {
   expect_equal(ours$fit, unname(predict(plain, d[1:4, ])))
   expect_named(sf::st_drop_geometry(simulate(fit, 2, 1, points[1:4, ])), c("sim1", "sim2"))
   expect_s3_class(generics::augment(fit, newdata = points[1:4, ]), "sf")
-  expect_warning(gp(z ~ 1, sf::st_set_crs(points, 4326), covariance = covariance, estimate = "none"), "longitude")
-  expect_warning(gp_variogram(sf::st_set_crs(points, 4326), d$z), "longitude")
   dutch <- gp(z ~ w, sf::st_set_crs(points, 28992), covariance = covariance, estimate = "none")
   expect_equal(predict(dutch, sf::st_set_crs(points, 28992)[1:4, ])$fit, ours$fit)
   expect_equal(predict(dutch, points[1:4, ])$fit, ours$fit)
