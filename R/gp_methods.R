@@ -285,7 +285,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
                 format(fit$loglik, digits = digits + 3),
                 " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
-  cli::cat_line("Method: ", fit$method, search_words(fit$search), likelihood_words(fit))
+  cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
+  if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
   if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
   print_rivals(fit)
   invisible(x)
@@ -310,8 +311,8 @@ likelihood_text <- function(x) formatC(x, digits = 3, format = "f")
 
 likelihood_words <- function(fit) {
   error <- fit$state$logdet_error
-  if (is.null(error)) return("")
-  paste0("\nMonte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+  if (is.null(error)) return(NULL)
+  paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
 #' @rdname gp_methods
