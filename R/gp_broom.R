@@ -20,8 +20,10 @@
 #'     sp is of the same class.
 #' @section Errors: those of [predict()][predict.gp].
 #' @examples
+#' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
-#' fit <- gp(sin(x) ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
+#' y <- sin(x) + rnorm(40, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' if (requireNamespace("generics", quietly = TRUE)) {
 #'   print(generics::tidy(fit, conf.int = TRUE))
 #'   print(generics::glance(fit))

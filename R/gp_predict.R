@@ -49,7 +49,7 @@
 #'
 #' if (requireNamespace("sf", quietly = TRUE)) {
 #'   places <- data.frame(x = runif(30), y = runif(30))
-#'   places$z <- sin(5 * places$x) + places$y
+#'   places$z <- sin(5 * places$x) + places$y + rnorm(30, sd = 0.1)
 #'   places <- sf::st_as_sf(places, coords = c("x", "y"))
 #'   fit <- gp(z ~ 1, places)
 #'   predict(fit, places[1:3, ], se.fit = TRUE, interval = "confidence")

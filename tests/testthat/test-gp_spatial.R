@@ -209,4 +209,6 @@ test_that("marginal means of the trend are those of lm() where the field has nex
   expect_equal(ours[c("emmean", "SE")], theirs[c("emmean", "SE")], tolerance = 1e-6, ignore_attr = TRUE)
   expect_true(all(is.infinite(ours$df)))
   expect_named(as.data.frame(emmeans::emmeans(fit, "g", type = "response"))[2], "response")
+  known <- gp(log(z) ~ g, d, ~ x + y, given(), estimate = "none", known = list(beta = c(1, 2)))
+  expect_error(emmeans::emmeans(known, "g"), "estimated", class = "kernops_input_error")
 })
