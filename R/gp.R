@@ -205,10 +205,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.
-#' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). Of n >
-#'   10,000 observations, `search_tol` is multiplied by sqrt(10000 / n). If a search finds no better step, it continues
-#'   with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all
-#'   rows, or from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
+#' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
+#'   n > 10,000 observations, `search_tol` is multiplied by sqrt(10000 / n). If a search finds no better step, it
+#'   continues with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64,
+#'   from all rows, or from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood

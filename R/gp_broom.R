@@ -1,7 +1,7 @@
-#' Tables of a Gaussian process fit, for broom
+#' Tables of a Gaussian process fit, for broom and emmeans
 #'
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
-#' once one of these packages is loaded.
+#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
@@ -30,6 +30,7 @@
 #'   head(generics::augment(fit, data.frame(x = 1:3)))
 #' }
 #' @seealso [gp_methods] for the usual methods of fits.
+#' @aliases emm_basis.gp recover_data.gp
 #' @name gp_broom
 NULL
 

@@ -12,7 +12,7 @@
 #'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
 #'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
 #'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
-#'   REML, that of the likelihood without a trend). The standard errors of `summary()` and `tidy()` are the
+#'   REML, that of the likelihood without a trend). The standard errors of `summary()` and [`tidy()`][gp_broom] are the
 #'   square roots of its diagonal. Intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend.
 #'
@@ -20,14 +20,6 @@
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the
 #'   log-likelihood, restricted for a REML fit. `df.residual()` is the number of observations minus the number of
 #'   estimated trend coefficients.
-#'
-#' @section Tables of package broom: `tidy(fit, conf.int = FALSE, conf.level = 0.95)` has a row for each parameter,
-#'   with its `effect` (`"trend"` or `"covariance"`), `term`, `estimate` and `std.error`, and `conf.low` and `conf.high`
-#'   if `conf.int = TRUE`; `effects` selects one of the two. `glance(fit)` is one row: `nobs`, `logLik`, `AIC`, `BIC`,
-#'   `df`, `nugget`, `method` and `estimate`. `augment(fit)` has a row for each observation used: the variables of the
-#'   formula, the coordinates, `.fitted`, `.se.fit` (of the field, without noise) and `.resid`; `augment(fit, newdata)`
-#'   adds `.fitted` and `.se.fit` to `newdata`. The methods are registered when package broom or generics is loaded.
-#'   They return tibbles if package tibble is installed.
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
 #'   them by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The test
@@ -46,7 +38,7 @@
 #' @return As described for the generic functions. `summary()` returns a list of class `summary.gp`, which has a
 #'   `print()` method.
 #' @seealso [gp()]; [predict()][predict.gp], [simulate()][simulate.gp] and [plot()][plot.gp] have pages of their own;
-#'   [gp_cv()] for cross-validation.
+#'   [gp_broom] for tables; [gp_cv()] for cross-validation.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
@@ -55,9 +47,7 @@
 #' coef(fit)
 #' confint(fit)
 #' anova(fit, update(fit, . ~ x))
-#' if (requireNamespace("generics", quietly = TRUE)) generics::tidy(fit, conf.int = TRUE)
 #' @aliases fitted.gp residuals.gp formula.gp terms.gp model.frame.gp model.matrix.gp nobs.gp weights.gp
-#'   tidy.gp glance.gp augment.gp
 #' @name gp_methods
 NULL
 
