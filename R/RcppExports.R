@@ -345,6 +345,10 @@ cuda_cache_files <- function() {
     .Call(`_kernops_cuda_cache_files`)
 }
 
+cuda_is_trusted <- function(path) {
+    .Call(`_kernops_cuda_is_trusted`, path)
+}
+
 cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
 }

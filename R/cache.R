@@ -6,16 +6,25 @@ default_cache <- function() {
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# What cannot be a folder must not keep the package from being loaded.
+# What cannot be a folder, or where others could put code, must not keep the package from being loaded.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
-  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) return(absolute_path(path.expand(asked)))
-  if (!is.null(asked)) {
-    cli::cli_warn(c(paste("The option {.code kernops.cache_dir} must be the path of a folder,",
-                          "not {.obj_type_friendly {asked}}."),
-                    i = "Kernels are kept in {.path {default_cache()}}."), class = "kernops_warning")
+  if (is.null(asked)) return(trusted_folder(default_cache(), tempdir()))
+  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) {
+    return(trusted_folder(absolute_path(path.expand(asked)), default_cache()))
   }
+  cli::cli_warn(c(paste("The option {.code kernops.cache_dir} must be the path of a folder,",
+                        "not {.obj_type_friendly {asked}}."),
+                  i = "Kernels are kept in {.path {default_cache()}}."), class = "kernops_warning")
   default_cache()
+}
+
+trusted_folder <- function(folder, other) {
+  if (cuda_is_trusted(folder)) return(folder)
+  if (!cuda_is_trusted(other)) other <- tempdir()
+  cli::cli_warn(c("{.path {folder}} belongs to another user, or others can write there: kernels are not loaded from it.",
+                  i = "They are kept in {.path {other}}."), class = "kernops_warning")
+  other
 }
 
 # Of a folder that need not exist yet: setwd() must not move it.
@@ -28,8 +37,9 @@ absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path el
 #' common formulas are compiled then: they are part of the package and require neither the cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option
-#' `kernops.cache_dir`, which is read when kernops is loaded. Kernels of another version of kernops or of the compiler
-#' are never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
+#' `kernops.cache_dir`, which is read when kernops is loaded. A folder that belongs to another user, or where others can
+#' write, is not used, with a warning; nor is such a file. Kernels of another version of kernops or of the compiler are
+#' never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
 #' stored beside it.
 #'
 #' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path`, the number of `files` of the

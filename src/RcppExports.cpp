@@ -1102,6 +1102,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_is_trusted
+bool cuda_is_trusted(std::string path);
+RcppExport SEXP _kernops_cuda_is_trusted(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_is_trusted(path));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_catalogue_files
 Rcpp::DataFrame cuda_catalogue_files();
 RcppExport SEXP _kernops_cuda_catalogue_files() {
@@ -1275,6 +1286,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
+    {"_kernops_cuda_is_trusted", (DL_FUNC) &_kernops_cuda_is_trusted, 1},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
     {"_kernops_sparse_hold", (DL_FUNC) &_kernops_sparse_hold, 6},

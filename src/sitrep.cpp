@@ -139,6 +139,9 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
 // [[Rcpp::export]]
 std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
 
+// [[Rcpp::export]]
+bool cuda_is_trusted(std::string path) { return cuda::is_trusted(path); }
+
 // One row for each architecture that kernels were compiled for when the package was installed.
 // [[Rcpp::export]]
 Rcpp::DataFrame cuda_catalogue_files() {

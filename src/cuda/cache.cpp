@@ -1,6 +1,10 @@
 // Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk a text is a file of its
-// own, with the text beside it to read; a file that is damaged or of another version or compiler is compiled
-// anew.
+// own, with the text beside it to read; a file that is damaged, that others may have written, or that is of another
+// version or compiler is compiled anew.
+#ifndef _WIN32
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -56,6 +60,7 @@ std::string compiler_if_any() {
 }
 
 std::vector<char> read(const std::string& file, const Record& wanted) {
+  if (!is_trusted(file)) return {};
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
     if (record.key == wanted.key && same_compiler) return read_code(file, record);
@@ -64,6 +69,19 @@ std::vector<char> read(const std::string& file, const Record& wanted) {
 }
 
 }  // namespace
+
+// The user's or the system's, and nobody else writes there; or nothing is there yet.
+bool is_trusted(const std::string& path) {
+#ifndef _WIN32
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) return true;
+  const bool own = found.st_uid == geteuid() || found.st_uid == 0;
+  const bool by_group = (found.st_mode & S_IWGRP) && found.st_gid != getegid();
+  return own && !by_group && !(found.st_mode & S_IWOTH);
+#else
+  return true;
+#endif
+}
 
 std::vector<std::string> cache_files() {
   std::vector<std::string> names;
@@ -77,9 +95,11 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
   Record record = describe(text, architecture);
   record.compiler = compiler_if_any();
   const fs::path folder = paths().cache, file = folder / (record.key + ".kernel");
-  std::vector<char> code = read(file.string(), record);
+  const bool safe = is_trusted(folder.string());
+  std::vector<char> code = safe ? read(file.string(), record) : std::vector<char>();
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
+  if (!safe) return code;
   std::error_code error;  // a cache that cannot be written is none: not the user's concern
   fs::create_directories(folder, error);
   make_room(folder);

@@ -1,5 +1,10 @@
 // The kernels compiled when the package was installed: files sm_90-1of4.kernels, several for each
 // architecture, since make fills them side by side.
+#ifndef _WIN32
+#include <spawn.h>
+#include <sys/wait.h>
+extern char** environ;
+#endif
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +25,21 @@ std::vector<char> whole_file(const fs::path& file) {
   return std::vector<char>(std::istreambuf_iterator<char>(in), {});
 }
 
+// Runs a program without a shell, which would read its arguments; whether it succeeded.
+bool run_program(std::vector<std::string> words) {
+#ifdef _WIN32
+  return false;
+#else
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(&word[0]);
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  int status = 0;
+  if (posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0) return false;
+  return waitpid(child, &status, 0) == child && status == 0;
+#endif
+}
+
 // Code packed by the toolkit, which the driver unpacks; as it is where that fails.
 std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
                          const std::string& file) {
@@ -27,9 +47,8 @@ std::vector<char> packed(const std::vector<char>& code, const std::string& archi
   const std::string from = file + ".cubin", to = file + ".fatbin";
   std::vector<char> smaller;
   if (write_file(from, std::string(code.begin(), code.end()))) {
-    const std::string command = "'" + fatbinary + "' --compress-all --create='" + to +
-                                "' --image3=kind=elf,sm=" + architecture.substr(3) + ",file='" + from + "'";
-    if (std::system(command.c_str()) == 0) smaller = whole_file(to);
+    const std::string image = "--image3=kind=elf,sm=" + architecture.substr(3) + ",file=" + from;
+    if (run_program({fatbinary, "--compress-all", "--create=" + to, image})) smaller = whole_file(to);
   }
   std::error_code error;
   fs::remove(from, error);

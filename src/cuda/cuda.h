@@ -67,6 +67,7 @@ Paths& paths();
 // was installed; else empty.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 std::vector<std::string> cache_files();  // the names of those that are ours
+bool is_trusted(const std::string& path);
 
 // The compiled kernel of a text: from the cache, or compiled and kept there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);

@@ -21,7 +21,8 @@ void* open_toolkit_library(const std::vector<std::string>& names) {
   std::vector<std::string> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable))
-      for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
+      if (home[0] == '/')  // else it would be whatever stands in the working directory
+        for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
   folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
   for (const std::string& folder : folders)
     for (const std::string& name : names)

@@ -37,6 +37,22 @@ test_that("files that are cut short, garbage, or of other code are compiled anew
   }
 })
 
+test_that("files and folders where others could have put code are not used", {
+  skip_without_nvrtc()
+  skip_on_os("windows")
+  mode <- \(path) format(file.info(path, extra_cols = FALSE)$mode)
+  cache <- local_paths()
+  code <- small_binary()
+  file <- kernel_file(cache)
+  Sys.chmod(file, "0666", use_umask = FALSE)
+  expect_identical(small_binary(), code)
+  expect_false(mode(file) == "666") # written anew
+  unlink(file)
+  Sys.chmod(cache, "0777", use_umask = FALSE)
+  expect_identical(small_binary(), code)
+  expect_length(kernel_file(cache), 0)
+})
+
 test_that("another version of the package or of the compiler finds nothing", {
   skip_without_nvrtc()
   cache <- local_paths()

@@ -54,6 +54,42 @@ test_that("a folder of the cache that is none gives a warning and the default", 
   }
 })
 
+test_that("a folder of the cache where others can write gives a warning, and another one is used", {
+  skip_on_os("windows")
+  open <- withr::local_tempdir()
+  Sys.chmod(open, "0777", use_umask = FALSE)
+  withr::local_options(kernops.cache_dir = open)
+  expect_warning(folder <- cache_folder(), "others can write there", class = "kernops_warning")
+  expect_identical(folder, default_cache())
+  withr::local_envvar(R_USER_CACHE_DIR = open)
+  dir.create(default_cache(), recursive = TRUE)
+  Sys.chmod(default_cache(), "0777", use_umask = FALSE)
+  expect_warning(folder <- cache_folder(), "others can write there", class = "kernops_warning")
+  expect_identical(folder, tempdir())
+  withr::local_options(kernops.cache_dir = NULL)
+  expect_warning(cache_folder(), "others can write there", class = "kernops_warning")
+  Sys.chmod(default_cache(), "0755", use_umask = FALSE)
+  expect_identical(expect_silent(cache_folder()), default_cache())
+})
+
+test_that("libraries are not looked for beside the working directory", {
+  skip_without_nvrtc()
+  skip_on_os(c("windows", "mac"))
+  dir.create(file.path(home <- withr::local_tempdir(), "toolkit", "lib64"), recursive = TRUE)
+  # an empty library of that name ends the search, where it is found
+  withr::local_dir(home)
+  source <- file.path("toolkit", "empty.c")
+  writeLines("int nothing;", source)
+  names <- file.path("toolkit", "lib64", c("libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13"))
+  system2("cc", c("-shared", "-fPIC", "-o", names[1], source))
+  skip_if_not(file.exists(names[1]))
+  file.copy(rep(names[1], 2), names[-1])
+  found <- \(home) system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote("cat(nzchar(kernops:::cuda_compiler()))")),
+                          env = paste0("CUDA_HOME=", home), stdout = TRUE, stderr = FALSE)
+  expect_identical(found("toolkit"), "TRUE")
+  expect_identical(found(file.path(home, "toolkit")), "FALSE")
+})
+
 test_that("the folder of the cache stays where it is when the working directory changes", {
   for (asked in c("here", "here/and there", "/there", "C:/there", "~/there")) {
     withr::local_options(kernops.cache_dir = asked)
