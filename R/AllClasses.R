@@ -3,7 +3,9 @@
 #' @importFrom methods new setClass setMethod is signature callGeneric show Ops Math Summary Complex
 NULL
 
-# size counts numbers; a complex entry has two. truth: whether numbers are those of a condition, 0 and 1.
-setClass("LazyTensor", slots = c(formula = "character", variables = "list", size = "integer", truth = "logical"),
-         prototype = list(truth = FALSE))
+# size counts numbers; a complex entry has two. truth: whether numbers are those of a condition, 0 and 1. ranges: the
+# pairs that there are, NULL for all.
+setClass("LazyTensor",
+         slots = c(formula = "character", variables = "list", size = "integer", truth = "logical", ranges = "ANY"),
+         prototype = list(truth = FALSE, ranges = NULL))
 setClass("ComplexLazyTensor", contains = "LazyTensor")

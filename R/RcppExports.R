@@ -237,6 +237,10 @@ reductions_table <- function() {
     .Call(`_kernops_reductions_table`)
 }
 
+ranges_symmetric <- function(ranges, m, n) {
+    .Call(`_kernops_ranges_symmetric`, ranges, m, n)
+}
+
 seg_runs <- function(keys) {
     .Call(`_kernops_seg_runs`, keys)
 }

@@ -35,9 +35,10 @@ keops_objective <- function(K, ..., reduction = "Sum") {
   shaped <- function(par) utils::relist(par, unname(input[at]))
   with_par <- function(par) unname(replace(input, at, shaped(par)))
   eta <- matrix(1, dim(K)[[1]], environment(op)$about$size)
-  gr <- function(par) unlist(lapply(slopes, function(slope) as.vector(slope(c(with_par(par), list(eta))))))
+  slope_at <- function(slope, par) as.vector(slope(c(with_par(par), list(eta)), ranges = K@ranges))
+  gr <- function(par) unlist(lapply(slopes, slope_at, par))
   fn <- function(par, gradient = FALSE) {
-    value <- sum(op(with_par(par)))
+    value <- sum(op(with_par(par), ranges = K@ranges))
     if (gradient) structure(value, gradient = gr(par)) else value
   }
   list(par = unlist(unname(input[at])), fn = fn, gr = gr, split = shaped)

@@ -19,6 +19,9 @@
 #' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
+#' @param ranges the pairs of points for which K is computed, if not all: see [ranges]; entries of other pairs are 0.
+#'   They must contain the pair (j, i) with each pair (i, j). K may then have negative eigenvalues, which `"cg"`
+#'   reports.
 #'
 #' @return A list of class `kernel_solve`:
 #'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;
@@ -65,11 +68,11 @@
 #' @export
 kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
                          precond = c("none", "auto", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
-                         method = c("cg", "minres")) {
+                         method = c("cg", "minres"), ranges = NULL) {
   check_linear(op, b_name)
   method <- check_choice(method, "method", c("cg", "minres"))
   input <- check_right_hand_side(op, b_name, input)
-  system <- kernel_system(op, b_name, input, lambda, least = if (method == "cg") 0 else -Inf)
+  system <- kernel_system(op, b_name, input, lambda, if (method == "cg") 0 else -Inf, ranges)
   check_number(tol, "tol", least = 0, above = TRUE)
   maxit <- maxit %||% most_iterations(system$n)
   check_number(maxit, "maxit", least = 1, whole = TRUE)
@@ -80,7 +83,7 @@ kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL
   fit <- solve_system(system, b, precond, tol, maxit, x0, method)
   input[[b_name]] <- NULL
   problem <- list(op = op, b_name = b_name, input = input, lambda = lambda, tol = tol, maxit = maxit,
-                  precond = precond, method = method)
+                  precond = precond, method = method, ranges = ranges)
   new_kernel_solve(fit, given, problem)
 }
 

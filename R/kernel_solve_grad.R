@@ -38,7 +38,7 @@ kernel_solve_grad <- function(fit, eta, var = NULL) {
   all <- c(environment(of$op)$about$variables$name, "lambda")
   var <- var %||% all
   for (name in var) check_choice(name, "var", all)
-  system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf)
+  system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf, of$ranges)
   u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), of$precond, of$tol, of$maxit,
                     method = of$method)
   warn_unless_converged(c(u, list(problem = of)), environment())

@@ -3,16 +3,17 @@
 #   space, n, lambda          where the vectors live, how many entries they have, what is added to the diagonal
 #   precision                 that of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
-#   product_at(rows, a)       these rows of it, in float64; NULL where points know their numbers
+#   product_at(rows, a)       these rows of it, in float64; NULL where points know their numbers, or with `ranges`
 #   any_width                 whether it takes all
 #   columns(rows), diagonal()  of K, in float64
-#   subset(rows)              the system of these points alone, without lambda; NULL where points know their numbers
+#   subset(rows)              the system of these points alone, without lambda; NULL as for product_at()
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
-# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`.
+# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Of pairs that are
+# not in `ranges`, the entries of K are 0.
 # long: the operators of one matrix, each some lines, which share its data
-kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = caller_env()) {
+kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   input <- match_points(op, b_name, input)
   from <- environment(op)
   device <- device_of(op, input)
@@ -21,6 +22,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   points <- setdiff(on_axis(op, b_name), b_name)
   n <- NROW(input[[c(points, b_name)[1]]])
   check_lambda(lambda, n, least, call)
+  if (!is.null(ranges)) ranges <- check_symmetric(as_ranges(ranges, call), n, call)
   input[[b_name]] <- NULL
   # parameters stay: one that is a matrix is no rows of points
   moves <- on_gpu & !names(input) %in% with(from$about$variables, name[category == "Pm"])
@@ -44,16 +46,18 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
   columns <- function(rows) {
     chosen <- replace(with_b(ones(length(rows))), points, lapply(input[points], chosen_point, rows))
     entries <- pairs_of(FALSE)
-    entries(c(chosen, point_numbers(entries, b_name, seq_len(n), rows)), output = space$output)
+    all <- c(chosen, point_numbers(entries, b_name, seq_len(n), rows))
+    if (is.null(ranges)) return(entries(all, output = space$output))
+    space$copy(without_others(entries(all), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
   # whether points may be taken out without telling their numbers, many together
-  selectable <- any_width && !grepl("\\bIndex[IJ]\\b", from$formula)
+  selectable <- any_width && is.null(ranges) && !grepl("\\bIndex[IJ]\\b", from$formula)
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
     any_width = any_width,
     product = function(a, precision = from$precision) {
-      result <- of_width(ncol(a), precision)(with_b(a), output = space$output)
+      result <- of_width(ncol(a), precision)(with_b(a), ranges = ranges, output = space$output)
       if (!identical(dim(result), dim(a))) stop_not_square(b_name, a, result, call)
       space$add_rows(shift, a, result)
     },
@@ -68,7 +72,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
       on_axes <- with(from$about$variables, name[category != "Pm" & name != b_name])
       kernel_system(op, b_name, replace(input, on_axes, lapply(input[on_axes], chosen_point, rows)), call = call)
     },
-    pivoted = if (on_gpu) function(diagonal, rank, tol) {
+    pivoted = if (on_gpu && is.null(ranges)) function(diagonal, rank, tol) {
       numbered <- pairs_of(FALSE, stored = FALSE)
       all <- c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))
       summed <- on_axis(numbered, b_name)
@@ -77,13 +81,14 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, call = calle
     },
     diagonal = function() {
       entries <- pairs_of(TRUE)
-      as.vector(entries(c(with_b(ones(n)), point_numbers(entries, b_name, seq_len(n), seq_len(n)))))
+      values <- as.vector(entries(c(with_b(ones(n)), point_numbers(entries, b_name, seq_len(n), seq_len(n)))))
+      without_others(values, ranges, seq_len(n), seq_len(n))
     },
-    entries = function() system_entries(op, b_name, input, n, call),
+    entries = function() if (is.null(ranges)) system_entries(op, b_name, input, n, call) else stop_no_entries(call),
     gradient = function(var, a, eta) {
       slope <- slope_of(var, ncol(a))
       last <- utils::tail(environment(slope)$about$variables$name, 1)
-      slope(c(with_b(a), stats::setNames(list(eta), last)))
+      slope(c(with_b(a), stats::setNames(list(eta), last)), ranges = ranges)
     }
   )
 }
@@ -183,6 +188,16 @@ stop_fixed_width <- function(b_name, width, call) {
     i = "A formula such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, accepts any
          number of columns."
   ))
+}
+
+check_symmetric <- function(ranges, n, call) {
+  if (ranges_symmetric(ranges, n, n)) return(ranges)
+  stop_kernops("input", call = call,
+               "The matrix is not symmetric: {.arg ranges} must contain the pair (j, i) with each pair (i, j).")
+}
+
+stop_no_entries <- function(call) {
+  stop_kernops("input", "The preconditioner {.val vecchia} does not support {.arg ranges}.", call = call)
 }
 
 stop_unpaired <- function(call) {

@@ -16,7 +16,8 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   texts <- vapply(of, function(x) x@formula, "")
   if (sum(nchar(texts)) > longest_formula) stop_too_long(call)
   text <- fill_in(formula, texts)
-  made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L)
+  made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L,
+              ranges = common_ranges(lapply(of, function(x) x@ranges), call))
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
@@ -158,7 +159,8 @@ cached <- function(what, most = 500) {
 #' The formula of a symbolic matrix
 #'
 #' @param x a [LazyTensor].
-#' @return `keops_formula()`: a string, with the declarations of its variables in the attribute `args`.
+#' @return `keops_formula()`: a string, with the declarations of its variables in the attribute `args` and, if not all
+#'   pairs are there, the [with_ranges()] of `x` in the attribute `ranges`.
 #' @seealso [keops_kernel()], which takes formulas; [LazyTensor]; [keops_source()] for the CUDA source of an operator.
 #' @examples
 #' keops_formula(exp(-sqdist(Vi(matrix(0, 4, 3)), Vj(matrix(0, 5, 3)))))
@@ -166,7 +168,7 @@ cached <- function(what, most = 500) {
 keops_formula <- function(x) {
   check_lazy(x)
   about <- named(x)
-  structure(about$formula, args = about$args)
+  structure(about$formula, args = about$args, ranges = x@ranges)
 }
 
 check_lazy <- function(x, call = caller_env(), arg = "x") {

@@ -33,6 +33,7 @@ t.LazyTensor <- function(x) {
     axis <- sub(".*[.]([ijp]).*", "\\1", tokens)
     paste0(sub("[.].*", "", tokens), ".", swapped[axis], sub(".*[.][ijp]", "", tokens))
   }
+  if (!is.null(x@ranges)) x@ranges <- swap_axes(x@ranges)
   x@variables <- Map(function(v) replace(v, "axis", swapped[[v$axis]]), x@variables)
   names(x@variables) <- renamed(names(x@variables))
   index <- c(IndexI = "IndexJ", IndexJ = "IndexI")
@@ -88,7 +89,8 @@ pair_values <- function(x, i, j) {
   paired <- points_at(points_at(of@variables, "i", i), "j", j)
   of@variables <- lapply(paired, function(v) if (v$axis == "j") replace(v, "axis", "i") else v)
   value <- matrix(stored_values(of), ncol = entries(x))
-  value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
+  value <- value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
+  without_others(value, x@ranges, i, j)
 }
 
 # The stored values of all pairs: a matrix, or an array with the entries of vectors as its last dimension. Values that
@@ -131,6 +133,7 @@ block <- function(x, rows, columns) {
     j <- every(2, length(columns))
     value <- if (is.null(last)) value[i, j, drop = FALSE] else value[i, j, , drop = FALSE]
   }
+  value <- without_others(value, x@ranges, rep(rows, length(columns)), rep(columns, each = length(rows)))
   names <- dimnames(x)
   if (!is.null(names)) dimnames(value) <- list(names[[1]][rows], names[[2]][columns], NULL)[c(1, 2, last)]
   value
@@ -212,6 +215,7 @@ setMethod("show", "LazyTensor", function(object) {
   cli::cat_line("<", class(object), "> ", paste(shape, collapse = " x "))
   cli::cat_line("  formula    ", about$formula)
   cli::cat_line("  variables  ", paste(about$args, collapse = ", "))
+  if (!is.null(object@ranges)) cli::cat_line("  ranges     ", about_ranges(object@ranges))
   if (!anyNA(dim(object))) {
     bytes <- prod(dim(object)) * (if (is_complex(object)) 16 else 8)
     cli::cat_line("  dense      ", format(structure(bytes, class = "object_size"), units = "auto", standard = "SI"))

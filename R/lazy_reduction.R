@@ -16,7 +16,7 @@
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
 #' @param weight a [LazyTensor] of weights of the terms.
-#' @param ranges the pairs to reduce over, if not all: see [ranges].
+#' @param ranges the pairs to reduce over, if not all: see [ranges]. By default those of `x`, see [with_ranges()].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
 #' @return A matrix with one row for each point of the other axis (complex for complex tensors); positions are integers
@@ -61,6 +61,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
+  if (!is.null(ranges)) ranges <- as_ranges(ranges)
+  ranges <- common_ranges(c(lapply(of, function(t) t@ranges), list(ranges)))
   result <- do.call(compute, c(list(whole, is_complex(x), ranges), further))
   if (is.function(result)) result else extremes(result, reduction, K, entries(x))
 }
@@ -229,7 +231,7 @@ mean.LazyTensor <- function(x, index, ...) {
   if (...length()) stop_index(NULL)
   if (entries(x) > 1) return(sum(x) / entries(x))
   check_scalars(x, "mean")
-  total(x, "sum") / length(x)
+  total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges))
 }
 
 #' @rdname lazy_reduction

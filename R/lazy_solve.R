@@ -4,7 +4,7 @@
 #'
 #' Solves \eqn{(K + \lambda I) a = b} by [kernel_solve()], in memory that grows linearly with the number of points.
 #'
-#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points.
+#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. It may have [with_ranges()].
 #' @param b the right-hand side: a vector, a matrix with a row for each point, or a [gpu_matrix()]; it may be complex.
 #' @param lambda a number added to the diagonal of K, or one number for each point.
 #' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses one from the matrix: pivoted Cholesky if
@@ -45,7 +45,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   method <- check_choice(method, "method", c("cg", "minres"))
   if (method == "minres" && identical(precond, "auto")) precond <- "none"
   fit <- kernel_solve(op, names[[length(names)]], stats::setNames(input, names), lambda, precond = precond,
-                      method = method, ...)
+                      method = method, ranges = whole@ranges, ...)
   if (identical(precond, "auto")) say_preconditioner(fit$problem$precond)
   fit$solution
 }

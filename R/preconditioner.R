@@ -21,6 +21,7 @@
 #' @param rank the number of columns, at most n; default: 100. The n x `rank` numbers are stored where the vectors are.
 #'   For `"vecchia"`, the number of neighbours; default: 40.
 #' @param seed the seed for the random points: one whole number. R's random number generator is not affected.
+#' @param ranges the pairs of points for which K is computed, as in [kernel_solve()]; not for `"vecchia"`.
 #'
 #' @details
 #' For `"vecchia"`, both axes of `op` must have the same variables, such as `x` and `y`; these are the coordinates in
@@ -72,10 +73,10 @@
 #' @export
 kernel_preconditioner <- function(op, b_name, input, lambda = 0,
                                   type = c("pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
-                                  seed = 1) {
+                                  seed = 1, ranges = NULL) {
   check_linear(op, b_name)
   type <- check_choice(type, "type", preconditioner_types)
-  system_preconditioner(kernel_system(op, b_name, input, lambda), type, rank, seed)
+  system_preconditioner(kernel_system(op, b_name, input, lambda, ranges = ranges), type, rank, seed)
 }
 
 preconditioner_types <- c("pivoted_cholesky", "nystrom", "jacobi", "vecchia")

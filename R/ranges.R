@@ -2,7 +2,7 @@
 #'
 #' If distant points contribute almost nothing, an operator of [keops_kernel()] can skip them: points are grouped into
 #' clusters and sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)` computes selected pairs
-#' of clusters only.
+#' of clusters only. [with_ranges()] restricts a symbolic matrix in the same way.
 #'
 #' | function | result |
 #' |---|---|
@@ -190,13 +190,30 @@ check_length <- function(x, name, n, call = caller_env()) {
 
 #' @export
 print.kernops_ranges <- function(x, ...) {
-  last <- \(ranges) max(0L, ranges[, 2])
-  lengths <- \(ranges) as.numeric(ranges[, 2] - ranges[, 1] + 1L)
-  met <- c(0, cumsum(lengths(x$redranges_j)))[x$slices_i + 1]
-  pairs <- sum(lengths(x$ranges_i) * diff(c(0, met)))
-  all <- as.numeric(last(x$ranges_i)) * last(x$ranges_j)
-  cli::cat_line("<kernops_ranges> ", nrow(x$ranges_i), " x ", nrow(x$ranges_j), " clusters of ",
-                last(x$ranges_i), " x ", last(x$ranges_j), " points, ", signif(100 * pairs / max(all, 1), 3),
-                " % of the pairs kept")
+  cli::cat_line("<kernops_ranges> ", about_ranges(x))
   invisible(x)
+}
+
+about_ranges <- function(ranges) {
+  last <- \(ends) max(0L, ends[, 2])
+  all <- as.numeric(last(ranges$ranges_i)) * last(ranges$ranges_j)
+  paste0(nrow(ranges$ranges_i), " x ", nrow(ranges$ranges_j), " clusters of ", last(ranges$ranges_i), " x ",
+         last(ranges$ranges_j), " points, ", signif(100 * pair_count(ranges) / max(all, 1), 3), " % of the pairs kept")
+}
+
+pair_count <- function(ranges) {
+  lengths <- \(ends) as.numeric(ends[, 2] - ends[, 1] + 1L)
+  met <- c(0, cumsum(lengths(ranges$redranges_j)))[ranges$slices_i + 1]
+  sum(lengths(ranges$ranges_i) * diff(c(0, met)))
+}
+
+# Whether the pairs (i[k], j[k]) are in the ranges.
+in_ranges <- function(ranges, i, j) {
+  at <- findInterval(i, ranges$ranges_i[, 1])
+  clustered <- at > 0 & i <= c(0, ranges$ranges_i[, 2])[at + 1]
+  # cluster after cluster, the ranges of j ascend: this is the last one of the cluster that begins no later than j
+  cluster <- rep(seq_along(ranges$slices_i), diff(c(0L, ranges$slices_i)))
+  far <- max(0, ranges$redranges_j, j) + 1
+  met <- findInterval(at * far + j, cluster * far + ranges$redranges_j[, 1])
+  clustered & c(0, cluster)[met + 1] == at & j <= c(0, ranges$redranges_j[, 2])[met + 1]
 }

@@ -769,6 +769,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// ranges_symmetric
+bool ranges_symmetric(Rcpp::List ranges, double m, double n);
+RcppExport SEXP _kernops_ranges_symmetric(SEXP rangesSEXP, SEXP mSEXP, SEXP nSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type ranges(rangesSEXP);
+    Rcpp::traits::input_parameter< double >::type m(mSEXP);
+    Rcpp::traits::input_parameter< double >::type n(nSEXP);
+    rcpp_result_gen = Rcpp::wrap(ranges_symmetric(ranges, m, n));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_runs
 Rcpp::NumericVector seg_runs(SEXP keys);
 RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
@@ -1259,6 +1272,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
     {"_kernops_reductions_table", (DL_FUNC) &_kernops_reductions_table, 0},
+    {"_kernops_ranges_symmetric", (DL_FUNC) &_kernops_ranges_symmetric, 3},
     {"_kernops_seg_runs", (DL_FUNC) &_kernops_seg_runs, 1},
     {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},

@@ -129,3 +129,11 @@ Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
   if (fingerprint(by_i, true) != fingerprint(by_j, false))
     throw InputError("input", "`redranges_j` and `redranges_i` must describe the same pairs, once by i and once by j");
 }
+
+bool Ranges::symmetric() const { return fingerprint(by_i, true) == fingerprint(by_i, false); }
+
+// Whether the pair (j, i) is there with each pair (i, j). Ranges that are none of m x n points are an error.
+// [[Rcpp::export]]
+bool ranges_symmetric(Rcpp::List ranges, double m, double n) {
+  return guard([&] { return Ranges(ranges, Count(m), Count(n)).symmetric(); });
+}

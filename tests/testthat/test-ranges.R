@@ -235,21 +235,21 @@ test_that("ranges are six arrays, also by name in any order, and swap their axes
 })
 
 five_seven <- from_matrix(clusters_of(c(2, 3)), clusters_of(c(3, 4)), diag(2) == 1)
-with_ranges <- \(...) gaussian()(list(matrix(1, 5, 2), matrix(1, 7, 2), 1:7), ranges = replace(five_seven, ...))
+gaussian_with <- \(...) gaussian()(list(matrix(1, 5, 2), matrix(1, 7, 2), 1:7), ranges = replace(five_seven, ...))
 test_mistakes("kernops_input_error", alist(
   `no ranges` = gaussian()(list(matrix(1, 5, 2), matrix(1, 7, 2), 1:7), ranges = 1:6),
   `five arrays` = gaussian()(list(matrix(1, 5, 2), matrix(1, 7, 2), 1:7), ranges = unname(unclass(five_seven)[-1])),
-  `text in ranges` = with_ranges("ranges_i", list(matrix("1", 2, 2))),
-  `half a position` = with_ranges("ranges_i", list(rbind(c(1, 2.5), c(3, 5)))),
-  `three columns` = with_ranges("redranges_j", list(matrix(1:6, 2))),
-  `slices as a matrix` = with_ranges("slices_i", list(matrix(1:2))),
-  `overlapping ranges` = with_ranges("ranges_i", list(rbind(c(1, 3), c(3, 5)))),
-  `decreasing ranges` = with_ranges("ranges_i", list(rbind(c(3, 5), c(1, 2)))),
-  `a range that ends before it starts` = with_ranges("ranges_j", list(rbind(c(1, 3), c(6, 4)))),
-  `positions from 0` = with_ranges("ranges_i", list(rbind(c(0, 2), c(3, 5)))),
-  `missing position` = with_ranges("redranges_i", list(rbind(c(1, NA), c(3, 5)))),
-  `decreasing slices` = with_ranges("slices_j", list(c(2, 1))),
-  `halves that differ` = with_ranges("redranges_j", list(rbind(c(4, 7), c(1, 3)))),
+  `text in ranges` = gaussian_with("ranges_i", list(matrix("1", 2, 2))),
+  `half a position` = gaussian_with("ranges_i", list(rbind(c(1, 2.5), c(3, 5)))),
+  `three columns` = gaussian_with("redranges_j", list(matrix(1:6, 2))),
+  `slices as a matrix` = gaussian_with("slices_i", list(matrix(1:2))),
+  `overlapping ranges` = gaussian_with("ranges_i", list(rbind(c(1, 3), c(3, 5)))),
+  `decreasing ranges` = gaussian_with("ranges_i", list(rbind(c(3, 5), c(1, 2)))),
+  `a range that ends before it starts` = gaussian_with("ranges_j", list(rbind(c(1, 3), c(6, 4)))),
+  `positions from 0` = gaussian_with("ranges_i", list(rbind(c(0, 2), c(3, 5)))),
+  `missing position` = gaussian_with("redranges_i", list(rbind(c(1, NA), c(3, 5)))),
+  `decreasing slices` = gaussian_with("slices_j", list(c(2, 1))),
+  `halves that differ` = gaussian_with("redranges_j", list(rbind(c(4, 7), c(1, 3)))),
   `keep of other size` = from_matrix(clusters_of(c(2, 3)), clusters_of(c(3, 4)), matrix(TRUE, 3, 2)),
   `keep with NA` = from_matrix(clusters_of(c(2, 3)), clusters_of(c(3, 4)), matrix(NA, 2, 2)),
   `no cell size` = grid_cluster(matrix(1, 5, 2), 0),
@@ -260,9 +260,9 @@ test_mistakes("kernops_input_error", alist(
   `negative weight` = cluster_ranges_centroids(matrix(1, 2, 2), 1:2, c(1, -1))
 ))
 test_mistakes("kernops_dim_error", alist(
-  `range out of bounds` = with_ranges("ranges_i", list(rbind(c(1, 2), c(3, 6)))),
-  `reduced range out of bounds` = with_ranges("redranges_j", list(rbind(c(1, 3), c(4, 8)))),
-  `too few slices` = with_ranges("slices_i", list(2)),
-  `slices that end early` = with_ranges("slices_i", list(c(1, 1))),
+  `range out of bounds` = gaussian_with("ranges_i", list(rbind(c(1, 2), c(3, 6)))),
+  `reduced range out of bounds` = gaussian_with("redranges_j", list(rbind(c(1, 3), c(4, 8)))),
+  `too few slices` = gaussian_with("slices_i", list(2)),
+  `slices that end early` = gaussian_with("slices_i", list(c(1, 1))),
   `a label too many` = sort_clusters(1:3, 1:4)
 ))
