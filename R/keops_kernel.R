@@ -60,8 +60,9 @@
 #'     logicals are converted to doubles. Any input may be a [gpu_matrix()]; the computation then runs on the GPU.
 #'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
 #'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
-#'     result is an array, n x size x B. A gradient has the shape of its variable: a variable used for all batches
-#'     receives the sum over the batches.
+#'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
+#'     that are 1 or not there repeat, each for itself: n x size x B1 and m x size x 1 x B2 give batches B1 x B2. A
+#'     gradient has the shape of its variable: a variable used for several batches receives the sum over these.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
 #'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.
@@ -157,25 +158,22 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     rows <- inner_dim_is_row(inner_dim)
     stay <- output_stays(output, backend, device)
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
+    values <- input
+    batches <- if (any(lengths(lapply(input, dim)) > 3)) common_batches(lapply(input, batch_shape), names)
+    if (!is.null(batches)) input <- lapply(input, flat_batches, batches)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, backend, device,
                          if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
     if (stay) return(result)
+    if (!is.null(batches)) dim(result) <- c(dim(result)[1:2], batches)
     if (!is.null(var)) {
-      shape <- dim(input[[match(var, names)]])
+      shape <- dim(values[[match(var, names)]])
       result <- share_gradient(result, shape)
       if (about$variables$category[match(var, names)] == "Pm") result <- as_matrix_by_rows(result, shape)
     }
-    if (stored || about$axis == "Pm") result else keep_names(result, input[named_alike], rows)
+    if (stored || about$axis == "Pm") result else keep_names(result, values[named_alike], rows)
   }
   structure(op, class = "keops_kernel")
-}
-
-# The gradient of a variable that served all batches is the sum over them.
-share_gradient <- function(result, shape) {
-  if (length(dim(result)) < 3 || isTRUE(shape[3] > 1)) return(result)
-  total <- rowSums(result, dims = 2)
-  if (length(shape) == 3) array(total, c(dim(total), 1)) else total
 }
 
 # The gradient of a parameter that was a matrix is one.

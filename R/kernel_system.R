@@ -15,6 +15,7 @@
 # long: the operators of one matrix, each some lines, which share its data
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   input <- match_points(op, b_name, input)
+  check_no_batches(input, call)
   from <- environment(op)
   device <- device_of(op, input)
   on_gpu <- device >= 0
@@ -188,6 +189,13 @@ stop_fixed_width <- function(b_name, width, call) {
     i = "A formula such as {.code Sum_Reduction(k * {b_name}, 1)}, with a kernel {.code k} of size 1, accepts any
          number of columns."
   ))
+}
+
+check_no_batches <- function(input, call) {
+  several <- names(input)[lengths(lapply(input, dim)) > 2]
+  if (length(several) == 0) return(invisible())
+  stop_kernops("dim", c("A system has no batches: {.code {several}} must be {?a matrix/matrices}.",
+                        i = "{.code solve(K, b)} of a symbolic matrix solves one system for each batch."), call = call)
 }
 
 check_symmetric <- function(ranges, n, call) {

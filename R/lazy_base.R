@@ -52,6 +52,7 @@ setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin
 # A vector, as R has it; of vectors, R would also reduce their entries.
 margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
+  check_one_batch(x, "Sums and means of rows and columns as vectors")
   if (entries(x) > 1 || dims != 1) {
     stop_kernops("dim", c("Sums and means of rows and columns are those of a matrix of scalars.",
                           i = "{.code sum(K, \"j\")} has a vector for each row, {.code mean(K, \"i\")} one for each
@@ -62,11 +63,13 @@ margin <- function(x, reduction, index, na.rm, dims) {
 }
 
 setMethod("crossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) y, t(x)))
-setMethod("crossprod", signature("ANY", "LazyTensor"), function(x, y) t(x) %*% y)
+setMethod("crossprod", signature("ANY", "LazyTensor"), function(x, y) transposed(as_array(x)) %*% y)
 setMethod("crossprod", signature("LazyTensor", "LazyTensor"), function(x, y) t(x) %*% y)
-setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) t(y)))
-setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as.matrix(x) %*% t(y))
+setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) transposed(y)))
+setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
+
+as_array <- function(x) if (length(dim(x)) > 2) x else as.matrix(x)
 
 # With itself a matrix is `by` the numbers of nobody.
 crossproduct <- function(x, by, left = x) if (is.null(by)) left %*% x else left %*% by

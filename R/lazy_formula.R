@@ -21,6 +21,7 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
+  batches_of(variables, call)
   if (symbolic) made else as.vector(stored_values(made))
 }
 
@@ -139,6 +140,11 @@ common_points <- function(variables, axis, call = caller_env()) {
     stop_kernops("dim", "All variables of axis {axis} must have the same number of points: {shown}.", call = call)
   }
   if (length(counts)) counts[[1]] else NA_real_
+}
+
+batches_of <- function(variables, call = caller_env()) {
+  shapes <- lapply(variables, function(v) batch_shape(v$data))
+  common_batches(shapes, lapply(variables, function(v) v$label), call)
 }
 
 # Operators made before, by what they were made from: a tensor that is reduced again and again is compiled once.

@@ -2,14 +2,14 @@
 
 setMethod("dim", "LazyTensor", function(x) {
   points <- c(i_j_points(x, "i"), i_j_points(x, "j"))
-  as.integer(c(points, if (entries(x) > 1) entries(x)))
+  as.integer(c(points, if (entries(x) > 1) entries(x), batches_of(x@variables)))
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
 # Rows and columns are called as the points are that index them.
 setMethod("dimnames", "LazyTensor", function(x) {
-  names <- list(point_names(x, "i"), point_names(x, "j"), if (entries(x) > 1) NULL)[seq_along(dim(x))]
-  if (all(vapply(names, is.null, NA))) NULL else names
+  names <- list(point_names(x, "i"), point_names(x, "j"))
+  if (all(vapply(names, is.null, NA))) NULL else c(names, rep(list(NULL), length(dim(x)) - 2))
 })
 
 point_names <- function(x, axis) {
@@ -47,7 +47,7 @@ setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
   `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y))
 })
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
-  t(t(y) %*% if (length(dim(x)) == 2) t(x) else x) # a vector is a row, as in R
+  transposed(t(y) %*% if (length(dim(x)) > 1) transposed(x) else x) # a vector is a row, as in R
 })
 setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} requires a matrix of scalars, not of vectors.", call = NULL)
@@ -122,6 +122,7 @@ check_has_data <- function(x, call = caller_env()) {
 # The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. It is
 # made along its longer side.
 block <- function(x, rows, columns) {
+  if (!is.null(batches_of(x@variables))) return(block_of_batches(x, rows, columns))
   last <- if (entries(x) > 1) 3
   if (length(rows) < length(columns)) return(aperm(block(t(x), columns, rows), c(2, 1, last)))
   part <- numbered(x)
@@ -137,6 +138,21 @@ block <- function(x, rows, columns) {
   names <- dimnames(x)
   if (!is.null(names)) dimnames(value) <- list(names[[1]][rows], names[[2]][columns], NULL)[c(1, 2, last)]
   value
+}
+
+# One batch after another, which the last dimensions of the result count.
+block_of_batches <- function(x, rows, columns) {
+  batches <- batches_of(x@variables)
+  values <- lapply(seq_len(prod(batches)), function(k) block(at_batch(x, k), rows, columns))
+  names <- dimnames(x)
+  if (!is.null(names)) names[1:2] <- list(names[[1]][rows], names[[2]][columns])
+  array(unlist(values) %||% numeric(), c(length(rows), length(columns), dim(x)[-(1:2)]), names)
+}
+
+# The tensor of the k-th of the batches of a `shape`, a matrix.
+at_batch <- function(x, k, shape = batches_of(x@variables)) {
+  x@variables <- lapply(x@variables, function(v) replace(v, "data", list(nth_batch(v$data, shape, k))))
+  x
 }
 
 #' @export
@@ -181,6 +197,7 @@ single_entries <- function(x, at) {
   pairs <- is.matrix(at) && ncol(at) == 2
   if (!pairs && entries(x) > 1) stop_entries(x)
   check_has_data(x, NULL)
+  check_one_batch(x, "{.code K[k]} and {.code K[cbind(i, j)]}")
   size <- dim(x)
   i <- if (pairs) at[, 1] else (at - 1) %% size[[1]] + 1
   j <- if (pairs) at[, 2] else (at - 1) %/% size[[1]] + 1
@@ -191,6 +208,11 @@ single_entries <- function(x, at) {
                  call = NULL)
   }
   drop(pair_values(x, i, j))
+}
+
+check_one_batch <- function(x, what) {
+  if (is.null(batches_of(x@variables))) return(invisible())
+  stop_kernops("dim", paste(what, "are not defined for a {.cls LazyTensor} with batches."), call = NULL)
 }
 
 # x[, 2] of points is what R has for a coordinate; here x is a matrix of vectors.
@@ -215,6 +237,8 @@ setMethod("show", "LazyTensor", function(object) {
   cli::cat_line("<", class(object), "> ", paste(shape, collapse = " x "))
   cli::cat_line("  formula    ", about$formula)
   cli::cat_line("  variables  ", paste(about$args, collapse = ", "))
+  batches <- batches_of(object@variables)
+  if (!is.null(batches)) cli::cat_line("  batches    ", paste(batches, collapse = " x "))
   if (!is.null(object@ranges)) cli::cat_line("  ranges     ", about_ranges(object@ranges))
   if (!anyNA(dim(object))) {
     bytes <- prod(dim(object)) * (if (is_complex(object)) 16 else 8)

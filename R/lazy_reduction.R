@@ -71,9 +71,9 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
 extremes <- function(result, reduction, K, size) {
   if (grepl("_Arg", reduction)) {
     values <- seq_len(ncol(result) / 2)
-    positions <- result[, -values, drop = FALSE]
+    positions <- some_columns(result, -values)
     storage.mode(positions) <- "integer"
-    return(list(values = by_entry(result[, values, drop = FALSE], K, size), positions = by_entry(positions, K, size)))
+    return(list(values = by_entry(some_columns(result, values), K, size), positions = by_entry(positions, K, size)))
   }
   if (grepl("^(Arg)?KM", reduction)) by_entry(result, K, size) else result
 }
@@ -81,8 +81,9 @@ extremes <- function(result, reduction, K, size) {
 by_entry <- function(x, K, size) {
   if (is.null(K) || size == 1) return(x)
   names <- rownames(x)
-  array(aperm(array(x, c(nrow(x), size, K)), c(1, 3, 2)), c(nrow(x), K, size),
-        if (!is.null(names)) list(names, NULL, NULL))
+  batches <- batch_shape(x)
+  array(aperm(array(x, c(nrow(x), size, K, prod(batches))), c(1, 3, 2, 4)), c(nrow(x), K, size, batches),
+        if (!is.null(names)) c(list(names, NULL, NULL), rep(list(NULL), length(batches))))
 }
 
 compute <- function(whole, complex, ranges, ...) {
@@ -105,6 +106,10 @@ symbolic_operator <- function(whole, about, unknown, ...) {
     labels <- vapply(variables[!unknown & !constant], function(v) v$label, "")
     stop_kernops("input", c("Some variables have no data, but others do: {.code {labels}}.",
                             i = "Give data for all variables or for none."), call = NULL)
+  }
+  if (!is.null(batches_of(variables))) {
+    stop_kernops("dim", "A parameter with batches cannot be a constant of an operator: declare it without data.",
+                 call = NULL)
   }
   check_matrices(variables, constant, about)
   constants <- vapply(variables[constant], function(v) vector_text(t(v$data)), "")
@@ -130,10 +135,11 @@ vector_text <- function(x) {
 number_text <- function(x) if (is.na(x)) "NaN" else sprintf("%.17g", x) # "Inf" is a number of formulas, too
 
 as_complex_matrix <- function(x) {
-  real <- seq(1, ncol(x), by = 2)
-  z <- matrix(complex(real = x[, real], imaginary = x[, real + 1]), nrow(x))
-  rownames(z) <- rownames(x)
-  z
+  columns <- matrix(x, nrow(x))
+  real <- seq(1, length.out = ncol(columns) / 2, by = 2)
+  z <- complex(real = columns[, real], imaginary = columns[, real + 1])
+  size <- c(nrow(x), ncol(x) / 2, batch_shape(x))
+  array(z, size, if (!is.null(rownames(x))) c(list(rownames(x)), rep(list(NULL), length(size) - 1)))
 }
 
 check_index <- function(index) {
@@ -231,7 +237,7 @@ mean.LazyTensor <- function(x, index, ...) {
   if (...length()) stop_index(NULL)
   if (entries(x) > 1) return(sum(x) / entries(x))
   check_scalars(x, "mean")
-  total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges))
+  total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges) * prod(batches_of(x@variables)))
 }
 
 #' @rdname lazy_reduction

@@ -5,7 +5,8 @@
 #' Solves \eqn{(K + \lambda I) a = b} by [kernel_solve()], in memory that grows linearly with the number of points.
 #'
 #' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. It may have [with_ranges()].
-#' @param b the right-hand side: a vector, a matrix with a row for each point, or a [gpu_matrix()]; it may be complex.
+#' @param b the right-hand side: a vector, a matrix with a row for each point, an array n x p x B of batches, or a
+#'   [gpu_matrix()]; it may be complex.
 #' @param lambda a number added to the diagonal of K, or one number for each point.
 #' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses one from the matrix: pivoted Cholesky if
 #'   a few columns explain it up to a small part of `lambda`, else Vecchia's, for points of up to 8 coordinates. A
@@ -13,8 +14,8 @@
 #' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that
 #'   are not positive definite, takes no preconditioner.
 #'
-#' @return The solution: a matrix with the columns of `b`. For its residuals and the number of iterations, use
-#'   [kernel_solve()].
+#' @return The solution: a matrix with the columns of `b`, or an array n x p x B for batches. For its residuals and the
+#'   number of iterations, use [kernel_solve()].
 #' @inheritSection kernel_solve Warnings
 #' @inheritSection kernel_solve Errors
 #' @seealso [kernel_solve()], [kernel_preconditioner()], [kernel_interpolation()]; [gp()] estimates the parameters of K.
@@ -33,9 +34,11 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   check_has_data(a)
   if (is_complex(a)) stop_undefined("solve", "ComplexLazyTensor")
   shape <- dim(a)
-  if (length(shape) > 2 || shape[[1]] != shape[[2]]) {
+  if (entries(a) > 1 || shape[[1]] != shape[[2]]) {
     stop_kernops("dim", "{.code solve(K, b)} needs a square matrix of scalars: K is {paste(shape, collapse = ' x ')}.")
   }
+  batches <- common_batches(list(batches_of(a@variables), if (!is_lazy(b)) batch_shape(b)), c("a", "b"))
+  if (!is.null(batches)) return(solve_batches(a, as_array(b), batches, lambda, precond, method, ...))
   if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, precond, method, ...))
   whole <- a * right_hand_side(b, "b")
   about <- named(whole)
@@ -48,6 +51,12 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
                       method = method, ranges = whole@ranges, ...)
   if (identical(precond, "auto")) say_preconditioner(fit$problem$precond)
   fit$solution
+}
+
+# One system after another.
+solve_batches <- function(a, b, batches, ...) {
+  solutions <- lapply(seq_len(prod(batches)), function(k) solve(at_batch(a, k, batches), nth_batch(b, batches, k), ...))
+  array(unlist(solutions) %||% numeric(), c(dim(b)[1:2], batches))
 }
 
 # The real and imaginary parts side by side.

@@ -33,12 +33,20 @@
 #'   arithmetic. It is an error if the operation reads a matrix of another shape, or no matrix. Entries of a point or of
 #'   a result that represent a matrix are in row-major order: the entries of an array `a` are `as.vector(aperm(a))`.
 #'
+#' @section Batches: An array n x D x B represents B matrices of points, one for each of B batches: `Vi(x)`, `Vj(y)` and
+#'   `Pm(p)` take arrays, with one batch or none for points that all batches share. The matrix then has a last dimension
+#'   B, and so have results: `sum(K, "j")` is n x p x B, and `K %*% b` is n x p x B for b of n x p or n x p x B.
+#'   `solve(K, b)` solves one system for each batch. A parameter is an array 1 x D x B, or r x c x B for matrices.
+#'   Arrays may have several dimensions of batches, as described in [keops_kernel()]. [with_ranges()] is the same for
+#'   all batches. Single entries, `rowSums()` and `diag()` are for matrices without batches.
+#'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is such a parameter.
 #'   A reduction of them is an operator as returned by [keops_kernel()], whose arguments are in order of appearance.
 #'   Numbers and parameters with data are constants of the operator. For complex tensors, its result has interleaved
 #'   real and imaginary parts.
 #'
-#' @param x a matrix with one point in each row (a vector is one column), a data frame of numbers, or a [gpu_matrix()];
+#' @param x a matrix with one point in each row (a vector is one column), an array n x D x B of batches, a data frame of
+#'   numbers, or a [gpu_matrix()];
 #'   for `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers
 #'   give a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data;
 #'   give a single point of one entry as `matrix(x)`.
@@ -115,7 +123,10 @@ Pm <- function(x, size = NULL, name = NULL) {
 }
 
 # A matrix stays one, if it is no row or column: operations read matrices.
-parameter_data <- function(x) if (all(dim(x) > 1) && length(dim(x)) == 2) unname(x) else as.vector(x)
+# Arrays are batches of either.
+parameter_data <- function(x) {
+  if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
+}
 
 # A right-hand side, of which one number is a point. No variable of the matrix is the same, whatever its data.
 right_hand_side <- function(b, arg) {
@@ -127,7 +138,8 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   check_label(name, call)
   if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is already a {.cls LazyTensor}.", call = call)
   if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
-  if (!is_gpu_matrix(x)) x <- as.matrix(check_numbers(x, call, arg))
+  if (!is_gpu_matrix(x)) x <- check_numbers(x, call, arg)
+  if (length(dim(x)) < 2) x <- as.matrix(x)
   variable(x, axis, name, mark)
 }
 
@@ -143,7 +155,6 @@ check_size <- function(x, call) {
 
 check_numbers <- function(x, call = caller_env(), arg = "x") {
   x <- plain_numbers(x, arg, call)
-  if (length(dim(x)) > 2) stop_kernops("dim", "{.arg {arg}} must be a matrix or a vector, not an array.", call = call)
   if (length(x) == 0 && !isTRUE(ncol(x) > 0)) stop_kernops("input", "{.arg {arg}} must not be empty.", call = call)
   if (is.numeric(x) || is.logical(x) || is.complex(x)) return(x)
   what <- if (is.object(x)) class(x)[[1]] else typeof(x)
@@ -165,7 +176,8 @@ variable <- function(data, axis, label, mark = NULL) {
   complex <- is.complex(data)
   if (complex) data <- interleaved(data)
   if (!is_gpu_matrix(data) && !is.double(data)) storage.mode(data) <- "double"
-  size <- as.integer(if (axis == "p") length(data) else ncol(data))
+  size <- as.integer(if (axis != "p") ncol(data) else if (is.null(batch_shape(data))) length(data) else
+    prod(dim(data)[1:2]))
   leaf(list(data = data, axis = axis, size = size, label = label, mark = mark), complex)
 }
 
@@ -182,8 +194,10 @@ leaf <- function(variable, complex = FALSE) {
 
 interleaved <- function(z) {
   if (is.null(dim(z))) return(as.vector(rbind(Re(z), Im(z))))
-  both <- cbind(Re(z), Im(z))
-  both[, as.vector(rbind(seq_len(ncol(z)), ncol(z) + seq_len(ncol(z)))), drop = FALSE]
+  columns <- matrix(z, nrow(z))
+  count <- ncol(columns)
+  both <- cbind(Re(columns), Im(columns))[, as.vector(rbind(seq_len(count), count + seq_len(count))), drop = FALSE]
+  array(both, dim(z) * replace(rep(1L, length(dim(z))), 2, 2L), if (!is.null(rownames(z))) list(rownames(z), NULL))
 }
 
 is_lazy <- function(x) is(x, "LazyTensor")

@@ -105,9 +105,62 @@ test_that("batches large and small, on any number of threads", {
   }
 })
 
+# Points of several dimensions of batches, of which each lacks some.
+several <- list(
+  s = array(between(-1, 1)(2 * 3), c(1, 2, 1, 3)), x = array(between(-1, 1)(7 * 2 * 2), c(7, 2, 2)),
+  y = array(between(-1, 1)(9 * 2 * 6), c(9, 2, 2, 3)), b = uniform(9)
+)
+at <- function(x, k, l) {
+  if (length(dim(x)) < 3) return(x)
+  size <- c(dim(x), 1)
+  array(array(x, size[1:4])[, , min(k, size[[3]]), min(l, size[[4]])], size[1:2])
+}
+loops <- function(op, input) {
+  each <- lapply(1:3, \(l) lapply(1:2, \(k) op(lapply(input, at, k, l))))
+  array(unlist(each), c(dim(each[[1]][[1]]), 2, 3))
+}
+
+test_that("several dimensions of batches repeat, each for itself", {
+  for (axis in 0:1) {
+    for_each_backend(function(kernel, precision) {
+      op <- kernel(gaussian(axis), args)
+      value <- op(several)
+      expect_identical(dim(value), c(if (axis == 1) 7L else 9L, 1L, 2L, 3L))
+      expect_equal(value, loops(op, several), tolerance = 1e-15)
+      ranges <- from_matrix(rbind(c(1, 3), c(5, 7)), rbind(c(1, 4), c(5, 9)), matrix(c(TRUE, FALSE, TRUE, TRUE), 2))
+      expect_equal(op(several, ranges = ranges), loops(\(x) op(x, ranges = ranges), several), tolerance = 1e-15)
+    })
+  }
+  op <- keops_kernel(gaussian(), args)
+  across <- \(x) if (length(dim(x)) < 2) x else aperm(x, c(2, 1, seq_along(dim(x))[-(1:2)]))
+  expect_identical(op(lapply(several, across), inner_dim = "row"), across(op(several)))
+  named <- several
+  rownames(named$x) <- letters[1:7]
+  expect_identical(rownames(op(named)), letters[1:7])
+  expect_identical(dim(op(replace(several, "s", list(array(0, c(1, 2, 1, 1)))))), c(7L, 1L, 2L, 3L))
+  empty <- replace(several[c("s", "x", "b")], "y", list(array(0, c(9, 2, 2, 0))))
+  expect_identical(dim(op(replace(empty, "s", list(c(1, 2))))), c(7L, 1L, 2L, 0L))
+  nearest <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 2, 1)", args[2:3])
+  expect_identical(nearest(several[c("x", "y")]), `storage.mode<-`(loops(nearest, several[c("x", "y")]), "integer"))
+})
+
+test_that("a gradient is the sum over all batches that its variable served", {
+  withr::local_seed(11)
+  input <- c(several, list(eta = array(between(-1, 1)(7 * 6), c(7, 1, 2, 3))))
+  over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2) # the dimensions that stay
+  for (var in names(over)) {
+    gradient <- keops_grad(keops_kernel(gaussian(), args), var)
+    value <- gradient(input)
+    expect_identical(dim(value), dim(several[[var]]))
+    expect_equal(as.vector(value), as.vector(apply(loops(gradient, input), over[[var]], sum)), info = var)
+  }
+})
+
 op <- keops_kernel(gaussian(), args)
 good <- mixed(4)$all
 test_mistakes("kernops_dim_error", alist(
+  `batches that do not repeat` = op(replace(several, "s", list(array(0, c(1, 2, 3, 3))))),
+  `a system of batches` = kernel_solve(op, "b", good),
   `unequal numbers of batches` = op(replace(good, "b", list(batches(9, 1, 3)))),
   `a batch of points of wrong size` = op(replace(good, "x", list(batches(7, 3, 4)))),
   `unequal numbers of points in batches` = op(replace(good, "b", list(batches(8, 1, 4)))),

@@ -141,7 +141,6 @@ reads_matrix <- function(formula, A) {
   op(list(A = A, x = matrix(1, 4, 2)))
 }
 test_mistakes("kernops_dim_error", alist(
-  `four dimensions` = with_x(array(1, c(4, 3, 2, 1))),
   `too few columns` = with_x(matrix(1, 4, 2)),
   `points in columns` = with_x(matrix(1, 3, 4)),
   `points in rows, said to be in columns` = weighted(good, inner_dim = "row"),

@@ -100,7 +100,6 @@ test_that("a matrix parameter is that matrix", {
                       tensorprod(Pm(A), Vi(Z)), matvecmult(Pm(t(A)), Vi(2)), matvecmult(concat(Pm(A), Pm(A)), Vi(Z)))) {
     expect_error(sum(eval(unfit), "j"), "the parameter", class = "kernops_dim_error", label = deparse1(unfit))
   }
-  expect_error(Pm(array(1, c(2, 3, 4))), class = "kernops_dim_error")
 })
 
 test_that("blocks of any shape are those of the dense matrix, whatever stands beside infinite entries", {

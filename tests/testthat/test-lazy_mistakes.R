@@ -7,7 +7,6 @@ test_mistakes("kernops_error", alist(
   `a matrix that is no variable` = Vi(X) + matrix(1, 2, 2),
   `sizes that do not fit` = sqdist(Vi(X), c(1, 2)),
   `text` = Vi("a"),
-  `an array` = Vi(array(1, c(2, 2, 2))),
   `no axis` = prod(Vi(X)),
   `no axis, and vectors for a range` = range(Vi(X)),
   `no axis, and points of one entry` = sum((Vi(X[, 1]) - Vj(Y[, 1]))^2),

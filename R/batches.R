@@ -1,0 +1,70 @@
+# Batches: dimensions of arrays after the second. Those of length 1, or that are not there, repeat, each for itself.
+
+batch_shape <- function(x) if (length(dim(x)) > 2) dim(x)[-(1:2)]
+
+# The batches of all arrays together: NULL where there are none.
+common_batches <- function(shapes, names, call = caller_env()) {
+  dims <- max(0L, lengths(shapes))
+  if (dims == 0) return(NULL)
+  sizes <- vapply(shapes, padded_batches, integer(dims), dims)
+  sizes <- matrix(sizes, dims)
+  common <- apply(sizes, 1, function(size) c(size[size != 1], 1L)[[1]])
+  unfit <- which(sizes != 1 & sizes != common, arr.ind = TRUE)
+  if (nrow(unfit) == 0) return(common)
+  at <- unfit[1, ]
+  first <- which(sizes[at[[1]], ] != 1)[1]
+  stop_kernops("dim", call = call, c(
+    "All variables must have the same number of batches, or one.",
+    x = "In dimension {at[[1]] + 2}, {.code {names[[first]]}} has {common[[at[[1]]]]}, {.code {names[[at[[2]]]]}} has
+         {sizes[at[[1]], at[[2]]]}."
+  ))
+}
+
+padded_batches <- function(shape, dims) as.integer(c(shape, rep(1L, dims - length(shape))))
+
+# For each of the batches of this `shape`, the number of the batch that x has for it.
+batch_numbers <- function(x, shape) {
+  own <- padded_batches(batch_shape(x), length(shape))
+  at <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), own, shape)
+  as.vector(do.call(`[`, c(list(array(seq_len(prod(own)), own)), unname(at), drop = FALSE)))
+}
+
+chosen_batches <- function(x, numbers) {
+  each <- prod(dim(x)[1:2])
+  array(array(x, c(each, length(x) / max(each, 1)))[, numbers], c(dim(x)[1:2], length(numbers)))
+}
+
+# x with its batches in one dimension, all of `shape` or one for all.
+flat_batches <- function(x, shape) {
+  if (length(dim(x)) < 3) return(x)
+  chosen_batches(x, if (all(batch_shape(x) == 1)) 1L else batch_numbers(x, shape))
+}
+
+# The k-th of the batches of this `shape`, a matrix.
+nth_batch <- function(x, shape, k) {
+  if (length(dim(x)) < 3) return(x)
+  array(chosen_batches(x, batch_numbers(x, shape)[[k]]), dim(x)[1:2])
+}
+
+# The gradient of a variable of this shape, which is the sum over the batches that it served.
+share_gradient <- function(result, shape) {
+  all <- batch_shape(result)
+  if (is.null(all) || identical(all, shape[-(1:2)])) return(result)
+  apart <- padded_batches(shape[-(1:2)], length(all)) != 1
+  order <- c(1, 2, 2 + which(apart), 2 + which(!apart))
+  each <- c(dim(result)[1:2], all[apart])
+  total <- rowSums(array(aperm(result, order), c(each, prod(all[!apart]))), dims = length(each))
+  array(total, c(dim(result)[1:2], shape[-(1:2)]))
+}
+
+transposed <- function(x) {
+  if (length(dim(x)) < 3) t(x) else aperm(x, c(2, 1, seq_along(dim(x))[-(1:2)]))
+}
+
+# The columns of all batches.
+some_columns <- function(x, chosen) {
+  flat <- array(x, c(dim(x)[1:2], prod(batch_shape(x))))
+  made <- array(flat[, chosen, , drop = FALSE], c(nrow(x), length(chosen), batch_shape(x)))
+  if (!is.null(rownames(x))) dimnames(made) <- c(list(rownames(x)), rep(list(NULL), length(dim(made)) - 1))
+  made
+}
