@@ -121,7 +121,7 @@ utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 # The most similar known name, if it is similar enough; the common suffix of all reductions does not count.
 suggestion <- function(unknown) {
   if (!nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
-  known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad")
+  known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad", "Let")
   distance <- utils::adist(unknown, known, ignore.case = TRUE)
   if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)
   c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))

@@ -10,8 +10,9 @@
 #' over the rows i and gives one row for each j. The reduced expression may contain the operations of [keops_ops()], the
 #' operators `+`, `-`, `*`, `/`, `^` and `|` (the dot product), comparisons, numbers (also `Inf`, `NaN` and `pi`) and
 #' the declared variables, with R's operator precedence. `Grad(f, v, e)` is the gradient of `f` with respect to the
-#' variable `v`, applied to `e`; `f` may be a reduction. Positions inside a formula (`Elem`, `Extract`) are counted from
-#' 0, as in 'KeOps'; positions in results are counted from 1.
+#' variable `v`, applied to `e`; `f` may be a reduction. `Let(a, f, h)` is `h` with the name `a` for the expression `f`;
+#' several names, as in `Let(a, f, b, g, h)`, may refer to earlier ones. Positions inside a formula (`Elem`, `Extract`)
+#' are counted from 0, as in 'KeOps'; positions in results are counted from 1.
 #'
 #' | reduction | result for each row |
 #' |---|---|

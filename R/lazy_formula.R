@@ -13,26 +13,16 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
   }
   variables <- variables_of(of)
-  texts <- vapply(of, function(x) x@formula, "")
-  if (sum(nchar(texts)) > longest_formula) stop_too_long(call)
-  text <- fill_in(formula, texts)
+  of <- lapply(of, as_part)
+  text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L,
+              parts = parts_of(of),
               ranges = common_ranges(lapply(of, function(x) x@ranges), call))
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
   common_points(variables, "i", call)
   common_points(variables, "j", call)
   batches_of(variables, call)
   if (symbolic) made else as.vector(stored_values(made))
-}
-
-# An expression that contains another one twice has a text twice as long, and so on from one to the next.
-longest_formula <- 5e6
-stop_too_long <- function(call) {
-  stop_kernops("formula", call = call, c(
-    "The formula of this symbolic matrix has more than {longest_formula / 1e6} million characters.",
-    i = "Each use of an expression repeats its formula, as in {.code K <- K * K + K}: write powers as {.code K^2},
-         or reduce intermediate results to numbers."
-  ))
 }
 
 # The same entry by entry, for numbers of any shape and number.
@@ -58,7 +48,7 @@ told_apart <- function(tensors) {
   lapply(tensors, function(x) {
     tokens <- mapply(free_token, names(x@variables), x@variables)
     if (all(tokens == names(tokens))) return(x)
-    x@formula <- replace_words(x@formula, token, function(words) unname(tokens[words]))
+    x <- rewritten(x, function(text) replace_words(text, token, function(words) unname(tokens[words])))
     names(x@variables) <- tokens
     x
   })
@@ -121,10 +111,12 @@ formula_size <- function(formula, args) {
 
 # The formula with readable names, the declarations in the order of appearance, and the tokens in that order.
 named <- function(x) {
-  tokens <- unique(regmatches(x@formula, gregexpr(token, x@formula))[[1]])
-  labels <- vapply(tokens, function(t) x@variables[[t]]$label, "")
-  names <- stats::setNames(make.unique(labels, sep = "_"), tokens)
-  formula <- replace_words(x@formula, token, function(words) unname(names[words]))
+  text <- whole_formula(x)
+  tokens <- unique(regmatches(text, gregexpr(token, text))[[1]])
+  shared <- unique(regmatches(text, gregexpr(part_token, text))[[1]])
+  labels <- c(vapply(tokens, function(t) x@variables[[t]]$label, ""), rep("part", length(shared)))
+  names <- stats::setNames(make.unique(as.character(labels), sep = "_"), c(tokens, shared))
+  formula <- replace_words(text, paste0(token, "|", part_token), function(words) unname(names[words]))
   declared <- vapply(tokens, function(t) {
     sprintf("%s = %s(%d)", names[[t]], c(i = "Vi", j = "Vj", p = "Pm")[[x@variables[[t]]$axis]], x@variables[[t]]$size)
   }, "")

@@ -37,10 +37,9 @@ t.LazyTensor <- function(x) {
   x@variables <- Map(function(v) replace(v, "axis", swapped[[v$axis]]), x@variables)
   names(x@variables) <- renamed(names(x@variables))
   index <- c(IndexI = "IndexJ", IndexJ = "IndexI")
-  x@formula <- replace_words(x@formula, paste0(token, "|Index[IJ]"), function(words) {
+  rewritten(x, function(text) replace_words(text, paste0(token, "|Index[IJ]"), function(words) {
     ifelse(words %in% names(index), index[words], renamed(words))
-  })
-  x
+  }))
 }
 
 setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
@@ -67,9 +66,9 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
-    if (!grepl(index, x@formula, fixed = TRUE)) next
+    if (!any(grepl(index, c(x@formula, x@parts), fixed = TRUE))) next
     number <- variable(matrix(as.double(seq_len(i_j_points(x, axis)))), axis, "n")
-    x@formula <- gsub(index, number@formula, x@formula, fixed = TRUE)
+    x <- rewritten(x, function(text) gsub(index, number@formula, text, fixed = TRUE))
     x@variables <- c(x@variables, number@variables)
   }
   x

@@ -59,7 +59,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
-  whole <- new("LazyTensor", variables = variables_of(of), size = 0L,
+  whole <- new("LazyTensor", variables = variables_of(of), size = 0L, parts = parts_of(of),
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
   if (!is.null(ranges)) ranges <- as_ranges(ranges)
   ranges <- common_ranges(c(lapply(of, function(t) t@ranges), list(ranges)))
@@ -113,9 +113,9 @@ symbolic_operator <- function(whole, about, unknown, ...) {
   }
   check_matrices(variables, constant, about)
   constants <- vapply(variables[constant], function(v) vector_text(t(v$data)), "")
-  whole@formula <- replace_words(whole@formula, token, function(words) {
+  whole <- rewritten(whole, function(text) replace_words(text, token, function(words) {
     ifelse(words %in% names(constants), constants[words], words)
-  })
+  }))
   about <- named(whole)
   keops_kernel(about$formula, about$args, ...)
 }

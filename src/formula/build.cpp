@@ -54,6 +54,7 @@ class Builder {
   Tree call(const Expr& e) {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
+    if (e.text == "Let") return let(e);
     if (e.text == "Var") return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
@@ -163,6 +164,11 @@ class Builder {
     return graph_.operation(op, {base, exponent}, {});
   }
 
+  Tree let(const Expr& e) {
+    const Scope scope = with_names(graph_, e, scope_, over_);
+    return Builder(graph_, scope, over_).build(e.args.back());
+  }
+
   Tree grad(const Expr& e) {
     if (e.args.size() != 3)
       throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
@@ -205,6 +211,22 @@ Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& a
     scope[std::string(1, char(row.vectors[n] - 'a' + 'A'))] = graph.constant(graph[args[n]].size);
   }
   for (size_t n = 0; n < ints.size(); ++n) scope[std::string(1, row.integers[n])] = graph.constant(ints[n]);
+  return scope;
+}
+
+Scope with_names(Graph& graph, const Expr& let, Scope scope, unsigned over) {
+  const size_t given = let.args.size();
+  if (given < 3 || given % 2 == 0)
+    throw FormulaError("`Let(a, f, ..., h)` takes names, each with what it stands for, and a value, not " +
+                           counted(given, "argument", "arguments"),
+                       let.position);
+  for (size_t n = 0; n + 1 < given; n += 2) {
+    const Expr& name = let.args[n];
+    if (name.kind != Expr::name) throw FormulaError("a name is expected here", name.position);
+    const Tree tree = build(graph, let.args[n + 1], scope, over);
+    if (!scope.emplace(name.text, tree).second)
+      throw FormulaError("the name `" + name.text + "` is already used", name.position);
+  }
   return scope;
 }
 

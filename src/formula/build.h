@@ -14,4 +14,7 @@ std::string variable_key(int position);  // the name under which Var(position, .
 // `over`: the axes of the reduction that a gradient row of reductions.def belongs to.
 Tree build(Graph& graph, const Expr& expr, const Scope& scope, unsigned over = none);
 
+// Let(a, f, b, g, h): `scope` with a for f and b for g, in which h is to be built.
+Scope with_names(Graph& graph, const Expr& let, Scope scope, unsigned over = none);
+
 }  // namespace kernops

@@ -30,6 +30,10 @@ class Compiler {
   Reduction reduction(const Expr& e) {
     check_stack(e.position);
     if (e.kind == Expr::call && e.text == "Grad") return gradient_of(e);
+    if (e.kind == Expr::call && e.text == "Let") {
+      scope_ = with_names(program_.graph, e, scope_);
+      return reduction(e.args.back());
+    }
     const size_t end = e.text.rfind("_Reduction");
     if (e.kind != Expr::call || end == e.text.npos)
       throw FormulaError("the outermost part must be a reduction, such as `Sum_Reduction(f, 1)`", e.position,

@@ -118,7 +118,48 @@ test_that("long formulas stay whole", {
   expect_equal(sum(long, "j"), sum(1:400) * X, tolerance = 1e-12)
 })
 
-test_that("formulas that grow without end are refused in time", {
-  K <- Vi(matrix(1:3)) - Vj(matrix(1:3))
-  expect_error(for (k in 1:40) K <- K * K + K, class = "kernops_formula_error", "5 million characters")
+# Thirty steps, of which each uses the one before three times.
+deep <- function(e) {
+  for (k in 1:30) e <- sin(e) * cos(e) + 0.3 * e
+  e
+}
+
+test_that("the text of expressions that share much is as long as their parts", {
+  x <- Vi(X)
+  y <- Vj(Y)
+  steps <- deep(exp(-sqdist(x, y)))
+  expect_lt(nchar(keops_formula(steps)), 6000)
+  values <- deep(exp(-D2))
+  expect_equal(as.matrix(steps), values)
+  expect_equal(as.matrix(t(steps)), t(values))
+  expect_equal(steps %*% B, values %*% B)
+  expect_equal(steps[2:3, 4], values[2:3, 4])
+  expect_equal(as.matrix(t(steps * lazy_op("IndexI")) * t(steps)), t(values^2 * row(values)))
+  expect_equal(sum(deep(steps - y), "j"), sapply(1:3, \(k) rowSums(deep(values - rep(Y[, k], each = 10)))))
+  weighted <- sum(logsumexp(steps, "j", weight = abs(steps)))
+  expect_equal(weighted, sum(log(rowSums(exp(values) * abs(values)))))
+  slope <- central_difference(\(X) sum(deep(exp(-dense_sqdist(X, Y)))), X)
+  expect_equal(sum(grad(steps, 1, x), "j"), slope, tolerance = 1e-6)
+  objective <- keops_objective(steps, x)
+  expect_equal(objective$gr(X), as.vector(slope), tolerance = 1e-6)
+  expect_equal(deep(exp(-sqdist(Vi(3), Vj(3)))) %*% Vj(3) |> (\(op) op(list(X, Y, B)))(), values %*% B)
+  square <- 2 + deep(exp(-sqdist(x, Vj(X))))
+  dense <- 2 + deep(exp(-dense_sqdist(X, X)))
+  expect_equal(suppressMessages(solve(square, X, 5, tol = 1e-12)), solve(dense + diag(5, 10), X), tolerance = 1e-8)
+})
+
+test_that("what is used once stays where it is used", {
+  x <- Vi(X)
+  long <- Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
+  expect_no_match(keops_formula(long), "Let")
+  expect_match(keops_formula(long * long), "^Let[(]part, ")
+  expect_equal(sum(long * long, "j"), Reduce(`+`, lapply(1:20, \(k) sin(k * X)))^2)
+})
+
+test_that("parts of tensors that were saved are told apart", {
+  long <- function(x) Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
+  one <- long(Vi(X))
+  other <- one
+  other@variables <- lapply(other@variables, \(v) if (v$axis == "i") replace(v, "data", list(-v$data)) else v)
+  expect_equal(sum((one * one) / (other * other + 1), "j"), long(X)^2 / (long(-X)^2 + 1))
 })

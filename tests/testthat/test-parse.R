@@ -265,3 +265,24 @@ test_that("a formula is never evaluated", {
   expect_error(build(hostile), class = "kernops_formula_error")
   expect_false(file.exists(marker))
 })
+
+test_that("Let() gives names to expressions, also around a reduction and its gradient", {
+  expect_equal(value_of("Let(t, Sin(a), r, t * t, r + t)", a = 2), sin(2)^2 + sin(2))
+  expect_equal(value_of("1 + Let(t, a + 1, t * Let(r, t - 3, r / t))", a = 2), 1)
+  args <- c("x = Vi(1)", "y = Vj(1)")
+  op <- keops_kernel("Let(t, x * y, Sum_Reduction(t * t, 1))", args)
+  x <- c(0.5, 2)
+  y <- c(1, -2, 3)
+  expect_equal(op(list(x, y)), cbind(x^2 * sum(y^2)), ignore_attr = TRUE)
+  expect_equal(keops_grad(op, "x")(list(x, y, c(1, 1))), cbind(2 * x * sum(y^2)), ignore_attr = TRUE)
+})
+
+let <- \(formula) keops_kernel(sprintf("Sum_Reduction(%s, 1)", formula), c("x = Vi(1)", "y = Vj(1)"))
+test_mistakes("kernops_formula_error", alist(
+  `a name without a value` = let("Let(t, x * y)"),
+  `a name that is a variable` = let("Let(x, y, x + y)"),
+  `a name given twice` = let("Let(t, x, t, y, t)"),
+  `a value for a name` = let("Let(x + 1, y, x + y)"),
+  `a name outside` = let("Let(t, x, t) + t * y"),
+  `Let of nothing` = keops_kernel("Let(Sum_Reduction(x, 1))", "x = Vi(1)")
+))
