@@ -15,15 +15,18 @@ option_twins <- sapply(option_names, function(name) {
   c(paste0("kernops.", name), paste0("KERNOPS_", toupper(name)))
 }, simplify = FALSE)
 
-threads <- function() {
-  asked <- kernops_option("threads")
-  if (is.null(asked)) return(default_threads())
+threads <- function() as.integer(min(counting_option("threads", default_threads()), 1024))
+
+# Values of segments that are reduced in one go; 0 for the usual number.
+segment_tile <- function() min(counting_option("tile", 0), 2^30)
+
+counting_option <- function(name, default) {
+  asked <- kernops_option(name)
+  if (is.null(asked)) return(default)
   n <- if (is.atomic(asked)) suppressWarnings(as.numeric(asked)) else NA
-  if (length(n) != 1 || is.na(n) || n < 1 || n != floor(n)) {
-    stop_kernops("input", paste0("The option {.code kernops.threads} must be a positive whole number, not ",
-                                 shown(asked), "."))
-  }
-  as.integer(min(n, 1024))
+  if (length(n) == 1 && !is.na(n) && n >= 1 && n == floor(n)) return(n)
+  stop_kernops("input", paste0("The option {.code kernops.{name}} must be a positive whole number, not ",
+                               shown(asked), "."))
 }
 
 # The instruction set of the CPU, "" for the best one.
@@ -80,16 +83,21 @@ check_device <- function(device, call = caller_env()) {
   if (is.null(device)) device <- kernops_option("device", 0L)
   numbers <- if (is.character(device)) device_numbers(device) else device
   whole <- is.numeric(numbers) && length(numbers) > 0 && all(is.finite(numbers)) &&
-    all(numbers == floor(numbers) & numbers >= 0 & numbers < 1e6)
+    all(numbers == floor(numbers) & numbers >= 0 & numbers < most_devices)
   if (whole && !anyDuplicated(numbers)) return(as.integer(numbers))
   stop_kernops("input", c(paste(what, "must contain distinct GPU numbers, counted from 0, such as {.code 0:3}."),
                           x = if (length(device)) paste0("It is ", shown(device), ".")), call = call)
 }
 
+most_devices <- 1e6
+
 device_numbers <- function(text) {
   if (length(text) != 1 || !grepl("^ *[0-9]+( *[,:] *[0-9]+)* *$", text)) return(NA)
   bounds <- strsplit(strsplit(text, ",")[[1]], ":")
-  unlist(lapply(bounds, function(bound) as.numeric(bound[[1]]):as.numeric(bound[[length(bound)]])))
+  unlist(lapply(bounds, function(bound) {
+    ends <- as.numeric(bound[c(1, length(bound))])
+    if (all(ends < most_devices)) ends[[1]]:ends[[2]] else NA
+  }))
 }
 
 check_precision <- function(precision, call = caller_env()) {

@@ -240,7 +240,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(gain, "gain", least = 0, above = TRUE)
   check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
   check_number(search_tol, "search_tol", least = 0, above = TRUE)
-  check_number(seed, "seed", least = 0, whole = TRUE)
+  check_number(seed, "seed", least = 0, whole = TRUE, most = .Machine$integer.max)
   if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
   check_neighbours(neighbours)

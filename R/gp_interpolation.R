@@ -25,7 +25,7 @@
 #' @export
 kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivoted_cholesky",
                                  precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda")) {
-  x <- unname_rows(as.matrix(x))
+  x <- unname_rows(as.matrix(check_numbers(x)))
   if (is.character(kernel)) kernel <- covariance(kernel)
   if (!is_covariance(kernel)) stop_kernops("input", "{.arg kernel} must be a covariance or a formula.")
   model <- covariance_model(kernel, ncol(x))
@@ -37,7 +37,7 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   }
   center <- if (model$translation_invariant) colMeans(x) else rep(0, ncol(x))
   x <- unname(sweep(x, 2, center))
-  values <- as.matrix(y)
+  values <- as.matrix(check_numbers(y, arg = "y"))
   if (!is.numeric(values) || nrow(values) != nrow(x)) {
     stop_kernops("dim", "{.arg y} must have one value for each of the {nrow(x)} point{?s} of {.arg x}.")
   }

@@ -70,7 +70,7 @@ gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coor
                           seed = 1) {
   ordering <- check_choice(ordering, "ordering", orderings)
   check_number(m, "m", least = 1, whole = TRUE)
-  check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE)
+  check_seed(seed)
   u <- points_in(coords, plain = is.null(covariance))
   if (!is.null(covariance)) u <- points_by_covariance(covariance, u)
   order <- vecchia_order(u, ordering, seed)

@@ -64,7 +64,8 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
 }
 
 check_seed <- function(seed, call = caller_env()) {
-  if (!is.null(seed)) check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
+  largest <- .Machine$integer.max
+  if (!is.null(seed)) check_number(seed, "seed", least = -largest, whole = TRUE, most = largest, call = call)
 }
 
 # Points where the covariance is not a number, such as the logarithm of what is negative, are as those that are missing.

@@ -47,7 +47,7 @@ keops_grad <- function(op, var) {
 }
 
 check_operator <- function(op, call = caller_env()) {
-  if (!inherits(op, "keops_kernel")) {
+  if (!inherits(op, "keops_kernel") || !is.function(op) || !is.list(environment(op)$about)) {
     stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.", call = call)
   }
 }

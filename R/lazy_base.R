@@ -107,7 +107,7 @@ instead <- c(
 
 # R's own functions ask for the dense matrix where nobody sees it. Who calls as.matrix() knows what it does.
 check_dense <- function(x, frame) {
-  most <- as.numeric(kernops_option("dense_entries", 1e7))
+  most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)
   unseen <- environmentName(topenv(frame)) %in% c("base", "stats") && !asks %in% c("lapply", "vapply", "mapply")
   if (length(x) <= most || !unseen) return(invisible())

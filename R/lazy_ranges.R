@@ -21,6 +21,7 @@
 #'   points of `x`.
 #' @seealso [ranges] for making ranges; [lazy_reduction] and [keops_kernel()] for ranges of a single reduction.
 #' @examples
+#' set.seed(1)
 #' x <- matrix(runif(4000), 2000)
 #' x <- sort_clusters(x, grid_cluster(x, 0.1))$x
 #' clusters <- cluster_ranges_centroids(x, grid_cluster(x, 0.1))

@@ -98,7 +98,7 @@ NULL
 #' @export
 LazyTensor <- function(x, index = NA, name = NULL) {
   name <- name %||% label_of(substitute(x))
-  if (length(index) == 1 && (is.na(index) || index == "p")) return(Pm(x, name = name))
+  if (identical(index, "p") || is.logical(index) && identical(is.na(index), TRUE)) return(Pm(x, name = name))
   if (identical(index, "i")) return(Vi(x, name))
   if (identical(index, "j")) return(Vj(x, name))
   stop_kernops("input", "{.arg index} must be {.val i}, {.val j} or {.code NA}.")

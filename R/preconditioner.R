@@ -87,7 +87,7 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
                                   call = caller_env()) {
   rank <- rank %||% if (type == "vecchia") 40 else 100
   check_number(rank, "rank", least = 1, whole = TRUE, call = call)
-  check_number(seed, "seed", least = -.Machine$integer.max, whole = TRUE, call = call)
+  check_seed(seed, call = call)
   if (system$n == 0) stop_kernops("input", "A preconditioner requires at least one point.", call = call)
   diagonal <- system$diagonal()
   if (!all(is.finite(diagonal) & diagonal > 0)) stop_diagonal(diagonal, call)

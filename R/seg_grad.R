@@ -37,7 +37,7 @@ seg_grad <- function(op) {
     check_eta(eta, if (op == "softmax") dim(x) %||% length(x) else c(segments(plan)$about$segments, dim(x)[2]))
     at <- segments(plan)$pointer
     gradient <- seg_gradient(at, x, as_numbers(eta), columns, op, is.null(plan$sources), backend, first_device(), stay,
-                             threads(), isa(), kernops_option("tile", 0))
+                             threads(), isa(), segment_tile())
     # a value in several segments receives from all
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, at, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)

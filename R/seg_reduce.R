@@ -102,7 +102,7 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
   columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
   seg_run(segments(plan)$pointer, x, columns, if (custom) "" else op, if (custom) compiled_op(op),
           empty %||% if (custom) op$identity, na.rm, w, backend, first_device(), stay, threads(), isa(),
-          progress_bar(), kernops_option("tile", 0))
+          progress_bar(), segment_tile())
 }
 
 segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)

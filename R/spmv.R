@@ -73,7 +73,7 @@ multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = ca
   result <- spmv_run(entries_of_plan(plan), if (plain) as_doubles(values) else values, v, value_count(v), NCOL(v),
                      if (custom) "" else add, if (custom) compiled_op(add), if (custom) add$identity,
                      formula, plain, backend, first_device(), stay, threads(), isa(),
-                     kernops_option("tile", 0))
+                     segment_tile())
   if (is.null(result) || stay) return(result)
   shape_product(if (custom || plain) result else settle_product(result, plan, add), v, plan)
 }

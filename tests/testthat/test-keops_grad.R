@@ -156,7 +156,10 @@ test_that("eta comes last, by name or position, and may be in rows", {
 })
 
 input <- list(x = matrix(1, 4, 3), y = matrix(1, 5, 3))
+forged <- list(structure(\(x) x, class = "keops_kernel"), structure(list(), class = "keops_kernel"))
 test_mistakes("kernops_input_error", alist(
+  `a function that says it is an operator` = keops_grad(forged[[1]], "x"),
+  `a list that says it is an operator` = keops_source(forged[[2]]),
   `unknown variable` = keops_grad(square_distances(), "z"),
   `position too large` = keops_grad(square_distances(), 3),
   `position from 0` = keops_grad(square_distances(), 0),

@@ -53,6 +53,7 @@ tiny_fit <- kernel_solve(gaussian(), "b", list(s = 8, x = diag(2), y = diag(2), 
 test_mistakes("kernops_input_error", alist(
   `no fit` = kernel_solve_grad(1, 2),
   `unknown variable` = kernel_solve_grad(tiny_fit, 1:2, "z"),
+  `variable that is a function` = kernel_solve_grad(tiny_fit, 1:2, sum),
   `missing weights` = kernel_solve_grad(tiny_fit, c(1, NA))
 ))
 test_mistakes("kernops_dim_error", alist(

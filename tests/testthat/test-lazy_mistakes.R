@@ -23,6 +23,8 @@ test_mistakes("kernops_error", alist(
   `some data only` = sum(sqdist(Vi(X), Vj(3)), "j"),
   `numbers of what has none` = as.matrix(Vi(3) - Vj(3)),
   `an entry out of reach` = elem(Vi(X), 4),
+  `an index that is a date` = LazyTensor(X, Sys.Date()),
+  `an index that is a function` = LazyTensor(X, sum),
   `entries that are set` = local({K <- sqdist(Vi(X), Vj(Y)); K[1, 1] <- 0}),
   `a product of symbolic matrices` = sqdist(Vi(X), Vj(Y)) %*% sqdist(Vi(Y), Vj(X)),
   `distances for points` = Vi(dist(X)),

@@ -105,7 +105,10 @@ test_mistakes("kernops_input_error", alist(
   `a precision that is none` = with_kernops(1, precision = "float16"),
   `an instruction set that is none` = with_kernops(1, isa = "abacus"),
   `two instruction sets` = with_kernops(1, isa = c("avx2", "baseline")),
-  `no number of threads` = with_kernops(1, threads = 0)
+  `no number of threads` = with_kernops(1, threads = 0),
+  `as many GPUs as fill the memory` = with_kernops(1, device = "0:99999999999"),
+  `a tile that is a word` = withr::with_options(list(kernops.tile = "large"), seg_reduce(1:4, g = c(1, 1, 2, 2))),
+  `entries that are a function` = withr::with_options(list(kernops.dense_entries = sum), svd(Vi(1:3) - Vj(1:2)))
 ))
 
 test_that("at the top level options stay, in a function they end with it", {
