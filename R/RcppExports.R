@@ -349,6 +349,10 @@ cuda_cache_files <- function() {
     .Call(`_kernops_cuda_cache_files`)
 }
 
+memory_holds <- function(bytes) {
+    .Call(`_kernops_memory_holds`, bytes)
+}
+
 cuda_is_trusted <- function(path) {
     .Call(`_kernops_cuda_is_trusted`, path)
 }

@@ -66,7 +66,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
 fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
-    check_number(folds, "folds", least = 2, whole = TRUE, call = call)
+    check_number(folds, "folds", least = 2, whole = TRUE, most = n, call = call)
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
   if (left_out > 0 && length(folds) == n + left_out) folds <- folds[rows]

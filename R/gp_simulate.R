@@ -47,6 +47,8 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   check_flag(noise, "noise")
   check_seed(seed)
   points <- with_variance(object, new_points(object, newdata, coords))
+  bytes <- 8 * length(points$complete) * nsim
+  if (!memory_holds(bytes)) stop_memory(bytes)
   object$how$backend <- usable_backend(object$how$backend)
   draw <- function() {
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {

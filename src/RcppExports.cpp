@@ -1115,6 +1115,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// memory_holds
+bool memory_holds(double bytes);
+RcppExport SEXP _kernops_memory_holds(SEXP bytesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< double >::type bytes(bytesSEXP);
+    rcpp_result_gen = Rcpp::wrap(memory_holds(bytes));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_is_trusted
 bool cuda_is_trusted(std::string path);
 RcppExport SEXP _kernops_cuda_is_trusted(SEXP pathSEXP) {
@@ -1300,6 +1311,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
+    {"_kernops_memory_holds", (DL_FUNC) &_kernops_memory_holds, 1},
     {"_kernops_cuda_is_trusted", (DL_FUNC) &_kernops_cuda_is_trusted, 1},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},

@@ -140,6 +140,9 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
 std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
 
 // [[Rcpp::export]]
+bool memory_holds(double bytes) { return within_memory(bytes); }
+
+// [[Rcpp::export]]
 bool cuda_is_trusted(std::string path) { return cuda::is_trusted(path); }
 
 // One row for each architecture that kernels were compiled for when the package was installed.

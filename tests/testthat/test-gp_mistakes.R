@@ -78,6 +78,7 @@ test_mistakes("kernops_input_error", alist(
   `negative seed` = gp_control(seed = -1),
   `seed beyond integers` = gp_control(seed = 1e10),
   `seed of draws beyond integers` = simulate(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), 1, 1e10),
+  `more folds than observations` = gp_cv(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), 1e9),
   `interpolation of nothing` = kernel_interpolation(NULL),
   `level above 1` = predict(gp(z ~ 1, odd, ~ a + b, known, estimate = "none"), odd, interval = "confidence",
                             level = 95),
