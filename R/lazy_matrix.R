@@ -168,8 +168,18 @@ dense <- function(x, frame) {
 
 #' @export
 is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
+# diag() asks so, after is.matrix(), for what is no matrix: it has no methods, and its own message is about arrays.
 #' @export
-is.array.LazyTensor <- function(x) TRUE
+is.array.LazyTensor <- function(x) {
+  if (name_of_frame(parent.frame()) == "diag") stop_no_diagonal(x)
+  TRUE
+}
+
+stop_no_diagonal <- function(x) {
+  check_one_batch(x, "Diagonals")
+  stop_kernops("dim", "{.fn diag} is that of a matrix of scalars: entries of K are vectors of {entries(x)} numbers.",
+               call = NULL)
+}
 
 setMethod("[", "LazyTensor", function(x, i, j, ..., drop = TRUE) {
   indices <- nargs() - 1 - !missing(drop)

@@ -14,8 +14,8 @@
 #' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that
 #'   are not positive definite, takes no preconditioner.
 #'
-#' @return The solution: a matrix with the columns of `b`, or an array n x p x B for batches. For its residuals and the
-#'   number of iterations, use [kernel_solve()].
+#' @return The solution: a matrix with the columns and names of `b`, or an array n x p x B for batches. For its
+#'   residuals and the number of iterations, use [kernel_solve()].
 #' @inheritSection kernel_solve Warnings
 #' @inheritSection kernel_solve Errors
 #' @seealso [kernel_solve()], [kernel_preconditioner()], [kernel_interpolation()]; [gp()] estimates the parameters of K.
@@ -56,7 +56,15 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
 # One system after another.
 solve_batches <- function(a, b, batches, ...) {
   solutions <- lapply(seq_len(prod(batches)), function(k) solve(at_batch(a, k, batches), nth_batch(b, batches, k), ...))
-  array(unlist(solutions) %||% numeric(), c(dim(b)[1:2], batches))
+  size <- c(dim(b)[1:2], batches)
+  array(unlist(solutions) %||% numeric(), size, names_that_fit(dimnames(b), dim(b), size))
+}
+
+# The names of an array of dimensions `from`, for those dimensions that an array of dimensions `to` has, too.
+names_that_fit <- function(names, from, to) {
+  if (is.null(names)) return(NULL)
+  kept <- from == to[seq_along(from)]
+  c(ifelse(kept, names, list(NULL)), rep(list(NULL), length(to) - length(from)))
 }
 
 # The real and imaginary parts side by side.

@@ -104,6 +104,18 @@ test_that("systems are solved batch by batch", {
                tolerance = 1e-9)
 })
 
+test_that("solutions have the names of the right-hand side", {
+  square <- K_of(X, X)
+  names_of <- \(b) dimnames(solve(square, b, 0.5, precond = "none"))
+  named <- array(cube(7, 2, 3), c(7, 2, 3), list(letters[1:7], c("u", "v"), month.abb[1:3]))
+  expect_identical(names_of(named), dimnames(named))
+  expect_identical(names_of(named * 1i), dimnames(named))
+  expect_identical(names_of(named[, , 1]), list(letters[1:7], c("u", "v"), NULL))
+  expect_identical(names_of(named[, , 1, drop = FALSE]), list(letters[1:7], c("u", "v"), NULL))
+  expect_identical(names_of(named[, 1, 1]), list(letters[1:7], NULL, NULL))
+  expect_null(names_of(unname(named)))
+})
+
 test_that("derivatives and ranges in batches", {
   x <- Vi(X)
   D <- sqdist(x, Vj(Y))
@@ -129,6 +141,8 @@ test_mistakes("kernops_dim_error", alist(
   `single entries of batches` = K[3],
   `entries of pairs of batches` = K[cbind(1, 2)],
   `sums of rows of batches` = rowSums(K),
+  `diagonals of batches` = diag(K),
+  `the diagonal of a matrix of vectors` = diag(Vi(X[, , 1]) - Vj(Y[, , 1])),
   `eigenvalues of batches` = RSpectra::eigs_sym(K_of(X, X), 2),
   `a constant of batches` = sum(Vi(2) * Pm(cube(1, 2, 3)), "j"),
   `a system that is not square` = solve(K, 1:7),
