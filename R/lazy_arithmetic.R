@@ -73,6 +73,9 @@ setMethod("Math", "ComplexLazyTensor", function(x) {
     abs = combined("ComplexAbs(%s)", list(x), takes_complex = TRUE),
     log2 = log(x) / log(2),
     log10 = log(x) / log(10),
+    asin = complex_asin(x),
+    acos = complex_acos(x),
+    atan = complex_atan(x),
     stop_undefined(.Generic, "ComplexLazyTensor")
   )
 })
@@ -135,6 +138,42 @@ complex_product <- function(x, y) {
   if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, spread(y, 2L * x@size)), complex = TRUE))
   combined("ComplexMult(%s, %s)", spread_alike(list(x, y)), complex = TRUE)
 }
+
+# Inverse functions as of Kahan (1987), "Branch cuts for complex elementary functions": nothing cancels near 0 and near
+# the ends of the cuts, where -i log(i z + sqrt(1 - z^2)) does. On the cuts they have the values of R.
+complex_asin <- function(z) {
+  minus <- sqrt(1 - z)
+  plus <- sqrt(1 + z)
+  complex_of(atan2(Re(z), Re(minus * plus)), odd_asinh(Im(Conj(minus) * plus)))
+}
+
+complex_acos <- function(z) {
+  minus <- sqrt(1 - z)
+  plus <- sqrt(1 + z)
+  complex_of(2 * atan2(Re(minus), Re(plus)), odd_asinh(Im(Conj(plus) * minus)))
+}
+
+# An odd function of either part, so that each is computed of its absolute value.
+complex_atan <- function(z) {
+  up <- side_of(Im(z))
+  right <- if_else(Re(z) == 0, up, side_of(Re(z)))
+  x <- right * Re(z)
+  y <- up * Im(z)
+  angle <- atan2(2 * x, (1 - y) * (1 + y) - x^2)
+  angle <- side_of(angle) * angle # it is -pi where x is -0
+  complex_of(right * angle / 2, up * log1p(4 * y / (x^2 + (1 - y)^2)) / 4)
+}
+
+odd_asinh <- function(x) {
+  side <- side_of(x)
+  x <- side * x
+  side * log1p(x + x^2 / (1 + sqrt(1 + x^2)))
+}
+
+# 1 or -1. Of x times that, unlike of abs(x), the gradient is right at 0, too.
+side_of <- function(x) if_else(x, 1, -1)
+
+complex_of <- function(real, imaginary) real2complex(real) + imag2complex(imaginary)
 
 setMethod("Complex", "ComplexLazyTensor", function(z) {
   op <- c(Re = "ComplexReal", Im = "ComplexImag", Mod = "ComplexAbs", Arg = "ComplexAngle", Conj = "Conj")[[.Generic]]

@@ -41,6 +41,26 @@ test_that("one complex entry repeats where the others are several, real or compl
   same(W * Z, (X + 1i * X[, 3:1]) * z)
 })
 
+test_that("inverse trigonometric functions are those of R, near 0 and the ends of their cuts, too, with gradients", {
+  withr::local_seed(2)
+  near_0 <- 10^runif(300, -12, 2) * exp(1i * runif(300, -pi, pi))
+  on_axes <- c(0, 0.3, -0.3, 1, -1, 2, -2, 0.5i, -0.5i, 2i, -2i) # that of the cuts, and the other one
+  relative <- \(a, b) max(Mod(a - b) / Mod(b))
+  z <- c(near_0, near_0 + 1, near_0 - 1, near_0 + 1i, near_0 - 1i)
+  Z <- Vi(z)
+  slopes <- list(asin = \(z) 1 / (sqrt(1 - z) * sqrt(1 + z)), acos = \(z) -1 / (sqrt(1 - z) * sqrt(1 + z)),
+                 atan = \(z) 1 / (1 + z^2))
+  for (name in names(slopes)) {
+    f <- get(name)
+    expect_lt(relative(sum(f(Z), "j"), f(z)), 1e-14)
+    wide <- unname(cbind(on_axes, 3 * on_axes))
+    expect_equal(sum(f(Vi(wide)), "j"), f(wide), tolerance = 1e-14)
+    smooth <- c(on_axes[c(1:3, 8:9)], z[abs(abs(z^2) - 1) > 0.01])
+    S <- Vi(smooth)
+    expect_lt(relative(sum(grad(f(S), 1, S), "j"), Conj(slopes[[name]](smooth))), 1e-10)
+  }
+})
+
 test_that("conditions choose complex entries as wholes", {
   z <- X[, 1] + 1i * X[, 2]
   w <- X[, 2] - 3i * X[, 3]
