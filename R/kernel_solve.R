@@ -1,14 +1,14 @@
 #' Solve a kernel linear system
 #'
-#' Solves \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `b_name`. The solver is iterative,
+#' Solves \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `var`. The solver is iterative,
 #' with one call of `op` in each iteration: K is not stored. If `op` runs on a GPU, the whole solver runs on the first
 #' GPU of `op`: data and vectors are copied to it once, and only scalar products of columns are copied back.
 #'
-#' @param op an operator of [keops_kernel()], linear in `b_name`, whose matrix K is symmetric: both axes have the same
-#'   points. It must act on each column of `b_name` separately, as products of a kernel of size 1 with `b_name` do.
-#' @param b_name the name of that variable.
+#' @param op an operator of [keops_kernel()], linear in `var`, whose matrix K is symmetric: both axes have the same
+#'   points. It must act on each column of `var` separately, as products of a kernel of size 1 with `var` do.
+#' @param var that variable: its name, or its position counted from 1, as in [keops_grad()].
 #' @param input a list with a value for each variable of `op`, each of which may be a [gpu_matrix()]. The value of
-#'   `b_name` is the right-hand side, an n x p matrix; p may differ from the declared size.
+#'   `var` is the right-hand side, an n x p matrix; p may differ from the declared size.
 #' @param lambda a number added to the diagonal of K, or one number for each point; at least 0 for `"cg"`.
 #' @param tol the iteration of a column stops when its residual \eqn{|b - (K + \lambda I) a|} is at most `tol` times
 #'   \eqn{|b|}.
@@ -66,10 +66,10 @@
 #' kernel_solve(op, "b", list(x = x, y = x, b = b), lambda = 0.01,
 #'              precond = "pivoted_cholesky", rank = 20)
 #' @export
-kernel_solve <- function(op, b_name, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
+kernel_solve <- function(op, var, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
                          precond = c("none", "auto", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
                          method = c("cg", "minres"), ranges = NULL) {
-  check_linear(op, b_name)
+  b_name <- check_linear(op, var)
   method <- check_choice(method, "method", c("cg", "minres"))
   input <- check_right_hand_side(op, b_name, input)
   system <- kernel_system(op, b_name, input, lambda, if (method == "cg") 0 else -Inf, ranges)
@@ -98,9 +98,12 @@ new_kernel_solve <- function(fit, given, problem, call = caller_env()) {
   warn_unless_converged(structure(fit, class = "kernel_solve"), call)
 }
 
-check_linear <- function(op, b_name, call = caller_env()) {
+# The name of the variable.
+check_linear <- function(op, var, call = caller_env()) {
   check_operator(op, call)
-  check_choice(b_name, "b_name", with(environment(op)$about$variables, name[category != "Pm"]), call)
+  variables <- environment(op)$about$variables
+  if (is.numeric(var)) var <- variable_name(var, variables$name, call)
+  check_choice(var, "var", variables$name[variables$category != "Pm"], call)
 }
 
 # The input by name, which must have a right-hand side.

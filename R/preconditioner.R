@@ -5,7 +5,7 @@
 #' sides, a similar `lambda`, or similar parameters: P changes the number of iterations, but not the solution.
 #'
 #' @inheritParams kernel_solve
-#' @param input a list with a value for each variable of `op`; the value of `b_name` is optional.
+#' @param input a list with a value for each variable of `op`; the value of `var` is optional.
 #' @param type
 #'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. Useful if the diagonal varies much.
 #'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the pivoted Cholesky
@@ -71,10 +71,10 @@
 #' quick <- kernel_solve(op, "b", list(x = x, y = x, b = sin(6 * x[, 1])), lambda = 1e-4, precond = P)
 #' c(plain$iterations, quick$iterations)
 #' @export
-kernel_preconditioner <- function(op, b_name, input, lambda = 0,
+kernel_preconditioner <- function(op, var, input, lambda = 0,
                                   type = c("pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
                                   seed = 1, ranges = NULL) {
-  check_linear(op, b_name)
+  b_name <- check_linear(op, var)
   type <- check_choice(type, "type", preconditioner_types)
   system_preconditioner(kernel_system(op, b_name, input, lambda, ranges = ranges), type, rank, seed)
 }

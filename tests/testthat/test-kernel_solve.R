@@ -180,6 +180,15 @@ test_that("no points have no solution, whatever the preconditioner", {
   }
 })
 
+test_that("the variable is meant by its name or its position", {
+  case <- problem(20)
+  by_name <- kernel_solve(gaussian(), "b", case$input, 5)
+  expect_identical(kernel_solve(gaussian(), 4, case$input, 5)$solution, by_name$solution)
+  expect_identical(kernel_solve(gaussian(), 4, case$input, 5)$problem$b_name, "b")
+  precond <- kernel_preconditioner(gaussian(), 4, case$input, 5)
+  expect_lte(kernel_solve(gaussian(), 4, case$input, 5, precond = precond)$iterations, by_name$iterations)
+})
+
 test_that("the result prints as a summary", {
   withr::local_seed(11)
   case <- problem(20)
@@ -188,7 +197,7 @@ test_that("the result prints as a summary", {
 })
 
 tiny <- list(s = 8, x = diag(2), y = diag(2), b = 1:2)
-solve_tiny <- \(..., b_name = "b", input = tiny) kernel_solve(gaussian(), b_name, input, ...)
+solve_tiny <- \(..., var = "b", input = tiny) kernel_solve(gaussian(), var, input, ...)
 negative <- keops_kernel("Sum_Reduction(-(x|y) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
 test_mistakes("kernops_input_error", alist(
   `tol of 0` = solve_tiny(tol = 0),
@@ -200,8 +209,10 @@ test_mistakes("kernops_input_error", alist(
   `missing maxit` = solve_tiny(maxit = NA),
   `negative lambda` = solve_tiny(lambda = -1),
   `infinite lambda` = solve_tiny(lambda = Inf),
-  `unknown b_name` = solve_tiny(b_name = "z"),
-  `b_name of a parameter` = solve_tiny(b_name = "s"),
+  `unknown variable` = solve_tiny(var = "z"),
+  `a parameter as the variable` = solve_tiny(var = "s"),
+  `the position of a parameter` = solve_tiny(var = 1),
+  `a position too large` = solve_tiny(var = 5),
   `missing variable` = solve_tiny(input = tiny[-2]),
   `missing right-hand side` = solve_tiny(input = replace(tiny, "b", list(c(1, NA)))),
   `matrix that is not positive definite` = kernel_solve(negative, "b", tiny[-1]),
