@@ -5,10 +5,10 @@
 #' `max()`, `any()`, `all()` and `mean()` do the same, with the index as their second argument: `sum(K, "j")`.
 #'
 #' Without an index, these functions and `range()` return what R returns for a matrix: `sum(K)` is a number, the sum of
-#' `sum(K, "j")`. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()` and `max()` reduce the entries of
-#' each vector and return another tensor, as in `sum((x - y)^2)`; the other functions are errors. For points of one
-#' entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use `sqdist(x, y)` or `lazy_op("Sum", (x - y)^2)`,
-#' which have the same meaning for points with any number of entries.
+#' `sum(K, "j")`. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`, `argmin()` and
+#' `argmax()` reduce the entries of each vector and return another tensor, as in `sum((x - y)^2)`; the other functions
+#' are errors. For points of one entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use `sqdist(x, y)` or
+#' `lazy_op("Sum", (x - y)^2)`, which have the same meaning for points with any number of entries.
 #'
 #' @param x a [LazyTensor].
 #' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas; `axis` and `dim` are other names. But
@@ -251,10 +251,16 @@ min_reduction <- function(x, index, ...) lazy_reduce(x, "Min", index, ...)
 max_reduction <- function(x, index, ...) lazy_reduce(x, "Max", index, ...)
 #' @rdname lazy_reduction
 #' @export
-argmin <- function(x, index, ...) lazy_reduce(x, "ArgMin", index, ...)
+argmin <- function(x, index, ...) extreme_position(x, "ArgMin", index, ...)
 #' @rdname lazy_reduction
 #' @export
-argmax <- function(x, index, ...) lazy_reduce(x, "ArgMax", index, ...)
+argmax <- function(x, index, ...) extreme_position(x, "ArgMax", index, ...)
+
+# Without an index that of the entries of each vector, as min(x) and max(x) are; a matrix of numbers needs the axis.
+extreme_position <- function(x, name, index, ...) {
+  if (!missing(index) || ...length() || !is_lazy(x) || entries(x) == 1) return(lazy_reduce(x, name, index, ...))
+  lazy_op(name, x) + 1 # formulas count from 0
+}
 #' @rdname lazy_reduction
 #' @export
 min_argmin <- function(x, index, ...) lazy_reduce(x, "Min_ArgMin", index, ...)
