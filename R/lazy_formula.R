@@ -26,11 +26,11 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
 }
 
 # The same entry by entry, for numbers of any shape and number.
-entrywise <- function(formula, of) {
+entrywise <- function(formula, of, call = caller_env()) {
   if (any(vapply(of, is_lazy, NA))) return(combined(formula, of))
   n <- if (all(lengths(of) > 0)) max(lengths(of)) else 0
   shape <- attributes(of[[1]])
-  points <- lapply(of, function(x) variable(matrix(rep_len(as.vector(check_numbers(x)), n)), "i", "x"))
+  points <- lapply(of, function(x) variable(matrix(rep_len(as.vector(check_numbers(x, call)), n)), "i", "x"))
   value <- as.vector(stored_values(combined(formula, points)))
   if (length(of[[1]]) == n && is_plain(of[[1]])) attributes(value) <- shape
   value

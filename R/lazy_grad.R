@@ -21,7 +21,11 @@
 #' y <- Vj(matrix(rnorm(14), 7))
 #' sum(grad(exp(-sqdist(x, y)), 1, x), "j")
 #' @export
-grad <- function(f, eta = gradin, var, gradin) {
+grad <- function(f, eta, var, gradin) {
+  if (!missing(gradin)) {
+    if (missing(var)) var <- eta # by position: the next one after f
+    eta <- gradin
+  }
   check_variable(f, var)
   if (is_complex(f)) eta <- spread(as_complex(eta), f@size)
   else if (is_complex_value(eta)) stop_kernops("input", "{.arg eta} must be real, because {.arg f} is real.")

@@ -40,7 +40,8 @@ NULL
 #' @rdname lazy_reduction
 #' @export
 lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = NULL, ...) {
-  check_lazy(x)
+  called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # such as argmin()
+  check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
   if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # nothing that could be the token of a variable
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
@@ -55,7 +56,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   if (is.null(index)) stop_index(NULL)
   if (is_complex_value(weight)) stop_kernops("input", "{.arg weight} must be real.")
   if ("na.rm" %in% names(further)) stop_na_rm()
-  if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE)
+  if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE, call = called)
   parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
   of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
@@ -251,16 +252,16 @@ min_reduction <- function(x, index, ...) lazy_reduce(x, "Min", index, ...)
 max_reduction <- function(x, index, ...) lazy_reduce(x, "Max", index, ...)
 #' @rdname lazy_reduction
 #' @export
-argmin <- function(x, index, ...) extreme_position(x, "ArgMin", index, ...)
+argmin <- function(x, index, ...) {
+  if (missing(index) && has_entries(x, ...)) lazy_op("ArgMin", x) + 1 else lazy_reduce(x, "ArgMin", index, ...)
+}
 #' @rdname lazy_reduction
 #' @export
-argmax <- function(x, index, ...) extreme_position(x, "ArgMax", index, ...)
-
-# Without an index that of the entries of each vector, as min(x) and max(x) are; a matrix of numbers needs the axis.
-extreme_position <- function(x, name, index, ...) {
-  if (!missing(index) || ...length() || !is_lazy(x) || entries(x) == 1) return(lazy_reduce(x, name, index, ...))
-  lazy_op(name, x) + 1 # formulas count from 0
+argmax <- function(x, index, ...) {
+  if (missing(index) && has_entries(x, ...)) lazy_op("ArgMax", x) + 1 else lazy_reduce(x, "ArgMax", index, ...)
 }
+# Whether, without further arguments, the entries of vectors are meant, as in min(x).
+has_entries <- function(x, ...) is_lazy(x) && entries(x) > 1 && ...length() == 0
 #' @rdname lazy_reduction
 #' @export
 min_argmin <- function(x, index, ...) lazy_reduce(x, "Min_ArgMin", index, ...)

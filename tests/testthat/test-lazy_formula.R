@@ -85,6 +85,10 @@ test_that("grad() differentiates pair by pair", {
   by_x <- sum(grad(exp(-sqdist(x, Vj(Y))), 1, x), "j")
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
   expect_close(by_x, central_difference(value, X), "float64", 1e-6)
+  K <- exp(-sqdist(x, Vj(Y)))
+  for (same in alist(grad(K, gradin = 1, var = x), grad(K, gradin = 1, x), grad(K, var = x, eta = 1))) {
+    expect_identical(sum(eval(same), "j"), by_x)
+  }
 })
 
 test_that("a variable that was saved apart from its formula is told from the formula's own", {
