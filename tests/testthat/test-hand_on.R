@@ -56,3 +56,11 @@ test_that("no function of base R is masked by another one", {
   }
   expect_false("diag" %in% getNamespaceExports("kernops"))
 })
+
+test_that("one thing has one name in all functions", {
+  functions <- Filter(is.function, mget(getNamespaceExports("kernops"), asNamespace("kernops"), inherits = TRUE))
+  takers <- \(argument) names(Filter(\(f) argument %in% names(formals(args(f))), functions))
+  expect_identical(takers("gradin"), "grad") # rkeops' name of eta, beside it
+  expect_identical(takers("dim"), "axis_plan") # the shape of the array; its `dims` are those to reduce
+  for (other in c("axis", "wrt", "variable", "along")) expect_identical(takers(other), character(), label = other)
+})
