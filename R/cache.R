@@ -22,7 +22,8 @@ cache_folder <- function() {
 trusted_folder <- function(folder, other) {
   if (cuda_is_trusted(folder)) return(folder)
   if (!cuda_is_trusted(other)) other <- tempdir()
-  cli::cli_warn(c("{.path {folder}} belongs to another user, or others can write there: kernels are not loaded from it.",
+  cli::cli_warn(c(paste("{.path {folder}} belongs to another user, or others can write there:",
+                        "kernels are not loaded from it."),
                   i = "They are kept in {.path {other}}."), class = "kernops_warning")
   other
 }

@@ -24,7 +24,8 @@ kernops_sitrep <- function() {
                 if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
   if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
   cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
-    "none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda, set CUDA_HOME (an absolute path)")
+    paste("none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda,",
+          "set CUDA_HOME (an absolute path)"))
   cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
     "none: gp(method = \"exact\") runs on the CPU; cuSOLVER and cuBLAS are part of the CUDA toolkit")
   cli::cat_line(format(found$cache))

@@ -200,6 +200,8 @@ test_mistakes("kernops_formula_error", alist(
   `unknown reduction` = build("Sun_Reduction(x * y, 1)"),
   `sizes that do not fit` = build("Sum_Reduction(x + y, 1)", c("x = Vi(3)", "y = Vj(7)")),
   `dot product of unequal sizes` = build("Sum_Reduction(Scalprod(x, y), 1)", c("x = Vi(3)", "y = Vj(2)")),
+  `weighted distance of unequal sizes` =
+    build("Sum_Reduction(WeightedSqDist(s, x, y), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(2)")),
   `entry outside of the vector` = build("Sum_Reduction(Elem(x, 3) * y, 1)", c("x = Vi(3)", "y = Vj(1)")),
   `alias cut short` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vj(3")),
   `alias of no kind` = build("Sum_Reduction(x * y, 1)", c("x = Vi(3)", "y = Vk(3)")),

@@ -84,8 +84,9 @@ test_that("libraries are not looked for beside the working directory", {
   system2("cc", c("-shared", "-fPIC", "-o", names[1], source))
   skip_if_not(file.exists(names[1]))
   file.copy(rep(names[1], 2), names[-1])
-  found <- \(home) system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote("cat(nzchar(kernops:::cuda_compiler()))")),
-                          env = paste0("CUDA_HOME=", home), stdout = TRUE, stderr = FALSE)
+  code <- shQuote("cat(nzchar(kernops:::cuda_compiler()))")
+  found <- \(home) system2(file.path(R.home("bin"), "Rscript"), c("-e", code), env = paste0("CUDA_HOME=", home),
+                          stdout = TRUE, stderr = FALSE)
   expect_identical(found("toolkit"), "TRUE")
   expect_identical(found(file.path(home, "toolkit")), "FALSE")
 })
