@@ -37,7 +37,9 @@ kernel_solve_grad <- function(fit, eta, var = NULL) {
   of <- fit$problem
   all <- c(environment(of$op)$about$variables$name, "lambda")
   var <- var %||% all
-  if (!is.character(var)) stop_kernops("input", "{.arg var} must be names of variables, not {.obj_type_friendly {var}}.")
+  if (!is.character(var)) {
+    stop_kernops("input", "{.arg var} must be names of variables, not {.obj_type_friendly {var}}.")
+  }
   for (name in var) check_choice(name, "var", all)
   system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf, of$ranges)
   u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), of$precond, of$tol, of$maxit,
