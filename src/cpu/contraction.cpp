@@ -1,5 +1,6 @@
 #include "cpu/contraction.h"
 
+#include "cpu/vector_sum.h"
 #include "formula/op_table.h"
 
 namespace kernops {
@@ -17,11 +18,12 @@ const std::map<OpId, Contraction::Term>& terms() {
 
 }  // namespace
 
-ContractedPlan::ContractedPlan(const Plan& plan) : Plan(plan), kept(plan.entries[int(Level::row)]) {
+ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles) : Plan(plan), kept(plan.entries[int(Level::row)]) {
+  if (sums_by_tiles) sum = take_vector_sum(*this);
   take_out();
-  if (contractions.empty()) return;
-  read_directly(Level::row, &Contraction::row);
-  read_directly(Level::column, &Contraction::column);
+  if (contractions.empty() && sum.size == 0) return;
+  read_directly(Level::row);
+  read_directly(Level::column);
   pair_footprint = footprint_of_pairs(*this);
 }
 
@@ -52,34 +54,39 @@ bool ContractedPlan::contracts(const Step& step) {
     return false;
   if (weighted && slots[step.in[0]].level != Level::uniform) return false;
   slots.push_back({Level::pair, 0, 1});
-  contractions.push_back({term->second,
-                          {row, false, {}},
-                          {column, false, {}},
-                          weighted ? step.in[0] : 0,
-                          int(slots.size()) - 1,
-                          slots[row].size});
+  contractions.push_back({term->second, LongVector{row, false, {}}, LongVector{column, false, {}},
+                          weighted ? step.in[0] : 0, int(slots.size()) - 1, slots[row].size});
   return true;
 }
 
 std::vector<bool> ContractedPlan::read_by(Level level) const {
   std::vector<bool> read(slots.size(), false);
+  read[sum.factor] = true;
   if (level == Level::pair) read[f] = read[w] = true;
   for (const Step& step : steps[int(level)])
     for (const int in : step.in) read[in] = true;
   return read;
 }
 
-// Vectors from outside that only contractions read are packed from there, without room in a slot.
-void ContractedPlan::read_directly(Level level, Contraction::Vector Contraction::*vector) {
+std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
+  const bool of_row = level == Level::row;
+  std::vector<LongVector*> all;
+  for (Contraction& c : contractions) all.push_back(of_row ? &c.row : &c.column);
+  if (sum.size > 0) all.push_back(of_row ? &sum.row : &sum.column);
+  return all;
+}
+
+// Vectors from outside that nothing else reads are packed from there, without room in a slot.
+void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
   std::vector<Load> left;
   for (const Load& load : loads[int(level)]) {
     const bool outside = load.kind == Load::variable || load.kind == Load::reduced;
     bool direct = false;
-    for (Contraction& c : contractions) {
-      if ((c.*vector).slot != load.slot || !outside || by_pairs[load.slot] || by_level[load.slot]) continue;
-      direct = (c.*vector).direct = true;
-      (c.*vector).source.load = load;
+    for (LongVector* vector : long_vectors(level)) {
+      if (vector->slot != load.slot || !outside || by_pairs[load.slot] || by_level[load.slot]) continue;
+      direct = vector->direct = true;
+      vector->source.load = load;
     }
     if (direct)
       slots[load.slot].size = 0;

@@ -1,5 +1,7 @@
-// Contractions: pair values that sum over the entries of a long vector of the row and one of the column. The CPU
-// computes those of a block of rows and a tile of columns together (kernops/cpu/contraction.h).
+// What the CPU computes of a block of rows and a tile of columns together, as a product of matrices
+// (kernops/cpu/contraction.h). Contractions: pair values that sum over the entries of a long vector of the row and one
+// of the column. Vector sums: what is reduced sums a number of the pair times a long vector, such as `x`, or the `x -
+// y` of gradients.
 #pragma once
 #include "formula/plan.h"
 #include "run/pairs.h"
@@ -8,15 +10,17 @@ namespace kernops {
 namespace cpu {
 
 struct ContractedPlan : Plan {
-  explicit ContractedPlan(const Plan& plan);
+  ContractedPlan(const Plan& plan, bool sums_by_tiles);
   std::vector<Contraction> contractions;  // are no steps any more
+  VectorSum sum{};                        // nor is what makes its vector
   int kept;                               // entries of a row that its pairs read; they come first
+  std::vector<LongVector*> long_vectors(Level level);
 
  private:
   void take_out();
   bool contracts(const Step& step);
   std::vector<bool> read_by(Level level) const;  // which slots its steps read, and reductions those of pairs
-  void read_directly(Level level, Contraction::Vector Contraction::*vector);
+  void read_directly(Level level);
   void reorder(Level level);
 };
 

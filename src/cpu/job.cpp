@@ -8,15 +8,17 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-constexpr int least_wide = 8;  // numbers of a column
-
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
+
+bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
+  return reduction_table()[plan.reduction.row].sums() && (scheme == SumScheme::automatic || scheme == SumScheme::block);
+}
 
 }  // namespace
 
 PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
                          const Output& target)
-    : Job(), plan_(plan) {
+    : Job(), plan_(plan, sums_by_tiles(plan, settings.scheme)) {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
   const Count all_columns = data.length(both & ~plan.rows);
@@ -27,7 +29,6 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;
   take_plan();
   find_sources(data, row_begin);
-  find_wide_sum();
   choose_sizes(settings);
 }
 
@@ -56,38 +57,28 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
     for (const Load& load : plan_.loads[level]) sources_[level].push_back(found(load, Level(level)));
     sources[level] = span(sources_[level]);
   }
-  for (Contraction& c : plan_.contractions) {
-    if (c.row.direct) c.row.source = found(c.row.source.load, Level::row);
-    if (c.column.direct) c.column.source = found(c.column.source.load, Level::column);
-  }
-}
-
-void PreparedJob::find_wide_sum() {
-  const bool by_tiles = scheme == SumScheme::automatic || scheme == SumScheme::block;
-  if (!by_tiles || !reduction_table()[reduction].sums()) return;
-  const auto found = [&](int pair, int column) {
-    const Slot &one = slots.items[pair], &many = slots.items[column];
-    return one.level == Level::pair && one.size == 1 && many.level == Level::column && many.size >= least_wide;
-  };
-  if (found(w, f)) std::swap(f, w);
-  wide = found(f, w);
+  for (const Level level : {Level::row, Level::column})
+    for (LongVector* vector : plan_.long_vectors(level))
+      if (vector->direct) vector->source = found(vector->source.load, level);
+  sum = plan_.sum;
 }
 
 // What one column touches times the tile should fit the first-level cache, the rows that share it the second. Where
 // there are products of matrices, that is what the numbers of the columns and the results of a tile should fit. Few
 // rows: the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
-  const int bytes = settings.single ? 4 : 8, wide_size = wide ? slots.items[w].size : 0;
+  const int bytes = settings.single ? 4 : 8;
+  const bool wide = sum.size > 0;
   const bool blocks_many = wide || contractions.count > 0;
   const Count columns_fit = wide ? 1 << 20 : contractions.count ? 1 << 18 : INT64_MAX;
   const Count column_bytes = Count(bytes) * entries[int(Level::column)];
   const auto fits = [&] {
-    const Count footprint = Count(plan_.pair_footprint) + 1 - wide_size;
+    const Count footprint = Count(plan_.pair_footprint) + 1;
     return tile * bytes * footprint <= 24 * 1024 && tile * column_bytes <= columns_fit;
   };
   for (tile = (blocks_many ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
-  const Count state_bytes = wide ? 32 * wide_size : 64 * 4 * (f_size + w_size) + Count(16) * k * f_size;
-  const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 21 : 1 << 18) / row_bytes;
+  const Count state_bytes = wide ? 32 * sum.size : 64 * 4 * (f_size + w_size) + Count(16) * k * f_size;
+  const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 22 : 1 << 18) / row_bytes;
   const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
   row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 192 : 64, rows_fit, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);

@@ -15,7 +15,6 @@ class PreparedJob : public Job {
  private:
   void take_plan();
   void find_sources(const Data& data, Count row_begin);
-  void find_wide_sum();
   void choose_sizes(const Settings& settings);
 
   ContractedPlan plan_;

@@ -26,13 +26,19 @@ class Schedule {
   }
 
   void run(const Engine& engine) {
-    const Count threads =
-        pairs_ * (job_.entries[3] + 1) < 1e6 ? 1 : std::min<Count>(settings_.threads, Count(units_.size()));
+    const Count threads = pairs_ * work() < 1e6 ? 1 : std::min<Count>(settings_.threads, Count(units_.size()));
     on_threads(threads, [&](bool first) { work(engine, first); });
     if (stopped_) throw Interrupted();
   }
 
  private:
+  // Numbers that are made of a pair.
+  double work() const {
+    double sum = job_.entries[int(Level::pair)] + 1 + job_.sum.size;
+    for (int n = 0; n < job_.contractions.count; ++n) sum += job_.contractions.items[n].size;
+    return sum;
+  }
+
   // One thread's view; the first thread alone may talk to the caller.
   struct View : Units {
     Schedule* schedule;

@@ -49,18 +49,89 @@ test_that("sums, softmax and neighbours of long vectors far from the origin are 
 })
 
 test_that("gradients of long vectors are right", {
-  for_each_size(\(D, x, y, on_each) {
+  for (offset in c(0, 1e4)) for_each_size(offset = offset, \(D, x, y, on_each) {
     e <- rnorm(107)
-    k <- exp(-sq_dist(x, y)) * e
+    w <- 2^sample(-1:1, D, TRUE)
+    in_x <- \(k) -2 * (centred(x) * rowSums(k) - k %*% centred(y))
+    in_y <- \(k) -2 * (centred(y) * colSums(k) - crossprod(k, centred(x)))
+    in_w <- \(k) {
+      2 * colSums((k %*% centred(y)) * centred(x)) - rowSums(k) %*% centred(x)^2 - colSums(k) %*% centred(y)^2
+    }
     centred <- \(z) t(t(z) - x[1, ])
-    in_x <- -2 * (centred(x) * rowSums(k) - k %*% centred(y))
-    in_y <- -2 * (centred(y) * colSums(k) - crossprod(k, centred(x)))
+    k <- exp(-sq_dist(x, y)) * e
+    weighted <- exp(-sq_dist(x, y, w)) * e
     on_each(\(kernel, close) {
       gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
-      close(keops_grad(gauss, "x")(list(x, y, e)), in_x)
-      close(keops_grad(gauss, "y")(list(x, y, e)), in_y)
+      close(keops_grad(gauss, "x")(list(x, y, e)), in_x(k))
+      close(keops_grad(gauss, "y")(list(x, y, e)), in_y(k))
+      ard <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)), 1)", vectors(D, sprintf("w = Pm(%d)", D)))
+      close(keops_grad(ard, "x")(list(x, y, w, e)), t(t(in_x(weighted)) * w))
+      close(keops_grad(ard, "y")(list(x, y, w, e)), t(t(in_y(weighted)) * w))
+      close(keops_grad(ard, "w")(list(x, y, w, e)), in_w(weighted))
     })
-  }, D = c(20, 100, 512))
+  }, D = c(6, 20, 64, 100, 784))
+})
+
+test_that("numbers of pairs times vectors that are made of those of row and column", {
+  for_each_size(offset = 1e4, \(D, x, y, on_each) {
+    u <- runif(107)
+    v <- matrix(runif(75 * D), 75)
+    d <- sq_dist(x, y)
+    k <- exp(-d) * u
+    cx <- t(t(x) - x[1, ])
+    cy <- t(t(y) - x[1, ])
+    difference <- cx * rowSums(k) - k %*% cy
+    args <- vectors(D, "u = Vi(1)", sprintf("v = Vj(%d)", D), sprintf("w = Vi(%d)", D))
+    w <- matrix(runif(107 * D), 107)
+    on_each(\(kernel, close) {
+      sum_of <- \(f, n, axis = 1) kernel(sprintf("Sum_Reduction(%s, %d)", f, axis), args[n])
+      close(sum_of("u * (y - x) * Exp(-SqDist(x, y))", 1:3)(list(x, y, u)), -difference)
+      close(sum_of("-(u * Exp(-SqDist(x, y)) * (w * -(x - y)))", c(1:3, 5))(list(x, y, u, w)), w * difference)
+      close(sum_of("u * Exp(-SqDist(x, y)) * (w * v)", 1:5)(list(x, y, u, v, w)), w * (k %*% v))
+      by_column <- sum_of("u * Exp(-SqDist(x, y)) * (x - y)", 1:3, 0)
+      close(by_column(list(x, y, u)), crossprod(k, cx) - cy * colSums(k))
+      shifted <- sum_of("u * Exp(-SqDist(x, y)) * (2 * x - 2 * y)", 1:3)
+      close(shifted(list(x, y, u)), 2 * difference)
+      twice <- sum_of("(u * Exp(-SqDist(x, y))) * ((x - y) * (SqDist(x, y) + 1))", 1:3)
+      close(twice(list(x, y, u)), cx * rowSums(k * (d + 1)) - (k * (d + 1)) %*% cy)
+      # vectors that stay as they are
+      close(sum_of("u * Exp(-SqDist(x, y)) * ((x - y) * v)", 1:4)(list(x, y, u, v)), cx * (k %*% v) - k %*% (cy * v))
+      both <- sum_of("u * Exp(-SqDist(x, y)) * (x - y) * Sum(Abs(x - y))", 1:3)
+      k1 <- k * outer(1:107, 1:75, Vectorize(\(i, j) sum(abs(x[i, ] - y[j, ]))))
+      close(both(list(x, y, u)), cx * rowSums(k1) - k1 %*% cy)
+    })
+  }, D = c(8, 33, 100))
+})
+
+test_that("ranges, batches, splits and threads of gradients of long vectors", {
+  withr::local_seed(6)
+  D <- 40
+  centred <- \(z) t(t(z) - 1e4)
+  gradient <- \(x, y, k) -2 * (centred(x) * rowSums(k) - k %*% centred(y))
+  x <- points(2 * 61, D) |> array(c(61, 2, D)) |> aperm(c(1, 3, 2))
+  y <- points(2 * 90, D) |> array(c(90, 2, D)) |> aperm(c(1, 3, 2))
+  e <- array(rnorm(122), c(61, 1, 2))
+  k <- lapply(1:2, \(b) exp(-sq_dist(x[, , b], y[, , b])) * e[, 1, b])
+  blocks <- list(i = cbind(c(1, 8, 50), c(7, 49, 61)), j = cbind(c(1, 40, 43), c(39, 42, 90)))
+  keep <- matrix(c(TRUE, FALSE, TRUE, TRUE, TRUE, FALSE, TRUE, TRUE, FALSE), 3)
+  kept <- keep[rep(1:3, blocks$i[, 2] - blocks$i[, 1] + 1), rep(1:3, blocks$j[, 2] - blocks$j[, 1] + 1)]
+  for_each_engine(\(kernel, close) {
+    op <- keops_grad(kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D)), "x")
+    all <- op(list(x, y, e))
+    for (b in 1:2) close(all[, , b], gradient(x[, , b], y[, , b], k[[b]]))
+    ranges <- from_matrix(blocks$i, blocks$j, keep)
+    some <- op(list(x[, , 1], y[, , 1], e[, , 1]), ranges = ranges)
+    close(some, gradient(x[, , 1], y[, , 1], kept * k[[1]]))
+  })
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D), backend = "cpu") |> keops_grad("x")
+  for (size in list(c(1000, 500), c(5, 20000))) {
+    input <- list(points(size[1], D), points(size[2], D), rnorm(size[1]))
+    on_threads <- \(n) withr::with_options(list(kernops.threads = n), op(input))
+    alone <- on_threads(1)
+    close_to <- gradient(input[[1]], input[[2]], exp(-sq_dist(input[[1]], input[[2]])) * input[[3]])
+    expect_close(alone, close_to, "float64")
+    for (n in c(2, 3, 8)) expect_identical(on_threads(n), alone)
+  }
 })
 
 test_that("inner products, weights, and vectors that are computed", {

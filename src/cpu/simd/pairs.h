@@ -29,7 +29,7 @@ template <class T, class A> Entry find_entry(const Job& job) {
 #include <kernops/reductions.def>
   };
   const Entry& found = table[job.reduction];
-  if (job.wide) return entry<T, WideSum<T, A>>();
+  if (job.sum.size > 0) return entry<T, WideSum<T, A>>();
   if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, typename All::DirectSum>();
   if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, typename All::KahanSum>();
   return found;

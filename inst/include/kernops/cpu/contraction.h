@@ -16,25 +16,38 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What an entry adds. Differences are squared as they are: an expansion into norms and products would lose what
+// A third number that a term takes: none, one of the entry, or one of the entry of the result.
+enum class Third { none, of_entry, of_result };
+
+// What an entry adds. Differences are taken as they are: an expansion into norms and products would lose what
 // the norms have in common, and on processors that subtract beside their multiplications it would save nothing.
 namespace terms {
 struct Product {
-  static constexpr bool weighted = false;
+  static constexpr Third third = Third::none;
   template <class V> static KERNOPS_INLINE V add(V x, V y, V, V sum) { return fma(x, y, sum); }
 };
 struct Square {
-  static constexpr bool weighted = false;
+  static constexpr Third third = Third::none;
   template <class V> static KERNOPS_INLINE V add(V x, V y, V, V sum) {
     const V difference = x - y;
     return fma(difference, difference, sum);
   }
 };
 struct WeightedSquare {
-  static constexpr bool weighted = true;
+  static constexpr Third third = Third::of_entry;
   template <class V> static KERNOPS_INLINE V add(V x, V y, V weight, V sum) {
     const V difference = x - y;
     return fma(weight * difference, difference, sum);
+  }
+};
+struct TimesDifference {
+  static constexpr Third third = Third::of_result;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V from, V sum) { return fma(x, from - y, sum); }
+};
+struct TimesSquare {
+  static constexpr Third third = Third::of_result;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V from, V sum) {
+    return WeightedSquare::add(from, y, x, sum);
   }
 };
 }  // namespace terms
@@ -44,31 +57,46 @@ template <class T> struct Strips {
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
 
-  // Entries of R rows and a panel, added to what stands in `out`. Weights are whole packs, as uniform values are.
+  // Entries of R rows and a panel, added to what stands in `out`. Third numbers of entries are whole packs, as uniform
+  // values are; those of results stand as these do.
   template <class Term, int R>
-  static void add(const T* x, const T* y, const T* weights, int entries, T* out, std::ptrdiff_t out_row, bool first) {
-    V sums[R][packs];
+  static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first) {
+    constexpr int C = Term::third == Third::of_result ? 2 : packs;  // so that they stay in registers, too
+    for (int at = 0; at < columns; at += C * V::width)
+      add_packs<Term, R, C>(x, y + at, third + (Term::third == Third::of_result ? at : 0), entries, out + at, out_row,
+                            first);
+  }
+
+  template <class Term, int R, int C>
+  static void add_packs(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
+                        bool first) {
+    constexpr bool of_result = Term::third == Third::of_result;
+    V sums[R][C], of_results[R][C];
     KERNOPS_IN_REGISTERS
     for (int r = 0; r < R; ++r) {
       KERNOPS_IN_REGISTERS
-      for (int c = 0; c < packs; ++c) sums[r][c] = V(0);
+      for (int c = 0; c < C; ++c) {
+        sums[r][c] = V(0);
+        of_results[r][c] = of_result ? V::load(third + r * out_row + c * V::width) : V(0);
+      }
     }
     for (int k = 0; k < entries; ++k) {
-      V column[packs];
+      V column[C];
       KERNOPS_IN_REGISTERS
-      for (int c = 0; c < packs; ++c) column[c] = V::load(y + k * columns + c * V::width);
-      const V weight = Term::weighted ? V::load(weights + k * V::width) : V(0);
+      for (int c = 0; c < C; ++c) column[c] = V::load(y + k * columns + c * V::width);
+      const V of_entry = Term::third == Third::of_entry ? V::load(third + k * V::width) : V(0);
       KERNOPS_IN_REGISTERS
       for (int r = 0; r < R; ++r) {
         const V row = x[r * stride + k];
         KERNOPS_IN_REGISTERS
-        for (int c = 0; c < packs; ++c) sums[r][c] = Term::add(row, column[c], weight, sums[r][c]);
+        for (int c = 0; c < C; ++c)
+          sums[r][c] = Term::add(row, column[c], of_result ? of_results[r][c] : of_entry, sums[r][c]);
       }
     }
     KERNOPS_IN_REGISTERS
     for (int r = 0; r < R; ++r) {
       KERNOPS_IN_REGISTERS
-      for (int c = 0; c < packs; ++c) {
+      for (int c = 0; c < C; ++c) {
         T* to = out + r * out_row + c * V::width;
         (first ? sums[r][c] : V::load(to) + sums[r][c]).store(to);
       }
@@ -77,12 +105,13 @@ template <class T> struct Strips {
 
   // All rows, strip by strip; what is left over goes in halves.
   template <class Term, int R = rows>
-  static void add_all(int count, const T* x, const T* y, const T* weights, int entries, T* out, std::ptrdiff_t out_row,
+  static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first) {
-    for (; count >= R; count -= R, x += R * stride, out += R * out_row)
-      add<Term, R>(x, y, weights, entries, out, out_row, first);
+    const std::ptrdiff_t third_row = Term::third == Third::of_result ? out_row : 0;
+    for (; count >= R; count -= R, x += R * stride, third += R * third_row, out += R * out_row)
+      add<Term, R>(x, y, third, entries, out, out_row, first);
     if constexpr (R > 1)
-      if (count > 0) add_all<Term, R / 2>(count, x, y, weights, entries, out, out_row, first);
+      if (count > 0) add_all<Term, R / 2>(count, x, y, third, entries, out, out_row, first);
   }
 };
 

@@ -93,11 +93,13 @@ template <class T, class Reduction> class Worker {
 
   void start_rows(Count row, int rows) {
     contractions_.take_rows(row, rows);
+    sums_.start_rows(row, rows);
     for (int r = 0; r < rows; ++r) {
       point_to_row(r);
       load_packs(Level::row, row + r);
       run_steps(Level::row, W);
       contractions_.take_row(r, slots_.data());
+      sums_.start_row(r, slots_.data());
       Reduction::start(job_, state(r));
     }
   }

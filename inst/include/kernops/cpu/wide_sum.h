@@ -1,6 +1,6 @@
-// Sums of many numbers of a column, each times one number of the pair, as K B for a wide B. The numbers of the pairs of
-// a block of rows and a tile are one matrix, those of the columns another: their product is computed as contractions
-// are.
+// Sums of vectors of a column, each times one number of the pair, as K B for a wide B, or of their differences to those
+// of the row, as in gradients. The numbers of the pairs of a block of rows and a tile are one matrix, those of the
+// columns another: their product is computed as contractions are.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>
@@ -38,6 +38,8 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
 // What is done for a tile once its pairs are computed; most reductions take them in row by row.
 template <class T, class Reduction> struct TileSums {
   explicit TileSums(const Job&) {}
+  static void start_rows(Count, int) {}
+  static void start_row(int, const Operand<T>*) {}
   static void take_row(const Job& job, int, char* state, const Operand<T>* slots, const TileColumns& tile, T* scratch) {
     Reduction::add(job, state, slots[job.f], slots[job.w], tile, scratch);
   }
@@ -46,14 +48,33 @@ template <class T, class Reduction> struct TileSums {
 
 template <class T, class A> class TileSums<T, WideSum<T, A>> {
   using S = Strips<T>;
+  static constexpr int W = Pack<T>::width;
 
  public:
   explicit TileSums(const Job& job)
       : job_(job),
-        length_((job.f_size + S::columns - 1) / S::columns * S::columns),
-        rows_(std::size_t(part(job.tile)) * job.row_block * S::stride),
+        sum_(job.sum),
+        length_((sum_.size + S::columns - 1) / S::columns * S::columns),
+        numbers_(std::size_t(part(job.tile)) * job.row_block * S::stride),
+        vectors_(reads_rows() ? length_ * job.row_block : 0),
+        factors_(scales() ? length_ * job.row_block : 0),
         totals_(length_ * job.row_block),
         panel_(S::depth * S::columns) {}
+
+  // The vectors of rows that are read where they stand.
+  void start_rows(Count row, int count) {
+    if (!reads_rows() || !sum_.row.direct) return;
+    const Source& from = sum_.row.source;
+    for (int r = 0; r < count; ++r)
+      fill(vectors_, r, [&](int k) { return T(from.data[k * from.entry + (row + r) * from.item]); });
+  }
+
+  // Those that were computed of row number r of the block, and what multiplies its sum.
+  void start_row(int r, const Operand<T>* slots) {
+    const Operand<T>&vector = slots[sum_.row.slot], &factor = slots[sum_.factor];
+    if (reads_rows() && !sum_.row.direct) fill(vectors_, r, [&](int k) { return vector.p[k * vector.entry]; });
+    if (scales()) fill(factors_, r, [&](int k) { return (sum_.negative ? -1 : 1) * factor.p[k * factor.entry]; });
+  }
 
   void take_row(const Job&, int r, char*, const Operand<T>* slots, const TileColumns& tile, T*) {
     const T* values = slots[job_.f].p;
@@ -62,34 +83,66 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
   }
 
   void finish(int rows, const Operand<T>* slots, const TileColumns& tile, char* states, std::size_t state_bytes) {
-    for (int first = 0; first < tile.count; first += S::depth)
-      for (std::ptrdiff_t k = 0; k < length_; k += S::columns) {
-        pack(slots[job_.w], first, entries(first, tile), int(k));
-        S::template add_all<terms::Product>(rows, packed(first), panel_.data(), nullptr, entries(first, tile),
-                                            totals_.data() + k, length_, first == 0);
-      }
-    for (int r = 0; r < rows; ++r) WideSum<T, A>::add(job_, states + r * state_bytes, totals_.data() + r * length_);
+    if (sum_.term == VectorSum::column_alone) total<terms::Product>(rows, slots, tile);
+    if (sum_.term == VectorSum::difference) total<terms::TimesDifference>(rows, slots, tile);
+    if (sum_.term == VectorSum::square) total<terms::TimesSquare>(rows, slots, tile);
+    for (int r = 0; r < rows; ++r) {
+      T* totals = totals_.data() + r * length_;
+      if (scales())
+        for (std::ptrdiff_t k = 0; k < length_; k += W)
+          (Pack<T>::load(totals + k) * Pack<T>::load(factors_.data() + r * length_ + k)).store(totals + k);
+      WideSum<T, A>::add(job_, states + r * state_bytes, totals);
+    }
   }
 
  private:
+  bool reads_rows() const { return sum_.term != VectorSum::column_alone; }
+  bool scales() const { return sum_.factor != 0 || sum_.negative; }
   static int part(int columns) { return (columns + S::depth - 1) / S::depth; }
   static int entries(int first, const TileColumns& tile) {
     return tile.count - first < S::depth ? tile.count - first : S::depth;
   }
-  T* packed(int first) const { return rows_.data() + std::size_t(first / S::depth) * job_.row_block * S::stride; }
+  T* packed(int first) const { return numbers_.data() + std::size_t(first / S::depth) * job_.row_block * S::stride; }
+
+  template <class F> void fill(const Buffer<T>& rows, int r, const F& value) {
+    T* to = rows.data() + r * length_;
+    for (int k = 0; k < length_; ++k) to[k] = k < sum_.size ? value(k) : T(0);
+  }
+
+  template <class Term> void total(int rows, const Operand<T>* slots, const TileColumns& tile) {
+    for (int first = 0; first < tile.count; first += S::depth)
+      for (std::ptrdiff_t k = 0; k < length_; k += S::columns) {
+        pack(slots, tile, first, int(k));
+        S::template add_all<Term>(rows, packed(first), panel_.data(), vectors_.data() + k, entries(first, tile),
+                                  totals_.data() + k, length_, first == 0);
+      }
+  }
 
   // Some numbers of each of the columns, side by side.
-  void pack(const Operand<T>& from, int first, int count, int k) {
-    const int numbers = job_.f_size - k < S::columns ? job_.f_size - k : S::columns;
+  void pack(const Operand<T>* slots, const TileColumns& tile, int first, int k) {
+    const Source& from = sum_.column.source;
+    const Operand<T>& slot = slots[sum_.column.slot];
+    const int count = entries(first, tile);
     for (int n = 0; n < S::columns; ++n) {
-      const T* values = from.p + (k + n) * from.entry + first;
-      for (int j = 0; j < count; ++j) panel_.data()[j * S::columns + n] = n < numbers ? values[j] : T(0);
+      T* to = panel_.data() + n;
+      const auto put = [&](const auto* values, Count item, int length, int at) {
+        for (int j = 0; j < length; ++j) to[(at + j) * S::columns] = T(values[j * item]);
+      };
+      if (k + n >= sum_.size)
+        for (int j = 0; j < count; ++j) to[j * S::columns] = T(0);
+      else if (sum_.column.direct)
+        for_runs(job_, *tile.block, tile.base + tile.first + first, count, [&](Count begin, int length, int at) {
+          put(from.data + (k + n) * from.entry + begin * from.item, from.item, length, at);
+        });
+      else
+        put(slot.p + (k + n) * slot.entry + first, 1, count, 0);
     }
   }
 
   const Job& job_;
+  const VectorSum& sum_;
   const std::ptrdiff_t length_;
-  Buffer<T> rows_, totals_, panel_;
+  Buffer<T> numbers_, vectors_, factors_, totals_, panel_;
 };
 
 }  // namespace KERNOPS_ISA

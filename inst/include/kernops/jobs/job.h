@@ -17,16 +17,28 @@ struct Source {
   Count entry, item, first;
 };
 
+struct LongVector {
+  int slot;
+  bool direct;  // read where it comes from: nothing else needs it
+  Source source;
+};
+
 // The sum over the entries of a long vector of the row and one of the column, and for weighted_square of weights: for
 // all pairs of a block of rows and a tile, before its steps run.
 struct Contraction {
   enum Term { product, square, weighted_square } term;
-  struct Vector {
-    int slot;
-    bool direct;  // read where it comes from: nothing else needs it
-    Source source;
-  } row, column;
+  LongVector row, column;
   int weights, out, size;  // slots, and entries
+};
+
+// What a sum adds: the number of a pair, which is f, times a vector of the column, its difference to one of the row, or
+// the squares of that. The sum is multiplied by a factor of the row, or a negative one.
+struct VectorSum {
+  enum Term { column_alone, difference, square } term;  // row - column
+  LongVector row, column;
+  int factor;  // slot; 0 for none
+  bool negative;
+  int size;  // entries; 0 where there is no such sum
 };
 
 template <class T> struct Span {
@@ -44,7 +56,7 @@ struct Job {
   int entries[4];            // how many entries each level holds
   int kept;                  // those of a row that its pairs read, which come first
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
-  bool wide;                 // f is one number of each pair, w many of each column, and what is summed their product
+  VectorSum sum;             // of f times that; then w is not read
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
