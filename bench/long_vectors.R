@@ -1,26 +1,41 @@
-# Gaussians of long vectors on the GPU, and their gradients in x, D = 16 to 1024:
-# Rscript bench/long_vectors.R [float32]
+# Gaussians of long vectors, and their gradients in x, D = 16 to 1024:
+# Rscript bench/long_vectors.R [float32] [cpu]
 #
-# exp(-g |x - y|^2) with g = 25 / D on the unit cube, n x n points; milliseconds between two CUDA events around repeated
-# calls, data on the device, scaled to 1e10 pairs.
+# exp(-g |x - y|^2) with g = 25 / D on the unit cube, n x n points. On the GPU: milliseconds between two CUDA events
+# around repeated calls, data on the device, scaled to 1e10 pairs. On the CPU: milliseconds of user time of one thread,
+# of 3000 x 3000 pairs, and weighted distances as well.
 library(kernops)
 
-precision <- c(commandArgs(TRUE), "float64")[[1]]
-n <- 4e4
+args <- commandArgs(TRUE)
+backend <- if ("cpu" %in% args) "cpu" else "cuda"
+precision <- if ("float32" %in% args) "float32" else "float64"
+n <- if (backend == "cpu") 3000 else 4e4
+options(kernops.threads = 1)
+gradient <- \(formula) sprintf("Grad(%s, x, e)", formula)
 formulas <- c(value = "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)")
-formulas["gradient"] <- sprintf("Grad(%s, x, e)", formulas[["value"]])
+if (backend == "cpu") formulas["weighted"] <- "Sum_Reduction(Exp(-WeightedSqDist(w, x, y)) * b, 1)"
+formulas[paste("gradient", names(formulas))] <- gradient(formulas)
 
-milliseconds <- function(formula, D) {
-  declared <- c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)",
-                if (grepl("Grad", formula)) "e = Vi(1)")
-  op <- keops_kernel(formula, declared, precision = precision, backend = "cuda")
-  random <- \(d) gpu_matrix(matrix(stats::runif(n * d), n, d), precision)
-  set.seed(1)
-  data <- list(g = 25 / D, x = random(D), y = random(D), b = random(1), e = random(1))[seq_along(declared)]
-  op(data) # compiles
+on_device <- function(op, data) {
   from <- environment(op)
   time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, 5)
   stats::median(replicate(3, time()[["device"]])) / n^2 * 1e10
+}
+on_host <- \(op, data) 1e3 * stats::median(replicate(5, sum(system.time(op(data))[1:2])))
+
+milliseconds <- function(formula, D) {
+  sizes <- c(g = "Pm(1)", w = sprintf("Pm(%d)", D), x = sprintf("Vi(%d)", D), y = sprintf("Vj(%d)", D), b = "Vj(1)",
+             e = "Vi(1)")
+  used <- names(sizes) %in% all.vars(str2lang(formula))
+  op <- keops_kernel(formula, paste(names(sizes), "=", sizes)[used], precision = precision, backend = backend)
+  random <- function(d) {
+    values <- matrix(stats::runif(n * d), n, d)
+    if (backend == "cpu") values else gpu_matrix(values, precision)
+  }
+  set.seed(1)
+  data <- list(g = 25 / D, w = rep(25 / D, D), x = random(D), y = random(D), b = random(1), e = random(1))[used]
+  op(data) # compiles
+  if (backend == "cpu") on_host(op, data) else on_device(op, data)
 }
 
 sizes <- c(16, 32, 50, 64, 100, 128, 160, 200, 256, 513, 1024)

@@ -57,12 +57,21 @@ template <class T> struct Strips {
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
 
-  // Entries of R rows and a panel, added to what stands in `out`. Third numbers of entries are whole packs, as uniform
-  // values are; those of results stand as these do.
+  // Entries of R rows and a panel, of which so many columns are wanted, added to what stands in `out`. Third numbers of
+  // entries are whole packs, as uniform values are; those of results stand as these do, and are to stay in registers.
   template <class Term, int R>
-  static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first) {
-    constexpr int C = Term::third == Third::of_result ? 2 : packs;  // so that they stay in registers, too
-    for (int at = 0; at < columns; at += C * V::width)
+  static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first,
+                  int wanted) {
+    if (Term::third == Third::of_result || wanted <= 2 * V::width)
+      add_columns<Term, R, 2>(x, y, third, entries, out, out_row, first, wanted);
+    else
+      add_columns<Term, R, packs>(x, y, third, entries, out, out_row, first, columns);
+  }
+
+  template <class Term, int R, int C>
+  static void add_columns(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
+                          bool first, int wanted) {
+    for (int at = 0; at < wanted; at += C * V::width)
       add_packs<Term, R, C>(x, y + at, third + (Term::third == Third::of_result ? at : 0), entries, out + at, out_row,
                             first);
   }
@@ -106,12 +115,12 @@ template <class T> struct Strips {
   // All rows, strip by strip; what is left over goes in halves.
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
-                      bool first) {
+                      bool first, int wanted) {
     const std::ptrdiff_t third_row = Term::third == Third::of_result ? out_row : 0;
     for (; count >= R; count -= R, x += R * stride, third += R * third_row, out += R * out_row)
-      add<Term, R>(x, y, third, entries, out, out_row, first);
+      add<Term, R>(x, y, third, entries, out, out_row, first, wanted);
     if constexpr (R > 1)
-      if (count > 0) add_all<Term, R / 2>(count, x, y, third, entries, out, out_row, first);
+      if (count > 0) add_all<Term, R / 2>(count, x, y, third, entries, out, out_row, first, wanted);
   }
 };
 

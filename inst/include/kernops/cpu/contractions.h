@@ -81,7 +81,7 @@ template <class T> class Contractions {
         else
           pack(slots[c.column.slot], first, entries, column, count);
         S::template add_all<Term>(rows, packed, panel_.data(), slots[c.weights].p + first * W, entries,
-                                  result(n) + column, job_.tile, first == 0);
+                                  result(n) + column, job_.tile, first == 0, count);
       }
     });
   }

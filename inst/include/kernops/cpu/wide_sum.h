@@ -21,12 +21,10 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  static void add(const Job& job, char* state, const T* totals) {
-    for (int n = 0; n < packs(job); ++n) {
-      Lanes& s = reinterpret_cast<Lanes*>(state)[n];
-      BlockSum::add(s, Sum(Pack<T>::load(totals + n * W)), 0);
-      BlockSum::settle(s);
-    }
+  // Totals of a tile, of entries from number `first` on: what BlockSum::add() and settle() come to.
+  static void add(char* state, const T* totals, int first, int count) {
+    Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
+    for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
   }
   static void collapse(const Job& job, const char* state, const TileColumns&, char* partial) {
     for (int k = 0; k < job.f_size; ++k)
@@ -54,11 +52,11 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
   explicit TileSums(const Job& job)
       : job_(job),
         sum_(job.sum),
-        length_((sum_.size + S::columns - 1) / S::columns * S::columns),
+        panels_((sum_.size + S::columns - 1) / S::columns),
         numbers_(std::size_t(part(job.tile)) * job.row_block * S::stride),
-        vectors_(reads_rows() ? length_ * job.row_block : 0),
-        factors_(scales() ? length_ * job.row_block : 0),
-        totals_(length_ * job.row_block),
+        vectors_(reads_rows() ? panels_ * panel_rows() : 0),
+        factors_(scales() ? panels_ * panel_rows() : 0),
+        totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
   // The vectors of rows that are read where they stand.
@@ -82,16 +80,18 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       std::memcpy(packed(first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
   }
 
+  // Some entries at a time, for which all rows and columns of the tile are near.
   void finish(int rows, const Operand<T>* slots, const TileColumns& tile, char* states, std::size_t state_bytes) {
-    if (sum_.term == VectorSum::column_alone) total<terms::Product>(rows, slots, tile);
-    if (sum_.term == VectorSum::difference) total<terms::TimesDifference>(rows, slots, tile);
-    if (sum_.term == VectorSum::square) total<terms::TimesSquare>(rows, slots, tile);
-    for (int r = 0; r < rows; ++r) {
-      T* totals = totals_.data() + r * length_;
-      if (scales())
-        for (std::ptrdiff_t k = 0; k < length_; k += W)
-          (Pack<T>::load(totals + k) * Pack<T>::load(factors_.data() + r * length_ + k)).store(totals + k);
-      WideSum<T, A>::add(job_, states + r * state_bytes, totals);
+    for (int k = 0; k < sum_.size; k += S::columns) {
+      const int wanted = sum_.size - k < S::columns ? sum_.size - k : S::columns;
+      if (sum_.term == VectorSum::column_alone) total<terms::Product>(rows, slots, tile, k, wanted);
+      if (sum_.term == VectorSum::difference) total<terms::TimesDifference>(rows, slots, tile, k, wanted);
+      if (sum_.term == VectorSum::square) total<terms::TimesSquare>(rows, slots, tile, k, wanted);
+      for (int r = 0; r < rows; ++r) {
+        T* totals = totals_.data() + r * S::columns;
+        if (scales()) multiply(totals, of_panel(factors_, k) + r * S::columns, wanted);
+        WideSum<T, A>::add(states + r * state_bytes, totals, k, wanted);
+      }
     }
   }
 
@@ -104,31 +104,39 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
   }
   T* packed(int first) const { return numbers_.data() + std::size_t(first / S::depth) * job_.row_block * S::stride; }
 
+  // Numbers of rows stand as those of results do: panel by panel.
+  std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
+  T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
+
   template <class F> void fill(const Buffer<T>& rows, int r, const F& value) {
-    T* to = rows.data() + r * length_;
-    for (int k = 0; k < length_; ++k) to[k] = k < sum_.size ? value(k) : T(0);
+    for (int k = 0; k < panels_ * S::columns; ++k)
+      of_panel(rows, k)[r * S::columns + k % S::columns] = k < sum_.size ? value(k) : T(0);
   }
 
-  template <class Term> void total(int rows, const Operand<T>* slots, const TileColumns& tile) {
-    for (int first = 0; first < tile.count; first += S::depth)
-      for (std::ptrdiff_t k = 0; k < length_; k += S::columns) {
-        pack(slots, tile, first, int(k));
-        S::template add_all<Term>(rows, packed(first), panel_.data(), vectors_.data() + k, entries(first, tile),
-                                  totals_.data() + k, length_, first == 0);
-      }
+  static void multiply(T* totals, const T* factors, int count) {
+    for (int k = 0; k < count; k += W) (Pack<T>::load(totals + k) * Pack<T>::load(factors + k)).store(totals + k);
+  }
+
+  template <class Term> void total(int rows, const Operand<T>* slots, const TileColumns& tile, int k, int wanted) {
+    const T* vectors = reads_rows() ? of_panel(vectors_, k) : nullptr;
+    for (int first = 0; first < tile.count; first += S::depth) {
+      pack(slots, tile, first, k, wanted);
+      S::template add_all<Term>(rows, packed(first), panel_.data(), vectors, entries(first, tile), totals_.data(),
+                                S::columns, first == 0, wanted);
+    }
   }
 
   // Some numbers of each of the columns, side by side.
-  void pack(const Operand<T>* slots, const TileColumns& tile, int first, int k) {
+  void pack(const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
     const Source& from = sum_.column.source;
     const Operand<T>& slot = slots[sum_.column.slot];
     const int count = entries(first, tile);
-    for (int n = 0; n < S::columns; ++n) {
+    for (int n = 0; n < (wanted + 2 * W - 1) / (2 * W) * (2 * W); ++n) {
       T* to = panel_.data() + n;
       const auto put = [&](const auto* values, Count item, int length, int at) {
         for (int j = 0; j < length; ++j) to[(at + j) * S::columns] = T(values[j * item]);
       };
-      if (k + n >= sum_.size)
+      if (n >= wanted)
         for (int j = 0; j < count; ++j) to[j * S::columns] = T(0);
       else if (sum_.column.direct)
         for_runs(job_, *tile.block, tile.base + tile.first + first, count, [&](Count begin, int length, int at) {
@@ -141,7 +149,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
   const Job& job_;
   const VectorSum& sum_;
-  const std::ptrdiff_t length_;
+  const int panels_;  // of the entries
   Buffer<T> numbers_, vectors_, factors_, totals_, panel_;
 };
 
