@@ -46,8 +46,11 @@ keops_grad <- function(op, var) {
                   from$backend, from$device, from$accumulator, var)
 }
 
+# Others may give their objects our class.
+is_operator <- function(x) inherits(x, "keops_kernel") && is.function(x) && is.list(environment(x)$about)
+
 check_operator <- function(op, call = caller_env()) {
-  if (!inherits(op, "keops_kernel") || !is.function(op) || !is.list(environment(op)$about)) {
+  if (!is_operator(op)) {
     stop_kernops("input", "{.arg op} must be an operator made by {.fn keops_kernel}.", call = call)
   }
 }

@@ -197,7 +197,7 @@ keep_names <- function(result, points, rows) {
 
 #' @export
 print.keops_kernel <- function(x, ...) {
-  if (!is.function(x) || !is.list(environment(x)$about)) return(print(unclass(x))) # made by somebody else
+  if (!is_operator(x)) return(print(unclass(x)))
   kept <- environment(x)
   variables <- kept$about$variables
   rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
