@@ -104,11 +104,12 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# Which type needs fewer iterations: a few columns explain a smooth field up to less than the noise; points of a rough
-# one depend on their neighbours. Seen from some points, as the columns of all would cost too much. On a GPU the steps
-# that it saves take longer than to find neighbours, which the CPU does, from some ten thousand points on.
-best_preconditioner <- function(system, few = 1500, rank = 150, small = 0.05, least_on_gpu = 3e4) {
-  if (system$space$device >= 0 && system$n < least_on_gpu) return("pivoted_cholesky")
+# Which type costs less: a few columns explain a smooth field up to less than the noise; points of a rough one depend on
+# their neighbours. Seen from some points, as the columns of all would cost too much: where the variance left over is l
+# times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to 1e-6. A GPU takes these faster than the CPU finds
+# neighbours, but of many points (bench/preconditioners.R).
+best_preconditioner <- function(system, few = 1500, rank = 150) {
+  small <- if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3
   some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
   variance <- system$diagonal()[some]
   # of entries that are off by e at random, the eigenvalues are off by 2 sqrt(n) e: where that is the noise, products
