@@ -41,14 +41,25 @@ match_input <- function(input, names, backend) {
     stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
                             i = "The variables are {.code {names}}."))
   }
-  if (!any(vapply(input, is.object, NA))) return(input)
-  for (n in which(vapply(input, is.object, NA))) input[[n]] <- plain_numbers(input[[n]], names[[n]])
+  if (!has_objects(input)) return(input)
+  objects <- vapply(input, is.object, NA)
   there <- vapply(input, is_gpu_matrix, NA)
+  for (n in which(objects & !there)) input[[n]] <- plain_numbers(input[[n]], names[[n]])
   if (backend == "cpu" && any(there)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.code {names[there]}}.",
                             i = "The backend {.val auto} runs where the data are; {.fn as.matrix} copies them back."))
   }
   input
+}
+
+# Loops, as these are asked at each call, of a few microseconds.
+has_objects <- function(input) {
+  for (x in input) if (is.object(x)) return(TRUE)
+  FALSE
+}
+has_batch_axes <- function(input) {
+  for (x in input) if (length(attr(x, "dim")) > 3) return(TRUE)
+  FALSE
 }
 
 # What R knows as more than numbers: data frames become matrices, and what is no matter of numbers is refused by name.

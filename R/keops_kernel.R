@@ -160,7 +160,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     stay <- output_stays(output, backend, device)
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     values <- input
-    batches <- if (any(lengths(lapply(input, dim)) > 3)) common_batches(lapply(input, batch_shape), names)
+    batches <- if (has_batch_axes(input)) common_batches(lapply(input, batch_shape), names)
     if (!is.null(batches)) input <- lapply(input, flat_batches, batches)
     on_cpu <- backend != "cuda" # asking for options takes longer than a small call
     result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, backend, device,

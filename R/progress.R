@@ -22,10 +22,7 @@ progress_bar <- function(what = "Reducing", after = 3) {
   }
 }
 
-shows_progress <- function() {
-  wanted <- kernops_option("progress", TRUE)
-  rlang::is_interactive() && !(wanted %in% c("FALSE", "none"))
-}
+shows_progress <- function() rlang::is_interactive() && !(kernops_option("progress", TRUE) %in% c("FALSE", "none"))
 
 # The largest of the fractions given so far: a solver may restart, a residual may grow. A bar that has reached 1 is
 # gone for cli, and what comes after would be a mistake.
