@@ -143,8 +143,10 @@ test_mistakes("kernops_dim_error", alist(
   `sums of rows of batches` = rowSums(K),
   `diagonals of batches` = diag(K),
   `the diagonal of a matrix of vectors` = diag(Vi(X[, , 1]) - Vj(Y[, , 1])),
-  `eigenvalues of batches` = RSpectra::eigs_sym(K_of(X, X), 2),
   `a constant of batches` = sum(Vi(2) * Pm(cube(1, 2, 3)), "j"),
   `a system that is not square` = solve(K, 1:7),
   `a parameter that is no such matrix` = sum(matvecmult(Pm(cube(2, 4, 3)), Vi(X)), "j")
+))
+if (requireNamespace("RSpectra", quietly = TRUE)) test_mistakes("kernops_dim_error", alist(
+  `eigenvalues of batches` = RSpectra::eigs_sym(K_of(X, X), 2)
 ))
