@@ -199,14 +199,15 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
 #' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, for fewer than 30,000 observations on a GPU, or if a few
-#'   columns of the covariance matrix explain the field up to a small part of the noise, as for smooth fields with long
-#'   ranges; else `"vecchia"`. It is chosen once, at the first parameters of a search.
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the field up
+#'   to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than 300,000
+#'   observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.
 #' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
-#'   n > 10,000 observations, `search_tol` is multiplied by sqrt(10000 / n). If a search finds no better step, it
+#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random vectors
+#'   are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it
 #'   continues with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64,
 #'   from all rows, or from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).

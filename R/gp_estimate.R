@@ -158,6 +158,8 @@ step_reporter <- function(evaluate, model, control) {
     # a search takes 3 to 7 likelihoods, as a rule
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (control$progress == "steps") {
+      # the variances that belong to the profile likelihood
+      if (length(state$scale)) theta[model$scale] <- theta[model$scale] * state$scale
       cli::cat_line("likelihood ", count, value, ", at ",
                     paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
     }

@@ -3,8 +3,9 @@
 #
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
 # quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
-# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others.
-# use_precision() continues in another one.
+# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others, and `refine` goes
+# from the residuals of the first steps to those that locate the optimum of many observations. use_precision() continues
+# in another one.
 # long: closures that share what is kept from one likelihood to the next
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
@@ -25,7 +26,8 @@ iterative_likelihood <- function(data, model, how) {
   }
   use_precision(how$precision)
   count <- control$probes
-  tol <- search_residual(control, length(data$y))
+  goal <- search_residual(control, length(data$y))
+  tol <- if (goal < control$search_tol / 2) control$search_tol else goal
   probes <- latest <- NULL  # where a search compares last, the fit is made
   precondition <- preconditioner_maker(control, data, model)
   at <- function(theta) {
@@ -37,19 +39,21 @@ iterative_likelihood <- function(data, model, how) {
     probes <<- probes %||% deflated_probes(count, control$seed, parts$basis, here$system$space)
     state <- search_state(here, theta, probes, parts, profile, tol)
     if (identical(state$value, Inf)) return(state)
-    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, sharpen = sharpen)
+    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, refine = refine, sharpen = sharpen)
   }
   with_value <- function(theta, profile) {
     here <- at(theta)
     probes <- if (count > 0) probe_vectors(here$system, here$precond, count, control$seed)
     b <- beside(here$system$space, cbind(trend$rest, trend$q), probes$probes)
-    fit <- solve_or_fail(here, b, control$cg_tol, check = rows_to_check(control$cg_tol, here$system$n))
+    known <- seq_len(1 + p)
+    tol <- rep(c(control$cg_tol, probe_residual(control, here$system$n)), c(1 + p, count))
+    fit <- solve_or_fail(here, b, tol, check = rows_to_check(control$cg_tol, here$system$n))
     if (is.null(fit)) return(list(value = Inf, bad = 1L))
     logdet <- if (is.null(probes)) list(logdet = NA_real_) else
       lanczos_logdet(here$system, fit, probes, here$precond, 1 + p + seq_len(count))
-    solution <- as.matrix(fit$solution[, seq_len(1 + p), drop = FALSE])
+    solution <- as.matrix(fit$solution[, known, drop = FALSE])
     state <- iterative_state(solution, trend, data, logdet$logdet, how$reml, profile)
-    c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual),
+    c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual[known]),
                   iterations = fit$iterations))
   }
   estimate <- function(theta) {
@@ -60,6 +64,11 @@ iterative_likelihood <- function(data, model, how) {
   draw_probes <- function(number) {
     count <<- number
     probes <<- latest <<- NULL
+  }
+  refine <- function() {
+    coarse <- tol > goal
+    tol <<- min(tol, goal)
+    coarse
   }
   # residuals of the search a tenth of those before, unless they are small enough
   sharpen <- function() {
@@ -147,9 +156,14 @@ solve_or_fail <- function(here, b, tol, check) {
   tryCatch(solve_system(here$system, b, here$precond, tol, check = check), kernops_input_error = function(e) NULL)
 }
 
-# Orthonormal columns that span the trend, the constant and the coordinates; those of the trend come first.
+# Orthonormal columns that span the trend and polynomials of the coordinates; those of the trend come first. With
+# quadratic ones the derivative along a ridge in three dimensions varies 17 times less by the probes than with linear
+# ones, with cubic ones 70 times less.
 deflation_basis <- function(q, u) {
-  smooth <- cbind(1, u - rep(colMeans(u), each = nrow(u)))
+  u <- u - rep(colMeans(u), each = nrow(u))
+  u <- u / rep(pmax(apply(abs(u), 2, max), .Machine$double.xmin), each = nrow(u))
+  degree <- if (ncol(u) <= 2) 3 else if (ncol(u) == 3) 2 else 1
+  smooth <- cbind(1, if (degree > 1) stats::poly(u, degree = degree, raw = TRUE) else u)
   rest <- smooth - q %*% crossprod(q, smooth)
   left <- sqrt(colSums(rest^2)) > 1e-6 * sqrt(colSums(smooth^2))
   decomposed <- qr(rest[, left, drop = FALSE])
@@ -167,6 +181,9 @@ deflated_probes <- function(count, seed, basis, space) {
 search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }
+
+# The error of the log-determinant goes as the square of the probes' residuals, and as the number of observations.
+probe_residual <- function(control, n) max(control$cg_tol, min(1e-3, 0.1 / sqrt(n)))
 
 # Where some per cent of a residual do not matter, a sample of the rows is enough.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)

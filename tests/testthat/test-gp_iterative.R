@@ -122,6 +122,19 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("a search ends at the optimum of the refined slope", {
+  centre <- 50
+  refine <- function() {
+    coarse <- centre == 50
+    centre <<- 53
+    coarse
+  }
+  found <- search_of_one(48, \(s) NA_real_, \(s) 2 * (s - centre), refine = refine, sharpen = \() FALSE,
+                         estimate = \(theta) list(value = 0, logdet_error = 1))
+  expect_equal(log(found$theta), 53, tolerance = 1e-3)
+  expect_identical(found$convergence, 0L)
+})
+
 test_that("a search ends where rounding decides, and says so", {
   found <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
   expect_lt(abs(log(found$theta) - 50), 2)
@@ -194,6 +207,24 @@ test_that("information that bends the wrong way is no end of the search", {
   }
   found <- kernops:::information_search(c(1, 1), likelihood, list(parameters = parameters), FALSE, gp_control())
   expect_equal(log(found$theta), best, tolerance = 0.1)
+})
+
+test_that("derivatives along a ridge are those of the exact method, by few probes and coarse residuals", {
+  withr::local_seed(9)
+  for (d in 1:3) {
+    u <- matrix(runif(400 * d), 400, dimnames = list(NULL, letters[seq_len(d)]))
+    data <- data.frame(u, z = sin(3 * rowSums(u)) + rnorm(400, sd = 0.3))
+    # variance and range far beyond what the data say: along 3 log(range) = log(variance), only curvature changes
+    covariance <- matern(3/2, 1e4, 20) + nugget(0.1)
+    along <- function(method) {
+      fit <- gp(z ~ 1, data, reformulate(letters[seq_len(d)]), covariance, method, "none",
+                control = gp_control(probes = 10, search_tol = 0.01))
+      state <- likelihood_for(fit$data, fit$model, fit$how)$evaluate(unname(fit$theta), FALSE, search = TRUE)
+      sum(state$gradient() * c(3, 1, 0) * fit$theta)
+    }
+    exact <- along("exact")
+    expect_lt(abs(along("iterative") - exact), 0.004 * abs(exact))
+  }
 })
 
 test_that("a step that meets a bound follows the ridge along it", {
