@@ -13,6 +13,7 @@ class CudaBackend : public Backend {
   std::string name() const override { return "cuda"; }
   bool holds(MemorySpace space) const override { return space != MemorySpace::host; }
   bool pays_off(double work) const override { return work > 1e9 && available(); }
+  bool fits(const Plan& plan, const Settings& settings) const override { return cuda::fits(plan, settings); }
 
   // What is stored runs down a column, as the rows of a GPU do, one a thread.
   Plan plan(Graph& graph, const Reduction& reduction) const override {

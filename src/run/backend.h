@@ -26,6 +26,9 @@ class Backend {
   // takes longer than to copy and launch.
   virtual bool pays_off(double work) const = 0;
 
+  // Whether what a pair of this plan has fits where it keeps that.
+  virtual bool fits(const Plan&, const Settings&) const { return true; }
+
   // A reduction as it computes it; `graph` takes up what it adds. Plans are kept with their Kernel.
   virtual Plan plan(Graph& graph, const Reduction& reduction) const = 0;
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h

@@ -77,7 +77,13 @@ const Backend& backend_for(const Kernel& kernel, const Data& data, const Setting
   MemorySpace there = out.space;
   for (const ArrayRef& array : data.variables)
     if (array.space != MemorySpace::host) there = array.space;
-  return choose_backend(settings.backend, {there}, kernel.work(double(data.pair_count())));
+  const Backend& chosen = choose_backend(settings.backend, {there}, kernel.work(double(data.pair_count())));
+  const auto fits = [&](const Plan& plan) { return chosen.fits(plan, settings); };
+  const auto& plans = kernel.plans[number_of(chosen)];
+  if (std::all_of(plans.begin(), plans.end(), fits)) return chosen;
+  if (!settings.backend && there == MemorySpace::host) return cpu_backend();
+  throw std::invalid_argument("the values of a pair are too long for the threads of the backend \"" + chosen.name() +
+                              "\": the backend \"" + cpu_backend().name() + "\" has no such limit");
 }
 
 void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel, Data data, const Settings& settings,

@@ -197,3 +197,27 @@ test_that("sums of vectors of the columns are right, whatever their length", {
     close(keops_grad(gauss, "b")(list(x, y, b, e)), crossprod(k, e))
   })
 })
+
+# Each entry of x times each of y, in another order.
+outer_text <- \(d) sprintf("Sum_Reduction(Exp(TensorDot(x, y, [%d], [%d], [], [], [1, 0])), 1)", d, d)
+
+test_that("values longer than what registers hold are right", {
+  withr::local_seed(2)
+  x <- points(9, 18)
+  y <- points(7, 18)
+  expected <- t(apply(x, 1, \(a) rowSums(apply(y, 1, \(b) exp(outer(a, b))))))
+  for_each_backend(\(kernel, precision) {
+    expect_close(kernel(outer_text(18), vectors(18))(list(x, y)), expected, precision)
+  })
+})
+
+test_that("values that the threads of a GPU have no room for are left to the CPU", {
+  withr::local_seed(3)
+  x <- points(3, 130)
+  y <- points(4, 130)
+  expected <- t(apply(x, 1, \(a) rowSums(apply(y, 1, \(b) exp(outer(a, b))))))
+  expect_equal(keops_kernel(outer_text(130), vectors(130), backend = "auto")(list(x, y)), expected)
+  skip_without_gpu()
+  on_gpu <- keops_kernel(outer_text(130), vectors(130), backend = "cuda")
+  expect_error(on_gpu(list(x, y)), "the backend \"cpu\" has no such limit", class = "kernops_input_error")
+})

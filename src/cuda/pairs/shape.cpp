@@ -109,6 +109,15 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {sums_vectors ? Shape::vector_sum : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }
 
+// What exceeds the registers of a thread is in memory, of which a device sets as much apart for each thread that it
+// could run: some hundred thousand.
+bool fits(const Plan& plan, const Settings& settings) {
+  constexpr int most_words = 16384;
+  if (words(plan, plan.entries[int(Level::row)]) <= most_words) return true;
+  const TiledPlan shared = tiled(plan, settings);
+  return shared.vector_sum.size > 0 || words(shared, shared.kept[int(Level::row)]) <= most_words;
+}
+
 // Each shape of choose_shape() serves twice as many rows as it begins with, at least.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows) {
   std::vector<Shape> all;

@@ -35,7 +35,7 @@ class Pairs {
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
     if (near && plan.weighted && !plan.column_weight()) names[0] = names[plan.expansion.column_norm];
-    return out + "    f = " + names[plan.f] + ";\n    w = " + names[plan.w] + ";\n  }\n";
+    return out + "    assign(f, " + names[plan.f] + ");\n    assign(w, " + names[plan.w] + ");\n  }\n";
   }
 
  private:

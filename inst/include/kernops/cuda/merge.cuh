@@ -24,12 +24,13 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
   if (!job.partials)
     finish(job, row, state);
   else
-    static_cast<Row*>(job.partials)[split_of_block() * job.partial_rows + row] = state;
+    assign(static_cast<Row*>(job.partials)[split_of_block() * job.partial_rows + row], state);
 }
 
 // States that stand `stride` apart, joined in order.
 template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
-  Row state = states[begin * stride];
+  Row state;
+  assign(state, states[begin * stride]);
   for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
   return state;
 }
@@ -41,7 +42,7 @@ template <class Row> __device__ void merge_row(const PairJob& job, long long row
   if (job.out)
     finish(job, row, state);
   else
-    *states = state;
+    assign(*states, state);
 }
 
 // The block that is the last of its rows to hand over joins their splits. The fences keep what others wrote before

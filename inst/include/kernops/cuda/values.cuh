@@ -14,6 +14,18 @@ template <class T, int N> struct Vec {
 // The same, left in memory: values of any length.
 template <class T, int N> struct Span { const T* v; };
 
+// to = from. A long one is copied by a loop: written out, each member apart, it takes minutes to compile.
+template <class A> KERNOPS_FN void assign(A& to, const A& from) {
+  if constexpr (sizeof(A) <= 2048) {
+    to = from;
+  } else {
+    char* bytes = reinterpret_cast<char*>(&to);
+    const char* given = reinterpret_cast<const char*>(&from);
+    KERNOPS_UNROLL_BY(4)
+    for (unsigned k = 0; k < sizeof(A); k += 4) memcpy(bytes + k, given + k, 4);
+  }
+}
+
 template <class A, class B> struct SameType { static constexpr bool value = false; };
 template <class A> struct SameType<A, A> { static constexpr bool value = true; };
 
