@@ -15,6 +15,7 @@
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are stored.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension is
 #'   kept, with size 1 (2 for `"range"`). Its numbers are doubles, `NaN` for missing results.
+#' @param axis another name of `dims`.
 #'
 #' @return As for `apply()`: a vector if one dimension is kept, one number if none is kept, else an array, with the
 #'   names of the kept dimensions. `"range"` returns two numbers for each slice, as a first dimension; `"softmax"`
@@ -45,8 +46,9 @@
 #' x[1, 2, 3] <- NA
 #' axis_reduce(x, 1:2, "mean", na.rm = TRUE)
 #' @export
-axis_reduce <- function(x, dims = NULL, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
-                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
+axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
+                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), axis = NULL) {
+  check_axis(axis, missing(dims))
   op <- check_op(op)
   if (inherits(op, "seg_op")) return(fold_axes(x, dims, op, keepdims, na.rm, plan, backend, output))
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
@@ -87,6 +89,10 @@ fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call 
 check_array <- function(x, call) {
   if (is_plain(x) || is_gpu_matrix(x)) return(invisible())
   stop_kernops("input", "{.arg x} must be an array of numbers or logicals, not {.obj_type_friendly {x}}.", call = call)
+}
+
+check_axis <- function(axis, alone, call = caller_env()) {
+  if (!alone && !is.null(axis)) stop_kernops("input", "{.arg axis} is another name of {.arg dims}.", call = call)
 }
 
 plan_for <- function(x, dims, plan, call) {

@@ -4,6 +4,7 @@
 NULL
 
 stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()) {
+  call <- if (is.environment(call)) without_data(rlang::frame_call(call)) else call %||% users_call()
   message <- gsub("\\{([A-Za-z][^{}]*)\\}", "{shortly(\\1)}", message)
   cli::cli_abort(message, class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = call, ...,
                  .envir = envir)
@@ -48,8 +49,16 @@ users_call <- function() {
   frames <- sys.frames()
   from <- sys.parents()[before]
   ours <- vapply(frames[before], function(frame) identical(topenv(frame), topenv()), NA)
-  entries <- which(ours & !c(FALSE, ours)[from + 1])
-  if (length(entries)) sys.call(entries[[length(entries)]])
+  applied <- vapply(sys.calls()[before], function(call) identical(call[[1]], quote(FUN)), NA) # by lapply()
+  entries <- which(ours & !c(FALSE, ours)[from + 1] & !applied)
+  if (length(entries)) without_data(sys.call(entries[[length(entries)]]))
+}
+
+# S4 and do.call() put what they hand on into the call: only names and single numbers stay there.
+without_data <- function(call) {
+  if (!is.call(call) || !is.symbol(call[[1]])) return(NULL)
+  short <- function(x) if (is.language(x) || is.atomic(x) && length(x) == 1 && !is.object(x)) x else quote(...)
+  as.call(lapply(call, short))
 }
 
 # `bytes` are those of an object of R that there is no memory for.

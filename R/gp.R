@@ -76,6 +76,7 @@
 #'   there is one, for computations that are large enough.
 #' @param na.action how missing values are treated; default: `getOption("na.action")`.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
+#' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
 #'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
@@ -143,7 +144,7 @@
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
-               na.action = getOption("na.action"), control = gp_control()) {
+               na.action = getOption("na.action"), control = list(...), ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
@@ -154,6 +155,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   }
   known <- known %||% list()
   check_known(known)
+  if (!missing(control) && ...length()) {
+    stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
+  }
   control <- as_control(control)
   source <- spatial_parts(data)
   weights <- within_data(rlang::enquo(weights), source$data, here)
@@ -199,17 +203,17 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
 #' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the field up
-#'   to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than 300,000
-#'   observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
+#'   field up to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than
+#'   300,000 observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.
 #' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
-#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random vectors
-#'   are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it
-#'   continues with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64,
-#'   from all rows, or from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
+#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random
+#'   vectors are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it continues with a
+#'   tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all rows, or
+#'   from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood

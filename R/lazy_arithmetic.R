@@ -80,6 +80,7 @@ setMethod("Math", "ComplexLazyTensor", function(x) {
   )
 })
 logarithm <- function(x, ...) {
+  if (...length() && !is_lazy(..1)) check_number(..1, "base", least = 0, above = TRUE)
   value <- combined(if (is_complex(x)) "ComplexLog(%s)" else "Log(%s)", list(x), is_complex(x))
   if (...length()) value / log(..1) else value
 }

@@ -26,6 +26,8 @@ grad <- function(f, eta, var, gradin) {
     if (missing(var)) var <- eta # by position: the next one after f
     eta <- gradin
   }
+  if (missing(var)) stop_kernops("input", c("{.arg var} is missing, the variable to differentiate by.",
+                                            i = "{.code grad(f, 1, x)} is the gradient of {.code sum(f)}."))
   check_variable(f, var)
   if (is_complex(f)) eta <- spread(as_complex(eta), f@size)
   else if (is_complex_value(eta)) stop_kernops("input", "{.arg eta} must be real, because {.arg f} is real.")

@@ -240,6 +240,12 @@ setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
                call = NULL)
 })
 
+# K$exp() of Python.
+setMethod("$", "LazyTensor", function(x, name) {
+  stop_kernops("input", c("A {.cls LazyTensor} has no component {.field {name}}.",
+                          i = "Operations are functions, as in {.code exp(K)} and {.code sum(K, \"j\")}."))
+})
+
 setMethod("show", "LazyTensor", function(object) {
   about <- named(object)
   shape <- ifelse(is.na(dim(object)), "?", format(dim(object), big.mark = ",", trim = TRUE))

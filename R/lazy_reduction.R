@@ -15,7 +15,7 @@
 #'   `max(K, 1)` and `min(K, 0)` compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
-#' @param weight a [LazyTensor] of weights of the terms.
+#' @param weights a [LazyTensor] of weights of the terms.
 #' @param ranges the pairs to reduce over, if not all: see [ranges]. By default those of `x`, see [with_ranges()].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
@@ -39,7 +39,7 @@ NULL
 
 #' @rdname lazy_reduction
 #' @export
-lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = NULL, ...) {
+lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = NULL, ...) {
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
@@ -51,15 +51,14 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weight = NULL, ranges = N
   }
   further <- list(...)
   if (missing(index)) index <- further$axis %||% further$dim # as in Python
-  weight <- weight %||% further$weights
-  further <- further[!names(further) %in% c("axis", "dim", "weights")]
+  further <- further[!names(further) %in% c("axis", "dim")]
   if (is.null(index)) stop_index(NULL)
-  if (is_complex_value(weight)) stop_kernops("input", "{.arg weight} must be real.")
+  if (is_complex_value(weights)) stop_kernops("input", "{.arg weights} must be real.")
   if ("na.rm" %in% names(further)) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE, call = called)
-  parts <- c("%s", if (!is.null(weight)) "%s", K, check_index(index))
+  parts <- c("%s", if (!is.null(weights)) "%s", K, check_index(index))
   template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
-  of <- told_apart(lapply(c(list(x), if (!is.null(weight)) list(weight)), as_lazy))
+  of <- told_apart(lapply(c(list(x), if (!is.null(weights)) list(weights)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L, parts = parts_of(of),
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
   if (!is.null(ranges)) ranges <- as_ranges(ranges)
@@ -285,10 +284,12 @@ argKmax <- function(x, K, index, ...) lazy_reduce(x, "ArgKMax", index, K = K, ..
 Kmin_argKmin <- function(x, K, index, ...) lazy_reduce(x, "KMin_ArgKMin", index, K = K, ...)
 #' @rdname lazy_reduction
 #' @export
-sumsoftmaxweight <- function(x, index, weight = NULL, ...) {
-  if (!missing(index) && is_lazy(index)) return(lazy_reduce(x, "SumSoftMaxWeight", weight, weight = index, ...))
-  lazy_reduce(x, "SumSoftMaxWeight", index, weight = weight, ...)
+sumsoftmaxweight <- function(x, index, weights = NULL, ...) {
+  if (!missing(index) && is_lazy(index)) return(lazy_reduce(x, "SumSoftMaxWeight", weights, weights = index, ...))
+  lazy_reduce(x, "SumSoftMaxWeight", index, weights = weights, ...)
 }
 #' @rdname lazy_reduction
 #' @export
-logsumexp.LazyTensor <- function(x, index, weight = NULL, ...) lazy_reduce(x, "LogSumExp", index, weight = weight, ...)
+logsumexp.LazyTensor <- function(x, index, weights = NULL, ...) {
+  lazy_reduce(x, "LogSumExp", index, weights = weights, ...)
+}

@@ -79,6 +79,7 @@
 #' head(op(list(x, y, b)), 3)
 #' @name LazyTensor
 #' @aliases as.matrix.LazyTensor as.array.LazyTensor t.LazyTensor is.matrix.LazyTensor is.array.LazyTensor
+#'   $,LazyTensor-method
 #'   is.na.LazyTensor anyNA.LazyTensor
 #'   LazyTensor-class ComplexLazyTensor-class
 #'   Ops,LazyTensor,LazyTensor-method Ops,LazyTensor,ANY-method Ops,ANY,LazyTensor-method

@@ -10,7 +10,7 @@
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is nonzero if they
 #'   belong to the same run, such as `"Abs(a - b) < 0.5"`.
-#' @param ... `na.rm`, `w` and `empty`, as in [seg_reduce()].
+#' @param ... `na.rm`, `weights` and `empty`, as in [seg_reduce()].
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, the number of
 #'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; keys and lengths are too if the keys are

@@ -34,8 +34,9 @@
 #'   is reduced on the GPU.
 #' @param op the operation: a name from the table, or a [seg_op()].
 #' @param na.rm whether to remove `NA` and `NaN`.
-#' @param w a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or `Inf`) is
-#'   ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; weights must not be negative for the last three.
+#' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
+#'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; those of the last three must not
+#'   be negative.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
@@ -65,8 +66,8 @@
 #' seg_reduce(chickwts$weight, chickwts$feed, "mean") # the same
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
 #' @export
-seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE, w = NULL,
-                       empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
+seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE,
+                       weights = NULL, empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
                        output = c("host", "gpu")) {
   if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), as tapply() has it
     op <- lengths
@@ -78,10 +79,10 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   check_bits(op, x)
   stay <- check_output(output)
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), w, empty, backend, stay)
+  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), weights, empty, backend, stay)
 }
 
-# The same, all arguments but w and empty being checked.
+# The same, all arguments but weights and empty being checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
                         call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)

@@ -5,6 +5,7 @@
 #'
 #' @inheritParams axis_reduce
 #' @param dims the dimensions that form a slice, as in [axis_reduce()]; default: all.
+#' @param axis another name of `dims`.
 #' @param ... for methods: see [lazy_reduction] for the method for symbolic matrices.
 #' @param alpha the sum of the softmax of each slice, a number other than 0.
 #'
@@ -27,8 +28,9 @@
 #' softmax(x, 2)
 #' logsumexp(x, 2)
 #' @export
-softmax <- function(x, dims = NULL, alpha = 1, na.rm = FALSE, plan = NULL, backend = c("auto", "cpu", "cuda"),
-                    output = c("host", "gpu")) {
+softmax <- function(x, dims = axis, alpha = 1, na.rm = FALSE, plan = NULL, backend = c("auto", "cpu", "cuda"),
+                    output = c("host", "gpu"), axis = NULL) {
+  check_axis(axis, missing(dims))
   reduce_axes(x, dims, "softmax", FALSE, na.rm, plan, check_alpha(alpha), backend, output)
 }
 
@@ -38,9 +40,10 @@ logsumexp <- function(x, ...) UseMethod("logsumexp")
 
 #' @rdname softmax
 #' @export
-logsumexp.default <- function(x, dims = NULL, keepdims = FALSE, na.rm = FALSE, plan = NULL,
-                              backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), ...) {
+logsumexp.default <- function(x, dims = axis, keepdims = FALSE, na.rm = FALSE, plan = NULL,
+                              backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), axis = NULL, ...) {
   if (...length()) stop_further_arguments("{.fn logsumexp} of arrays", list(...))
+  check_axis(axis, missing(dims))
   reduce_axes(x, dims, "logsumexp", keepdims, na.rm, plan, 1, backend, output)
 }
 

@@ -46,7 +46,7 @@ constexpr Count few_rows = 128;  // one block meets all columns, and makes them 
 TiledPlan tiled(const Plan& plan, const Settings& settings);
 bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
 bool fits(const Plan& plan, const Settings& settings);
-bool much_work(const TiledPlan& plan);         // for each pair: one row a thread and one column at a time
+bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one column at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);

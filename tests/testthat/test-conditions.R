@@ -146,3 +146,38 @@ test_that("errors of formulas and data carry what the user called", {
   expect_identical(called(sapply(1, \(n) sqdist(Vi(x), 1:2))), "sqdist(Vi(x), 1:2)")
   expect_identical(called(seg_reduce(1:3, lengths = c(1, -2))), "seg_reduce(1:3, lengths = c(1, -2))")
 })
+
+test_that("errors carry the call of what was called, without its data", {
+  x <- matrix(runif(20), 10)
+  K <- exp(-sqdist(Vi(x), Vj(x)))
+  head_of <- \(code) as.character(conditionCall(expect_error(code, class = "kernops_error"))[[1]])
+  expect_identical(head_of(K %*% 1:3), "%*%")
+  expect_identical(head_of(K + "a"), "+")
+  expect_identical(head_of(K[11, ]), "[")
+  expect_identical(head_of(grad(K, 1)), "grad")
+  expect_identical(head_of(log(K, "a")), "log")
+  expect_identical(head_of(K$exp()), "$")
+  expect_identical(head_of(gp(mag ~ 1, quakes, ~ long + lat, probe = -1)), "gp")
+  for (code in expression(round(K, 2:3), sum(K, 3), sum(K, "j", b = 1:3), solve(K, 1:7))) {
+    error <- expect_error(eval(code), class = "kernops_error")
+    expect_lt(nchar(paste(deparse(conditionCall(error)), collapse = "")), 60)
+  }
+})
+
+test_that("settings are taken by their names, weights by any beginning, dims as axis", {
+  x <- matrix(rnorm(6), 2)
+  expect_identical(axis_reduce(x, axis = 2), axis_reduce(x, 2))
+  expect_identical(softmax(x, axis = 1), softmax(x, 1))
+  expect_identical(logsumexp(x, axis = 1), logsumexp(x, 1))
+  for (f in list(axis_reduce, softmax, logsumexp)) {
+    expect_error(f(x, 1, axis = 2), "another name", class = "kernops_input_error")
+  }
+  sums <- seg_reduce(1:4, lengths = c(2, 2), weights = 1:4 / 2)
+  expect_identical(sums, c(2.5, 12.5))
+  expect_identical(seg_reduce(1:4, lengths = c(2, 2), weight = 1:4 / 2), sums)
+  d <- data.frame(x = c(1, 2, 4, 7), z = c(1, 3, 2, 5))
+  fit <- \(...) gp(z ~ 1, d, ~ x, exponential(1, 2) + nugget(0.1), estimate = "none", ...)
+  expect_identical(fit(progress = FALSE, seed = 3)$how, fit(control = gp_control(progress = "none", seed = 3))$how)
+  expect_error(fit(seed = 3, control = gp_control()), "not by both", class = "kernops_input_error")
+  expect_error(fit(sed = 3), class = "kernops_input_error")
+})

@@ -62,5 +62,7 @@ test_that("one thing has one name in all functions", {
   takers <- \(argument) names(Filter(\(f) argument %in% names(formals(args(f))), functions))
   expect_identical(takers("gradin"), "grad") # rkeops' name of eta, beside it
   expect_identical(takers("dim"), "axis_plan") # the shape of the array; its `dims` are those to reduce
-  for (other in c("axis", "wrt", "variable", "along")) expect_identical(takers(other), character(), label = other)
+  expect_setequal(takers("axis"), c("axis_reduce", "softmax")) # Python's name of dims, beside it
+  others <- c("w", "weight", "wrt", "variable", "along")
+  for (other in others) expect_identical(takers(other), character(), label = other)
 })

@@ -54,18 +54,18 @@ test_that("Genred() of reductions with an argument", {
   expect_close(keops_grad(op, "Y")(input), cbind(0.2 * colSums(shares / rowSums(shares))))
 })
 
-# Two batch dimensions of the published cases are one here.
-test_that("Genred() of batches", {
+test_that("Genred() of batches in two dimensions", {
   withr::local_seed(2)
-  x <- array(runif(10 * 3 * 4), c(10, 3, 4))
-  l <- array(runif(10 * 4), c(10, 1, 4))
-  y <- array(runif(6 * 3), c(6, 3, 1))
-  s <- array(1 + runif(4), c(1, 1, 4))
+  x <- array(runif(10 * 3 * 2 * 3), c(10, 3, 2, 3))
+  l <- array(runif(10 * 3), c(10, 1, 1, 3))
+  y <- array(runif(6 * 3 * 2), c(6, 3, 2, 1))
+  s <- array(1 + runif(3), c(1, 1, 1, 3))
   variables <- c("x = Vi(3)", "l = Vi(1)", "y = Vj(3)", "s = Pm(1)")
   op <- Genred("1 / Exp(1 + Sum(Square(l + x * y) + s))", variables, axis = 1)
-  term <- \(i, j, k) 1 / exp(1 + sum((l[i, 1, k] + x[i, , k] * y[j, , 1])^2 + s[k]))
-  expected <- sapply(1:4, \(k) sapply(1:10, \(i) sum(sapply(1:6, \(j) term(i, j, k)))))
-  expect_equal(drop(op(x, l, y, s)), expected)
+  term <- \(i, j, u, v) 1 / exp(1 + sum((l[i, 1, 1, v] + x[i, , u, v] * y[j, , u, 1])^2 + s[v]))
+  expected <- array(0, c(10, 1, 2, 3))
+  for (i in 1:10) for (u in 1:2) for (v in 1:3) expected[i, 1, u, v] <- sum(sapply(1:6, \(j) term(i, j, u, v)))
+  expect_equal(op(x, l, y, s), expected)
 })
 
 test_that("KernelSolve() and its gradient", {
