@@ -12,7 +12,7 @@ namespace cpu {
 namespace {
 
 const AxisEngine& axis_engine(const std::string& isa) {
-  const Engine& engine = engine_for(isa);
+  [[maybe_unused]] const Engine& engine = engine_for(isa);
 #ifdef __x86_64__
   if (&engine == &engine_avx512) return axis_engine_avx512;
   if (&engine == &engine_avx2) return axis_engine_avx2;

@@ -17,7 +17,7 @@ namespace {
 constexpr Count chunk = 512;
 
 const SetEngine& set_engine(const std::string& isa) {
-  const Engine& engine = engine_for(isa);
+  [[maybe_unused]] const Engine& engine = engine_for(isa);
 #ifdef __x86_64__
   if (&engine == &engine_avx512) return set_engine_avx512;
   if (&engine == &engine_avx2) return set_engine_avx2;

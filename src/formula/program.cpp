@@ -94,7 +94,7 @@ class Compiler {
                          e.args[2].position);
     // what comes in has the shape of the result, a gradient that of its variable
     if (e.args[0].text == "Grad")
-      for (const Shape shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
+      for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
     return {find_reduction("Sum", false), 0, f, -1, both & ~graph[v].axes, graph[v].size};
   }
