@@ -5,7 +5,6 @@
 #'
 #' @inheritParams axis_reduce
 #' @param dims the dimensions that form a slice, as in [axis_reduce()]; default: all.
-#' @param axis another name of `dims`.
 #' @param ... for methods: see [lazy_reduction] for the method for symbolic matrices.
 #' @param alpha the sum of the softmax of each slice, a number other than 0.
 #'
