@@ -209,8 +209,8 @@ backend_names <- function() {
     .Call(`_kernops_backend_names`)
 }
 
-kernel_device <- function(kernel, m, n, there, backend, device) {
-    .Call(`_kernops_kernel_device`, kernel, m, n, there, backend, device)
+kernel_device <- function(kernel, m, n, there, single, backend, device) {
+    .Call(`_kernops_kernel_device`, kernel, m, n, there, single, backend, device)
 }
 
 cpu_isas <- function() {

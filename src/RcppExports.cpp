@@ -689,8 +689,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_device
-int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, std::string backend, int device);
-RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, bool single, std::string backend, int device);
+RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP singleSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -698,9 +698,10 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< double >::type m(mSEXP);
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
     Rcpp::traits::input_parameter< bool >::type there(thereSEXP);
+    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_device(kernel, m, n, there, backend, device));
+    rcpp_result_gen = Rcpp::wrap(kernel_device(kernel, m, n, there, single, backend, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1276,7 +1277,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
     {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
     {"_kernops_backend_names", (DL_FUNC) &_kernops_backend_names, 0},
-    {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 6},
+    {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 7},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},

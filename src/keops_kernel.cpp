@@ -152,10 +152,14 @@ std::vector<std::string> backend_names() {
 
 // The device that takes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
 // [[Rcpp::export]]
-int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, std::string backend, int device) {
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, bool single, std::string backend,
+                  int device) {
   return guard([&] {
-    const MemorySpace space = there ? MemorySpace::device_double : MemorySpace::host;
-    const Backend& chosen = choose_backend(backend_named(backend), {space}, kernel->work(m * n));
+    Settings settings;
+    settings.backend = backend_named(backend);
+    settings.single = single;
+    const Backend& chosen =
+        backend_for(*kernel, there ? MemorySpace::device_double : MemorySpace::host, m * n, settings);
     return chosen.holds(MemorySpace::device_double) ? device : -1;
   });
 }

@@ -27,7 +27,7 @@ Output nth(Output out, Count batch) {
 
 void execute_batches(const Kernel& kernel, const Data& data, Count batches, const Settings& settings,
                      const Output& out) {
-  const Backend& backend = backend_for(kernel, data, settings, out);
+  const Backend& backend = backend_for(kernel, data.memory(out.space), double(data.pair_count()), settings);
   const std::vector<Plan>& plans = kernel.plans[number_of(backend)];
   const bool side_by_side = double(data.pair_count()) < few_pairs && &backend == &cpu_backend();
   std::atomic<Count> next{0};

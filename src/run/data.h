@@ -84,6 +84,12 @@ struct Data {
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
   Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
+  // Where some of the variables are, or what is given: a result goes there.
+  MemorySpace memory(MemorySpace space) const {
+    for (const ArrayRef& array : variables)
+      if (array.space != MemorySpace::host) space = array.space;
+    return space;
+  }
 };
 
 }  // namespace kernops

@@ -73,11 +73,8 @@ Temporary Pairs::keep(Count count) {
   return {memory->data(), MemorySpace::host, 0, memory};
 }
 
-const Backend& backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out) {
-  MemorySpace there = out.space;
-  for (const ArrayRef& array : data.variables)
-    if (array.space != MemorySpace::host) there = array.space;
-  const Backend& chosen = choose_backend(settings.backend, {there}, kernel.work(double(data.pair_count())));
+const Backend& backend_for(const Kernel& kernel, MemorySpace there, double pairs, const Settings& settings) {
+  const Backend& chosen = choose_backend(settings.backend, {there}, kernel.work(pairs));
   const auto fits = [&](const Plan& plan) { return chosen.fits(plan, settings); };
   const auto& plans = kernel.plans[number_of(chosen)];
   if (std::all_of(plans.begin(), plans.end(), fits)) return chosen;
@@ -113,7 +110,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
 }
 
 void execute(const Kernel& kernel, Data data, const Settings& settings, const Output& out) {
-  const Backend& backend = backend_for(kernel, data, settings, out);
+  const Backend& backend = backend_for(kernel, data.memory(out.space), double(data.pair_count()), settings);
   execute(*backend.pairs(settings), kernel.plans[number_of(backend)], kernel, std::move(data), settings, out);
 }
 

@@ -30,9 +30,9 @@ class Pairs {
   virtual void next_batch(const Data&) {}   // of what it keeps, only what serves every batch is of use
 };
 
-// The backend that computes a formula: the one that is wanted, or where the data or the result are, or the first that
-// pays off.
-const Backend& backend_for(const Kernel& kernel, const Data& data, const Settings& settings, const Output& out);
+// The backend that computes so many pairs of a formula: the one that is wanted, or that holds the memory where data or
+// the result are, or the first that pays off and can.
+const Backend& backend_for(const Kernel& kernel, MemorySpace there, double pairs, const Settings& settings);
 
 // The result has one row per item of its axis. A sum over both axes goes to the host. A result on a device is written
 // in its order: nobody waits for it.
