@@ -3,9 +3,8 @@
 #
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
 # quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
-# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others, and `refine` goes
-# from the residuals of the first steps to those that locate the optimum of many observations. use_precision() continues
-# in another one.
+# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others, and `sharpen` goes
+# to smaller residuals. use_precision() continues in another one.
 # long: closures that share what is kept from one likelihood to the next
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
@@ -26,8 +25,7 @@ iterative_likelihood <- function(data, model, how) {
   }
   use_precision(how$precision)
   count <- control$probes
-  goal <- search_residual(control, length(data$y))
-  tol <- if (goal < control$search_tol / 2) control$search_tol else goal
+  tol <- search_residual(control, length(data$y))
   probes <- latest <- NULL  # where a search compares last, the fit is made
   precondition <- preconditioner_maker(control, data, model)
   at <- function(theta) {
@@ -39,7 +37,7 @@ iterative_likelihood <- function(data, model, how) {
     probes <<- probes %||% deflated_probes(count, control$seed, parts$basis, here$system$space)
     state <- search_state(here, theta, probes, parts, profile, tol)
     if (identical(state$value, Inf)) return(state)
-    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, refine = refine, sharpen = sharpen)
+    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, sharpen = sharpen)
   }
   with_value <- function(theta, profile) {
     here <- at(theta)
@@ -64,11 +62,6 @@ iterative_likelihood <- function(data, model, how) {
   draw_probes <- function(number) {
     count <<- number
     probes <<- latest <<- NULL
-  }
-  refine <- function() {
-    coarse <- tol > goal
-    tol <<- min(tol, goal)
-    coarse
   }
   # residuals of the search a tenth of those before, unless they are small enough
   sharpen <- function() {

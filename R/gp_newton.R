@@ -47,10 +47,6 @@ information_search <- function(theta, likelihood, model, profile, control) {
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
     enough <- max(control$gain, at$state$rounding)
-    if (gain < enough && !is.null(at$state$refine) && at$state$refine()) {
-      at <- visit(at$s)
-      next
-    }
     raised <- if (gain < enough && !lifted) off_the_floor(at, parameters, free, profile)
     if (length(raised)) {
       lifted <- TRUE

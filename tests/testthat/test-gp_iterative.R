@@ -122,17 +122,30 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
-test_that("a search ends at the optimum of the refined slope", {
-  centre <- 50
-  refine <- function() {
-    coarse <- centre == 50
-    centre <<- 53
-    coarse
-  }
-  found <- search_of_one(48, \(s) NA_real_, \(s) 2 * (s - centre), refine = refine, sharpen = \() FALSE,
-                         estimate = \(theta) list(value = 0, logdet_error = 1))
-  expect_equal(log(found$theta), 53, tolerance = 1e-3)
-  expect_identical(found$convergence, 0L)
+test_that("many observations are searched from the optimum of a fifth of them", {
+  withr::local_seed(6)
+  u <- matrix(runif(1800), 900)
+  k <- exp(-as.matrix(dist(u)) / 0.2) + diag(0.1, 900)
+  d <- data.frame(u, z = drop(crossprod(chol(k), rnorm(900))))
+  fit <- \(method) gp(z ~ 1, d, ~ X1 + X2, exponential() + nugget(), method = method,
+                      control = gp_control(subset = 20, probes = 64))
+  exact <- fit("exact")
+  ns <- asNamespace("kernops")
+  size <- ns$exact_size
+  withr::defer(utils::assignInNamespace("exact_size", size, ns))
+  utils::assignInNamespace("exact_size", function(target) 100, ns)
+  searched <- integer()
+  likelihood_for <- ns$likelihood_for
+  withr::defer(utils::assignInNamespace("likelihood_for", likelihood_for, ns))
+  utils::assignInNamespace("likelihood_for", function(data, ...) {
+    searched <<- c(searched, length(data$y))
+    likelihood_for(data, ...)
+  }, ns)
+  ladder <- fit("iterative")
+  expect_true(180L %in% searched)
+  there <- gp(z ~ 1, d, ~ X1 + X2, with(as.list(ladder$theta), exponential(exponential.variance, exponential.range) +
+                nugget(nugget.variance)), method = "exact", estimate = "none")
+  expect_gt(logLik(there), logLik(exact) - 0.3)
 })
 
 test_that("a search ends where rounding decides, and says so", {
