@@ -65,7 +65,7 @@ margin <- function(x, reduction, index, na.rm, dims) {
 setMethod("crossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) y, t(x)))
 setMethod("crossprod", signature("ANY", "LazyTensor"), function(x, y) transposed(as_array(x)) %*% y)
 setMethod("crossprod", signature("LazyTensor", "LazyTensor"), function(x, y) t(x) %*% y)
-setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) transposed(y)))
+setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!is.null(y)) transposed(y)))
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 

@@ -59,6 +59,7 @@ test_mistakes("kernops_error", alist(
   `sums without missing numbers` = rowSums(sqdist(Vi(X), Vj(Y)), na.rm = TRUE),
   `sums of vectors` = colSums(Vi(X) - Vj(Y)),
   `a matrix by itself` = crossprod(sqdist(Vi(X), Vj(Y))),
+  `a matrix by itself, transposed` = tcrossprod(sqdist(Vi(X), Vj(Y))),
   `entries of points` = Vi(X)[1:3],
   `a coordinate of points` = Vi(X)[, 2],
   `entries that are not there` = sqdist(Vi(X), Vj(Y))[61]
