@@ -70,6 +70,20 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
 # Groups in the place of offsets, which are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, "GRP")
 
+# Numbers of groups in the place of offsets would divide the values into other segments. `made` is the call: who names
+# the offsets means them, and what comes by `...` was looked at before. Distinct numbers below n are the same as either,
+# and what ends with n is no group.
+check_no_groups <- function(offsets, n, made, call = caller_env()) {
+  named <- any(grepl("^of", names(made)))
+  passed_on <- any(vapply(as.list(made), identical, NA, quote(...)))
+  if (!is.numeric(offsets) || length(offsets) != n || named || passed_on) return(invisible())
+  at <- as.numeric(offsets)
+  if (all(at %in% (seq_len(n) - 1)) && !anyDuplicated(at)) return(invisible())
+  if (isTRUE(at[[1]] == 0 && at[[n]] == n)) return(invisible())
+  stop_kernops("input", c("{.arg offsets} without its name has one number for each of the {n} value{?s}, as groups do.",
+                          i = "{.code g = } is for groups, {.code offsets = } for where segments begin."), call = call)
+}
+
 # Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())

@@ -78,6 +78,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   x <- check_values(x, backend)
   check_bits(op, x)
   stay <- check_output(output)
+  if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), weights, empty, backend, stay)
 }

@@ -25,6 +25,7 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
   backend <- check_backend(backend)
   x <- check_values(x, backend)
   stay <- check_output(output)
+  if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)
   result <- run_plan(if (is_gpu_matrix(x)) x else unclass(x), plan, "softmax", check_flag(na.rm, "na.rm"), NULL,
@@ -36,6 +37,8 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
 #' @export
 seg_logsumexp <- function(x, ...) {
   check_further_arguments("{.fn seg_logsumexp}", list(...), setdiff(names(formals(seg_reduce)), c("x", "op")))
+  unnamed <- list(...)[!nzchar(...names() %||% character(...length()))]
+  if (length(unnamed) == 1) check_no_groups(unnamed[[1]], value_count(x), sys.call())
   seg_reduce(x, ..., op = "logsumexp")
 }
 

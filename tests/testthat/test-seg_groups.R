@@ -27,6 +27,19 @@ test_that("a factor may come second, and groups be a matrix of one column", {
   expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
 })
 
+test_that("offsets as many as there are values have a name, unless they are groups as well", {
+  x <- c(1, 2, 4, 8)
+  expect_identical(seg_reduce(x, offsets = c(1, 1, 2, 2)), c(0, 2, 0, 12))
+  expect_identical(seg_reduce(x, off = c(1, 1, 2, 2)), c(0, 2, 0, 12))
+  expect_identical(do.call(seg_reduce, list(x, offsets = c(0, 0, 4, 4), op = "max")), c(-Inf, 8, -Inf))
+  expect_identical(seg_logsumexp(x, offsets = c(0, 1, 2, 4)), c(1, 2, log(exp(4) + exp(8))))
+  expect_identical(seg_reduce(x, 0:3), x)
+  expect_identical(seg_reduce(x, c(0, 3, 4)), c(7, 8))
+  expect_identical(seg_reduce(x, c(0, 1, 3, 4)), c(1, 6, 8))
+  expect_identical(seg_softmax(x, c(0, 1, 2, 3)), rep(1, 4))
+  expect_error(do.call(seg_reduce, list(x, c(1, 1, 2, 2))), class = "kernops_input_error")
+})
+
 test_that("keys are compared and named as base R does", {
   x <- c(1, 2, 4)
   for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
