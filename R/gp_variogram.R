@@ -62,7 +62,7 @@ variogram_breaks <- function(x, breaks, call = caller_env()) {
     stop_kernops("input", "{.arg breaks} must be ascending numbers, or the number of classes.", call = call)
   }
   if (length(breaks) > 1) return(breaks)
-  check_number(breaks, "breaks", least = 1, whole = TRUE, call = call)
+  check_number(breaks, "breaks", least = 1, whole = TRUE, most = 1e6, call = call)
   extent <- sqrt(sum(apply(x, 2, function(v) diff(range(v)))^2))
   if (extent == 0) stop_kernops("input", "All points are at the same location: all distances are zero.", call = call)
   seq(0, extent / 3, length.out = breaks + 1)

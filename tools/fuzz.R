@@ -1,5 +1,6 @@
-# One part of tools/fuzz: `Rscript tools/fuzz.R arguments|formulas|values SECONDS SEED`. A finding is an error that is
-# not of class kernops_error, a call of more than two seconds, or a value that plain R does not get. Each is a line.
+# One part of tools/fuzz: `Rscript tools/fuzz.R corpus|arguments|formulas|values SECONDS SEED`. A finding is an error that
+# is not of class kernops_error, a call of more than two seconds, or a value that plain R does not get. Each is a line.
+# What is tried is in the file FUZZ_LAST, for tools/fuzz to tell when R dies of it.
 
 suppressMessages(library(kernops))
 given <- commandArgs(TRUE)
@@ -18,58 +19,49 @@ error_of <- function(call) {
   quiet <- \(code) suppressMessages(suppressWarnings(utils::capture.output(code)))
   tryCatch({quiet(call()); NULL}, error = identity)
 }
+try_now <- function(label) writeLines(label, Sys.getenv("FUZZ_LAST", nullfile()))
 attack <- function(label, call) {
+  try_now(label)
   taken <- system.time(error <- error_of(call))[["elapsed"]]
   if (taken > 2) report(label, ": ", round(taken, 1), " s")
   if (is.null(error) || inherits(error, "kernops_error")) return(invisible())
   report(label, ": ", class(error)[[1]], ": ", substr(gsub("\n", " ", conditionMessage(error)), 1, 100))
 }
 
-# Every argument of a valid call, one after the other, is replaced by what it cannot be.
-x <- matrix(stats::runif(20), 10)
-d <- data.frame(u = x[, 1], v = x[, 2], z = stats::rnorm(10))
-op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
-input <- list(x = x, y = x, b = d$z)
-K <- exp(-sqdist(Vi(x), Vj(x)))
-known <- matern(3/2, 1, 1) + nugget(0.1)
-fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
-g <- rep(1:2, 5)
-calls <- list(
-  keops_kernel = list(formula = "Sum_Reduction(x, 1)", args = "x = Vi(2)", precision = "float64", backend = "cpu",
-                      device = 0L, sum_scheme = "auto"),
-  keops_grad = list(op = op, var = "x"), keops_source = list(op = op), keops_formula = list(x = K),
-  LazyTensor = list(x = x, index = "i", name = "x"), Vi = list(x = x, name = "x"), Vj = list(x = x), Pm = list(x = 1:3),
-  kernel_solve = list(op = op, var = "b", input = input, lambda = 1, tol = 1e-6, maxit = 10, method = "cg"),
-  kernel_solve_grad = list(fit = kernel_solve(op, "b", input, 1), eta = d$z, var = "b"),
-  kernel_preconditioner = list(op = op, var = "b", input = input, lambda = 1),
-  kernel_interpolation = list(x = x, y = d$z, kernel = matern(3/2, 1, 1), lambda = 0.1),
-  gp = list(formula = z ~ 1, data = d, coords = ~ u + v, covariance = known, method = "exact", estimate = "none"),
-  gp_control = lapply(formals(gp_control), eval, asNamespace("kernops")),
-  gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
-  gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = fit, breaks = c(0, 0.1, 0.3, 1)),
-  predict.gp = list(newdata = d, se.fit = TRUE, interval = "none"), simulate.gp = list(nsim = 2, seed = 1, newdata = d),
-  matern = list(nu = 1.5, variance = 1, range = 1), periodic = list(variance = 1, range = 1, period = 1),
-  nugget = list(variance = 1), linear = list(variance = 1),
-  covariance = list(formula = "s * Exp(-SqDist(x, y))", parameters = list(s = 1)),
-  seg_reduce = list(x = d$z, g = g, op = "sum"), seg_softmax = list(x = d$z, g = g), seg_op = list(formula = "a + b"),
-  seg_plan = list(lengths = c(4, 6)), reduce_by_key = list(keys = g, x = d$z, op = "sum"),
-  axis_reduce = list(x = array(1:24, 2:4), dims = c(1, 3), op = "max"), softmax = list(x = x),
-  sqdist = list(x = Vi(x), y = Vj(x)), norm2 = list(x = Vi(x)), argmin = list(x = K, index = "j"),
-  Kmin = list(x = K, K = 2, index = "j"), logsumexp = list(x = K, index = "j"), elem = list(x = Vi(x), m = 0),
-  grid_cluster = list(x = x, size = 0.1), sort_clusters = list(x = x, labels = g), gpu_matrix = list(x = x)
-)
+# What once failed, hung or crashed: the value of each file must be TRUE.
+refuses <- \(code) tryCatch({code; FALSE}, kernops_error = \(e) TRUE)
+corpus <- function() {
+  for (file in list.files("tools/fuzzer/corpus", full.names = TRUE)) {
+    try_now(file)
+    value <- tryCatch(source(file, local = new.env())$value, error = conditionMessage)
+    if (!isTRUE(value)) report(file, ": ", deparse1(value))
+  }
+}
+
 wrong <- list(
   NULL, NA, NaN, Inf, -1, 0, 0.5, 1e300, .Machine$integer.max, 1:1e5, integer(), "a", "", c("a", "b"), TRUE, list(),
   list(list(1)), sum, function(...) 1, new.env(), Sys.Date(), factor(c("a", "b")), 1i, as.raw(1), matrix(0, 0, 0),
   array(1, c(2, 2, 2)), ~ q, quote(f(x)), quote(zz), data.frame(a = 1), structure(1, class = "integer64")
 )
+# Every argument of a valid call, one after the other, is replaced by what it cannot be.
 arguments <- function() {
-  methods <- list(predict.gp = list(object = fit), simulate.gp = list(object = fit))
-  for (name in sample(names(calls))) for (argument in names(calls[[name]])) for (value in wrong) {
+  calls <- local({source("tools/fuzzer/calls.R", local = TRUE); calls})
+  functions <- sapply(names(calls), utils::getFromNamespace, "kernops")
+  takes <- \(name) is.function(get(name)) && length(formals(args(get(name)))) > 0
+  of_group <- c("Complex", "Math", "Ops", "Summary", "show")
+  for (name in setdiff(Filter(takes, ls("package:kernops")), c(names(calls), of_group))) report(name, " is not called")
+  for (name in names(calls)) {
+    error <- error_of(\() do.call(functions[[name]], calls[[name]]))
+    if (!is.null(error) && !inherits(error, "kernops_cuda_error")) report(name, ": ", conditionMessage(error))
+  }
+  # a method is not called for another object
+  is_method <- \(name) grepl("[.]gp$", name) || exists(name, baseenv())
+  for (name in sample(names(calls))) for (argument in seq_along(calls[[name]])) for (value in wrong) {
+    if (argument == 1 && is_method(name)) next
     if (!there_is_time()) return()
     used <- replace(calls[[name]], argument, list(value))
-    label <- paste0(name, "(", argument, " = ", substr(deparse1(value), 1, 30), ")")
-    attack(label, \() do.call(utils::getFromNamespace(name, "kernops"), c(methods[[name]], used), quote = TRUE))
+    label <- paste0(name, "(", c(names(used)[argument], argument)[[1]], " = ", substr(deparse1(value), 1, 30), ")")
+    attack(label, \() do.call(functions[[name]], used, quote = TRUE))
   }
 }
 
@@ -116,6 +108,7 @@ values <- function() {
     y <- stats::runif(sample(1:40, 1), -1, 1)
     s <- stats::runif(1, -1, 1)
     value <- \(x) vapply(x, \(one) reductions[[reduction]](rep_len(of[[2]](one, y, s), length(y))), 0)
+    try_now(paste(text, "of", length(x), "and", length(y), "points"))
     op <- keops_kernel(text, c("x = Vi(1)", "y = Vj(1)", "s = Pm(1)"))
     differs <- \(a, b, tolerance) !isTRUE(all(abs(a - b) <= tolerance * (1 + abs(b))))
     size <- length(y) * (1 + max(abs(outer(x, y, \(a, b) rep_len(of[[2]](a, b, s), length(a))))))
@@ -127,6 +120,6 @@ values <- function() {
   }
 }
 
-invisible(switch(part, arguments = arguments(), formulas = formulas(), values = values()))
+invisible(switch(part, corpus = corpus(), arguments = arguments(), formulas = formulas(), values = values()))
 cat("fuzz: ", part, ", ", findings, " findings\n", sep = "")
 quit(status = as.integer(findings > 0))

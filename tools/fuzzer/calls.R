@@ -1,0 +1,83 @@
+# A valid call of each export that takes arguments, for tools/fuzz.R to replace one argument after the other.
+
+x <- matrix(stats::runif(20), 10)
+d <- data.frame(u = x[, 1], v = x[, 2], z = stats::rnorm(10))
+op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
+input <- list(x = x, y = x, b = d$z)
+K <- exp(-sqdist(Vi(x), Vj(x)))
+p <- Vi(x, name = "p")
+f <- sqdist(p, Vj(x, name = "q"))
+known <- matern(3/2, 1, 1) + nugget(0.1)
+fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
+g <- rep(1:2, 5)
+clusters <- cluster_ranges_centroids(x, sort(g))$ranges
+vgm <- structure(data.frame(model = factor("Exp"), psill = 1, range = 1, kappa = 0.5, ang1 = 0, ang2 = 0, ang3 = 0,
+                            anis1 = 1, anis2 = 1), class = c("variogramModel", "data.frame"))
+A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = 1:3)
+
+operators <- list(
+  keops_kernel = list(formula = "Sum_Reduction(x, 1)", args = "x = Vi(2)", precision = "float64", backend = "cpu",
+                      device = 0L, sum_scheme = "auto"),
+  keops_grad = list(op = op, var = "x"), keops_source = list(op = op), keops_formula = list(x = K),
+  keops_objective = list(K = f, p, reduction = "Sum"), LazyTensor = list(x = x, index = "i", name = "x"),
+  Vi = list(x = x, name = "x"), Vj = list(x = x), Pm = list(x = 1:3), gpu_matrix = list(x = x),
+  kernel_solve = list(op = op, var = "b", input = input, lambda = 1, tol = 1e-6, maxit = 10, method = "cg"),
+  kernel_solve_grad = list(fit = kernel_solve(op, "b", input, 1), eta = d$z, var = "b"),
+  kernel_preconditioner = list(op = op, var = "b", input = input, lambda = 1),
+  kernel_interpolation = list(x = x, y = d$z, kernel = matern(3/2, 1, 1), lambda = 0.1),
+  grid_cluster = list(x = x, size = 0.1), sort_clusters = list(x = x, labels = g),
+  cluster_ranges_centroids = list(x = x, labels = sort(g), weights = rep(1, 10)), with_ranges = list(x = K, ranges = NULL),
+  from_matrix = list(ranges_i = clusters, ranges_j = clusters, keep = matrix(TRUE, 2, 2)),
+  swap_axes = list(ranges = from_matrix(clusters, clusters, matrix(TRUE, 2, 2))), with_kernops = list(1, threads = 1),
+  local_kernops = list(threads = 1)
+)
+
+processes <- list(
+  gp = list(formula = z ~ 1, data = d, coords = ~ u + v, covariance = known, method = "exact", estimate = "none"),
+  gp_control = lapply(formals(gp_control), eval, asNamespace("kernops")), as_gp = list(model = vgm, fixed = TRUE),
+  gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
+  gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
+  predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none"), update.gp = list(fit, data = d, covariance = known),
+  simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
+  confint.gp = list(fit, parm = 1, level = 0.9), residuals.gp = list(fit),
+  matern = list(nu = 1.5, variance = 1, range = 1), periodic = list(variance = 1, range = 1, period = 1),
+  exponential = list(variance = 1, range = 1), spherical = list(variance = 1, range = 1), wendland = list(1, 1),
+  squared_exponential = list(variance = 1, range = 1), rational_quadratic = list(1, range = 1, shape = 1),
+  nugget = list(variance = 1), linear = list(variance = 1), constant = list(variance = 1, fixed = "variance"),
+  covariance = list(formula = "s * Exp(-SqDist(x, y))", parameters = list(s = 1))
+)
+
+segments <- list(
+  seg_reduce = list(x = d$z, g = g, op = "sum"), seg_softmax = list(x = d$z, g = g), seg_grad = list(op = "sum"),
+  seg_logsumexp = list(x = d$z, g = g), seg_op = list(formula = "a + b"), seg_plan = list(lengths = c(4, 6)),
+  reduce_by_key = list(keys = g, x = d$z, op = "sum"), softmax = list(x = x), axis_grad = list(op = "sum"),
+  axis_reduce = list(x = array(1:24, 2:4), dims = c(1, 3), op = "max"), axis_plan = list(dim = 2:4, dims = 2),
+  spmv = list(A = A, v = c(1, 2, 3), mul = "*", add = "+"), spmv_plan = list(A = A)
+)
+
+# symbolic matrices: operations of one, two and more arguments, and reductions
+of_one <- c("exp1j", "imag2complex", "inv", "norm2", "normalize", "real2complex", "relu", "rsqrt", "sinxdivx",
+            "sqnorm2", "square", "unit_step", "xlogx")
+of_two <- c("sqdist", "matvecmult", "vecmatmult", "tensorprod", "concat", "weightedsqnorm")
+reduced <- c("argmax", "argmin", "logsumexp", "max_argmax", "max_reduction", "min_argmin", "min_reduction",
+             "sum_reduction")
+extreme <- c("Kmax", "Kmin", "Kmin_argKmin", "argKmax", "argKmin")
+each <- \(names, arguments) sapply(names, \(name) arguments, simplify = FALSE)
+symbolic <- c(
+  each(of_one, list(x = Vi(x))), each(of_two, list(Vi(x), Vj(x))), each(reduced, list(x = K, index = "j")),
+  each(c("colSums", "rowSums", "colMeans", "rowMeans"), list(x = K)), each("crossprod", list(K, x)),
+  each("tcrossprod", list(K, t(x))), each("atan2", list(y = K, x = K)), each(extreme, list(x = K, K = 2, index = "j")),
+  list(
+    lazy_op = list(name = "Exp", K), lazy_reduce = list(x = K, reduction = "Sum", index = "j"),
+    sumsoftmaxweight = list(x = K, index = "j", weights = Vj(x)), bspline = list(knots = 1:5, x = K, order = 2),
+    clamp = list(x = K, a = 0, b = 1), mod = list(x = K, n = 2, offset = 0), if_else = list(f = K, a = 1, b = 2),
+    elem = list(x = Vi(x), m = 1), elemT = list(x = K, m = 1, n = 2), extract = list(x = Vi(x), m = 1, d = 1),
+    extractT = list(x = K, m = 1, n = 2), one_hot = list(x = K, n = 3), softdtw = list(Vi(x), Vj(x), gamma = 1),
+    kron = list(Vi(x), Vj(x), dim_x = 2, dim_y = 2), weightedsqdist = list(Vi(x), Vj(x), s = 1),
+    tensordot = list(Vi(x), Vj(x), dim_x = 2, dim_y = 2, sum_x = 1, sum_y = 1),
+    divergence = list(f = p * p, var = p), laplacian = list(f = f, var = p),
+    grad = list(f = f, eta = 1, var = p), grad_matrix = list(f = f, var = p),
+    hvp = list(f = f, var = p, u = Vi(x)), jvp = list(f = f, var = p, u = Vi(x))
+  )
+)
+calls <- c(operators, processes, segments, symbolic)
