@@ -72,18 +72,21 @@ Slot& slot(int number) {
   throw CudaError("there is no GPU " + std::to_string(number) + "; this machine has " + known);
 }
 
-// Its context becomes current.
+// Its context becomes current. What a failure leaves half open is used the next time.
 void open(Device& device) {
   const Driver& d = driver();
+  const auto check = [&d](int result) { d.check(result, "opening the GPU"); };
   void* context = nullptr;
-  d.check(d.cuDevicePrimaryCtxRetain(&context, handle_of(device.number)), "opening the GPU");
+  check(d.cuDevicePrimaryCtxRetain(&context, handle_of(device.number)));
   d.check(d.cuCtxSetCurrent(context), "choosing the GPU");
-  DevicePointer zeros = 0;
-  d.check(d.cuMemAlloc_v2(&zeros, Device::most_arrivals * sizeof(int)), "opening the GPU");
-  d.check(d.cuMemsetD32_v2(zeros, 0, Device::most_arrivals), "opening the GPU");
-  d.check(d.cuStreamCreate(&device.copying, non_blocking), "opening the GPU");
-  d.check(d.cuEventCreate(&device.turn, without_time), "opening the GPU");
-  device.arrivals = reinterpret_cast<int*>(zeros);
+  if (!device.copying) check(d.cuStreamCreate(&device.copying, non_blocking));
+  if (!device.turn) check(d.cuEventCreate(&device.turn, without_time));
+  if (!device.arrivals) {
+    DevicePointer zeros = 0;
+    check(d.cuMemAlloc_v2(&zeros, Device::most_arrivals * sizeof(int)));
+    device.arrivals = reinterpret_cast<int*>(zeros);
+  }
+  check(d.cuMemsetD32_v2(address(device.arrivals), 0, Device::most_arrivals));
   device.context = context;
 }
 

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "faults.h"
+
 namespace {
 
 struct Program {
@@ -42,6 +44,7 @@ EXPORT int nvrtcCreateProgram(void** handle, const char* text, const char*, int,
 }
 EXPORT int nvrtcCompileProgram(void* handle, int count, const char* const* options) {
   Program& program = of(handle);
+  if (emulator_fails(fault_compilation)) return program.log = "the emulator was told to fail", 6;
   std::string include;
   for (int n = 0; n < count; ++n)
     if (!std::strncmp(options[n], "--include-path=", 15)) include = options[n] + 15;

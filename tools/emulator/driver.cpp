@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -146,6 +147,35 @@ EXPORT unsigned emulator_lanes() { return block.warps[now / 32].lanes; }
 
 using Result = int;
 using Address = unsigned long long;
+
+// ---- faults: of the calls of one kind, those from `first` to `last` fail
+
+#include "faults.h"
+
+namespace {
+std::atomic<int> calls[fault_kinds], events;
+std::atomic<int> failing{-1}, first, last;
+}  // namespace
+
+EXPORT int emulator_fails(int kind) {
+  const int n = ++calls[kind];
+  return kind == failing && first <= n && n <= last;
+}
+// For R's .C(): counts begin anew; a kind of -1 lets all calls succeed.
+EXPORT void emulator_fail(const int* kind, const int* k, const int* times) {
+  for (auto& count : calls) count = 0;
+  failing = *kind, first = *k, last = *k + *times - 1;
+}
+EXPORT void emulator_calls(int* counts) {
+  for (int kind = 0; kind < fault_kinds; ++kind) counts[kind] = calls[kind];
+}
+EXPORT void emulator_held(int* blocks_and_events) {
+  const Alone alone(one_at_a_time);
+  blocks_and_events[0] = int(allocated.size()), blocks_and_events[1] = events;
+}
+static bool fails(FaultKind kind) { return emulator_fails(kind); }
+constexpr Result broken = 719;  // CUDA_ERROR_LAUNCH_FAILED
+
 static void* at(Address address) { return reinterpret_cast<void*>(address); }
 static double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -164,17 +194,20 @@ EXPORT Result cuDeviceGetAttribute(int* value, int which, int) {
 }
 EXPORT Result cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = memory, 0; }
 EXPORT Result cuDevicePrimaryCtxRetain(void** context, int number) {
+  if (fails(fault_other)) return broken;
   return *context = reinterpret_cast<void*>(size_t(number) + 1), 0;
 }
-EXPORT Result cuCtxSetCurrent(void*) { return 0; }
-EXPORT Result cuCtxSynchronize() { return 0; }
+EXPORT Result cuCtxSetCurrent(void*) { return fails(fault_other) ? broken : 0; }
+EXPORT Result cuCtxSynchronize() { return fails(fault_other) ? broken : 0; }
 EXPORT Result cuCtxEnablePeerAccess(void*, unsigned) { return 0; }
-EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = memory - used, *total = memory, 0; }
+EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return *free = memory - used, *total = memory, fails(fault_other) ? broken : 0;
+}
 
 // New memory holds NaN, so that what was never written is seen.
 EXPORT Result cuMemAlloc_v2(Address* address, size_t bytes) {
   const Alone alone(one_at_a_time);
-  if (bytes > memory - used) return 2;
+  if (fails(fault_allocation) || bytes > memory - used) return 2;
   void* fresh = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!fresh) return 2;
   std::memset(fresh, 0xff, bytes);
@@ -188,22 +221,30 @@ EXPORT Result cuMemFree_v2(Address address) {
   return std::free(at(address)), 0;
 }
 EXPORT Result cuMemcpyHtoD_v2(Address to, const void* from, size_t bytes) {
+  if (fails(fault_copy)) return broken;
   return std::memcpy(at(to), from, bytes), 0;
 }
-EXPORT Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) { return std::memcpy(to, at(from), bytes), 0; }
+EXPORT Result cuMemcpyDtoH_v2(void* to, Address from, size_t bytes) {
+  if (fails(fault_copy)) return broken;
+  return std::memcpy(to, at(from), bytes), 0;
+}
 EXPORT Result cuMemcpyDtoD_v2(Address to, Address from, size_t bytes) {
+  if (fails(fault_copy)) return broken;
   return std::memmove(at(to), at(from), bytes), 0;
 }
 EXPORT Result cuMemcpyPeerAsync(Address to, void*, Address from, void*, size_t bytes, void*) {
+  if (fails(fault_copy)) return broken;
   return std::memmove(at(to), at(from), bytes), 0;
 }
 EXPORT Result cuMemsetD32_v2(Address to, unsigned value, size_t count) {
+  if (fails(fault_copy)) return broken;
   for (size_t n = 0; n < count; ++n) static_cast<unsigned*>(at(to))[n] = value;
   return 0;
 }
 
 // The image is a shared library, whose section headers stand at its end.
 EXPORT Result cuModuleLoadData(void** module, const void* image) {
+  if (fails(fault_loading)) return broken;
   const auto* elf = static_cast<const Elf64_Ehdr*>(image);
   const size_t bytes = elf->e_shoff + size_t(elf->e_shnum) * elf->e_shentsize;
   char name[] = "/tmp/kernops-emulator-XXXXXX";
@@ -216,6 +257,7 @@ EXPORT Result cuModuleLoadData(void** module, const void* image) {
   return *module ? 0 : 200;  // CUDA_ERROR_INVALID_IMAGE
 }
 EXPORT Result cuModuleGetFunction(void** function, void* module, const char* name) {
+  if (fails(fault_loading)) return broken;
   return (*function = dlsym(module, name)) ? 0 : 500;  // CUDA_ERROR_NOT_FOUND
 }
 EXPORT Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, void* module, const char* name) {
@@ -223,7 +265,9 @@ EXPORT Result cuModuleGetGlobal_v2(Address* address, size_t* bytes, void* module
   *address = reinterpret_cast<Address>(found), *bytes = sizeof(int);
   return found ? 0 : 500;
 }
-EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t) { return *blocks = 2, 0; }
+EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t) {
+  return *blocks = 2, fails(fault_other) ? broken : 0;
+}
 
 struct LaunchConfig {
   Index3 grid, block;
@@ -231,6 +275,7 @@ struct LaunchConfig {
 };  // the beginning of it
 EXPORT Result cuFuncSetAttribute(void*, int, int value) { return value > shared_bytes ? 1 : 0; }
 EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
+  if (fails(fault_launch)) return broken;
   const Alone alone(one_at_a_time);
   kernel = reinterpret_cast<Kernel>(function), argument = static_cast<const Job*>(arguments[0]);
   gridDim = config->grid, blockDim = config->block;
@@ -242,12 +287,17 @@ EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void*
   return 0;
 }
 
-EXPORT Result cuEventCreate(void** event, unsigned) { return *event = new double(0), 0; }
-EXPORT Result cuEventRecord(void* event, void*) { return *static_cast<double*>(event) = seconds(), 0; }
-EXPORT Result cuEventSynchronize(void*) { return 0; }
+EXPORT Result cuEventCreate(void** event, unsigned) {
+  if (fails(fault_other)) return broken;
+  return *event = new double(0), ++events, 0;
+}
+EXPORT Result cuEventRecord(void* event, void*) {
+  return *static_cast<double*>(event) = seconds(), fails(fault_other) ? broken : 0;
+}
+EXPORT Result cuEventSynchronize(void*) { return fails(fault_other) ? broken : 0; }
 EXPORT Result cuEventElapsedTime(float* ms, void* from, void* to) {
   return *ms = float(1e3 * (*static_cast<double*>(to) - *static_cast<double*>(from))), 0;
 }
-EXPORT Result cuEventDestroy_v2(void* event) { return delete static_cast<double*>(event), 0; }
-EXPORT Result cuStreamCreate(void** stream, unsigned) { return *stream = nullptr, 0; }
-EXPORT Result cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
+EXPORT Result cuEventDestroy_v2(void* event) { return delete static_cast<double*>(event), --events, 0; }
+EXPORT Result cuStreamCreate(void** stream, unsigned) { return *stream = nullptr, fails(fault_other) ? broken : 0; }
+EXPORT Result cuStreamWaitEvent(void*, void*, unsigned) { return fails(fault_other) ? broken : 0; }
