@@ -1,5 +1,6 @@
-# One part of tools/fuzz: `Rscript tools/fuzz.R corpus|arguments|formulas|values SECONDS SEED`. A finding is an error that
-# is not of class kernops_error, a call of more than two seconds, or a value that plain R does not get. Each is a line.
+# One part of tools/fuzz: `Rscript tools/fuzz.R corpus|arguments|formulas|values SECONDS SEED`. A finding is an error
+# that is not of class kernops_error, a call of more than two seconds, or a value that plain R does not get. Each is a
+# line.
 # What is tried is in the file FUZZ_LAST, for tools/fuzz to tell when R dies of it.
 
 suppressMessages(library(kernops))

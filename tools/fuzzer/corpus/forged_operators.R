@@ -1,3 +1,5 @@
 # What says that it is an operator was called as one.
-of <- list(structure(\(x) x, class = "keops_kernel"), structure(list(), class = "keops_kernel"), structure(1, class = "gp"))
-all(vapply(of, \(op) refuses(keops_grad(op, "x")) && refuses(keops_source(op)), NA)) && refuses(kernel_solve(of[[1]], "b", 1))
+of <- list(structure(\(x) x, class = "keops_kernel"), structure(list(), class = "keops_kernel"),
+           structure(1, class = "gp"))
+all(vapply(of, \(op) refuses(keops_grad(op, "x")) && refuses(keops_source(op)), NA)) &&
+  refuses(kernel_solve(of[[1]], "b", 1))
