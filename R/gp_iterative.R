@@ -11,12 +11,12 @@ iterative_likelihood <- function(data, model, how) {
   product <- parts <- NULL
   p <- ncol(data$x)
   trend <- trend_basis(data)
-  basis <- deflation_basis(trend$q, data$u)
+  delayedAssign("basis", deflation_basis(trend$q, data$u)) # of searches alone
   use_precision <- function(precision) {
     how$precision <- precision
     product <<- covariance_product(model, 1L, precision, how$backend)
     parts <<- list(
-      data = data, model = model, how = how, trend = trend, points = resident_points(product, data$u), basis = basis,
+      data = data, model = model, how = how, trend = trend, points = resident_points(product, data$u),
       # derivatives along ridges cancel to a millionth
       gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
       derivatives_of = derivative_products(model, 1L, "float64", how$backend),
@@ -34,7 +34,7 @@ iterative_likelihood <- function(data, model, how) {
   }
   for_search <- function(theta, profile) {
     here <- at(theta)
-    probes <<- probes %||% deflated_probes(count, control$seed, parts$basis, here$system$space)
+    probes <<- probes %||% deflated_probes(count, control$seed, basis, here$system$space)
     state <- search_state(here, theta, probes, parts, profile, tol)
     if (identical(state$value, Inf)) return(state)
     c(state, estimate = estimate, draw_probes = draw_probes, probes = count, sharpen = sharpen)
@@ -83,7 +83,7 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
   data <- parts$data
   model <- parts$model
   space <- here$system$space
-  known <- cbind(parts$trend$rest, parts$basis)
+  known <- cbind(parts$trend$rest, probes$basis)
   p <- ncol(parts$trend$q)
   fit <- solve_or_fail(here, beside(space, known, probes$block), tol, check = 0)
   if (is.null(fit)) return(list(value = Inf, bad = 1L))
@@ -98,7 +98,7 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
       chosen <- solved_probes()
       space$axpby(0, chosen, 1 / ncol(probes$signs), space$copy(chosen))
     })
-    right <- beside(space, cbind(state$alpha, if (how$reml) state$z, parts$basis), probes$block)
+    right <- beside(space, cbind(state$alpha, if (how$reml) state$z, probes$basis), probes$block)
     iterative_gradient(left, right, unname(theta), parts, space)
   }
   state$noise <- function() {
@@ -163,11 +163,11 @@ deflation_basis <- function(q, u) {
   cbind(q, qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE])
 }
 
-# Random signs without what the basis has of them, on the host and as a block of a space.
+# Random signs without what the basis has of them, on the host and as a block of a space; and the basis.
 deflated_probes <- function(count, seed, basis, space) {
   signs <- with_seed(seed, random_signs(nrow(basis), count))
   signs <- signs - basis %*% crossprod(basis, signs)
-  list(signs = signs, block = space$copy(signs))
+  list(signs = signs, block = space$copy(signs), basis = basis)
 }
 
 # Residuals change the gradient in proportion to the observations; what these say along a ridge is not more for more.
