@@ -99,29 +99,6 @@ test_that("estimates are near the exact ones: the likelihood lost is less than o
   expect_lt(abs(fit$loglik - at$loglik), 4 * fit$state$logdet_error / 2)
 })
 
-# A search from exp(s) for the minimum of `value` of its logarithm.
-search_of_one <- function(s, value, slope, maxit = 100, ...) {
-  parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = exp(-100), upper = exp(100))
-  likelihood <- function(theta) {
-    at <- log(theta)
-    list(value = value(at), gradient = \() slope(at) / theta, information = \(profiled) matrix(2 / theta^2), ...)
-  }
-  kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
-}
-
-test_that("the search takes as many steps as it may, and tells where it stopped early", {
-  value <- \(s) (s - 50)^2
-  slope <- \(s) 2 * (s - 50)
-  found <- search_of_one(0, value, slope)
-  expect_equal(log(found$theta), 50, tolerance = 1e-3)
-  expect_identical(found$convergence, 0L)
-  early <- search_of_one(0, value, slope, maxit = 35)
-  expect_equal(log(early$theta), 35)
-  expect_identical(early$convergence, 1L)
-  expect_identical(search_of_one(0, value, \(s) -slope(s))[c("message", "convergence")],
-                   list(message = "no better step found", convergence = 1L))
-})
-
 test_that("many observations are searched from the optimum of a fifth of them", {
   withr::local_seed(6)
   u <- matrix(runif(1800), 900)
@@ -146,26 +123,6 @@ test_that("many observations are searched from the optimum of a fifth of them", 
   there <- gp(z ~ 1, d, ~ X1 + X2, with(as.list(ladder$theta), exponential(exponential.variance, exponential.range) +
                 nugget(nugget.variance)), method = "exact", estimate = "none")
   expect_gt(logLik(there), logLik(exact) - 0.3)
-})
-
-test_that("a search ends where rounding decides, and says so", {
-  found <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
-  expect_lt(abs(log(found$theta) - 50), 2)
-  expect_gt(abs(log(found$theta) - 50), 1e-6)
-  expect_identical(found[c("convergence", "rounding")], list(convergence = 0L, rounding = 1))
-
-  # entries that are off by random e change the log-determinant by so much
-  withr::local_seed(4)
-  n <- 300
-  K <- 50 * exp(-as.matrix(dist(runif(n))))
-  A <- K + diag(0.05, n)
-  change <- replicate(20, {
-    E <- matrix(0, n, n)
-    E[upper.tri(E)] <- 50 * 2^-23 * 1e3 * rnorm(n * (n - 1) / 2)
-    as.numeric(determinant(A + E + t(E))$modulus - determinant(A)$modulus)
-  })
-  expected <- kernops:::rounding_loss(50, sum(diag(solve(A))), "float32") * 1e6
-  expect_lt(abs(log(-mean(change) / expected)), 0.5)
 })
 
 test_that("a search that rounding of float32 would mislead is one in float64", {
@@ -238,45 +195,6 @@ test_that("derivatives along a ridge are those of the exact method, by few probe
     exact <- along("exact")
     expect_lt(abs(along("iterative") - exact), 0.004 * abs(exact))
   }
-})
-
-test_that("a step that meets a bound follows the ridge along it", {
-  # values on a valley along (1, -3), against a quadratic program by brute force
-  across <- c(3, 1) / sqrt(10)
-  along <- c(1, -3) / sqrt(10)
-  h <- 1e4 * tcrossprod(across) + tcrossprod(along)
-  gradient <- as.vector(-h %*% (3 * along + 0.1 * across))
-  s <- c(0.5, 0)
-  step <- kernops:::newton_step(gradient, h, s, c(-9, -9), c(1, 9), reach = 4)
-  value <- \(move) sum(gradient * move) + sum(move * (h %*% move)) / 2
-  seen <- expand.grid(seq(-1, 0.5, 0.01), seq(-4, 4, 0.01))
-  expect_lte(value(step), min(apply(seen, 1, value)) + 1)
-  expect_equal(step[[1]], 0.5)
-  free <- kernops:::newton_step(gradient, h, s, c(-9, -9), c(9, 9), reach = 4)
-  expect_equal(free, as.vector(-solve(h, gradient)), tolerance = 0.02)
-  expect_lt(value(step), value(pmin(free, 0.5)) - 100)
-})
-
-test_that("a search that ends clearly below its start returns the start", {
-  # the slope leads to 50, the value is best at 0
-  follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
-                                   estimate = \(theta) list(value = log(theta)^2 / 100, logdet_error = error))
-  expect_equal(log(follow(1)$theta), 1)
-  expect_identical(follow(1)$convergence, 1L)
-  expect_equal(log(follow(10)$theta), 50, tolerance = 1e-3)
-  expect_identical(follow(10)$convergence, 0L)
-  # steps of one would be 49
-  expect_lt(follow(10)$evaluations, 20)
-
-  withr::local_seed(1)
-  d <- data.frame(x = runif(40))
-  d$y <- sin(6 * d$x)
-  exact <- function(theta) {
-    oracle_likelihood(theta[1] * exp(-as.matrix(dist(d$x))^2 / 2 / theta[2]^2), d$y, matrix(1, 40))$value / -2
-  }
-  expect_warning(fit <- gp(y ~ 1, d, ~ x, squared_exponential(), method = "iterative"), class = "kernops_not_converged",
-                 "probes")
-  expect_gt(exact(fit$theta), 30)
 })
 
 test_that("draws and leave-one-out work without the matrix", {
