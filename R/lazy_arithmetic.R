@@ -11,7 +11,18 @@ condition <- function(formula, of) {
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
+# R would recycle such numbers down the rows of a matrix.
+say_parameter <- function(x, numbers) {
+  points <- length(numbers)
+  if (!is_lazy(x) || is_lazy(numbers) || points < 2 || entries(x) > 1 || !points %in% dim(x)) return(invisible())
+  cli::cli_inform(c("A vector of {points} numbers is a parameter: each pair of points has {points} values.",
+                    i = "{.code Vi(v)} is a number for each row, {.code Vj(v)} one for each column."),
+                  class = "kernops_parameter", .frequency = "once", .frequency_id = "kernops_parameter")
+}
+
 elementwise <- function(op, x, y) {
+  say_parameter(x, y)
+  say_parameter(y, x)
   if (is_complex_value(x) || is_complex_value(y)) return(complex_elementwise(op, x, y))
   if (op == "|" && is_truth(x) && is_truth(y)) return(condition("Or(%s, %s)", list(x, y)))
   if (op %in% comparisons) return(condition(paste0("(%s ", op, " %s)"), list(x, y)))

@@ -14,6 +14,10 @@
 #' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot be symbolic: write `if_else(condition, a,
 #'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.
 #'
+#' @section Functions of all entries: `summary()`, `median()`, `sort()`, `rev()`, `unique()`, `det()`, `cbind()`,
+#'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and `range(K)` are
+#'   computed without storing K.
+#'
 #' @param x,y a [LazyTensor], or what R's functions take; `atan2(y, x)` is elementwise. One of two matrices of a product
 #'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.
 #' @param na.rm must be `FALSE` for symbolic matrices.
@@ -37,11 +41,17 @@
 #'   tcrossprod,LazyTensor,ANY-method tcrossprod,ANY,LazyTensor-method tcrossprod,LazyTensor,LazyTensor-method
 #'   atan2,LazyTensor,ANY-method atan2,ANY,LazyTensor-method atan2,LazyTensor,LazyTensor-method
 #'   eigs_sym.LazyTensor eigs.LazyTensor svds.LazyTensor
+#'   summary.LazyTensor rev.LazyTensor unique.LazyTensor duplicated.LazyTensor determinant.LazyTensor
+#'   isSymmetric.LazyTensor
+#'   cbind2,LazyTensor,ANY-method cbind2,ANY,LazyTensor-method cbind2,LazyTensor,LazyTensor-method
+#'   cbind2,LazyTensor,missing-method
+#'   rbind2,LazyTensor,ANY-method rbind2,ANY,LazyTensor-method rbind2,LazyTensor,LazyTensor-method
+#'   rbind2,LazyTensor,missing-method
 #' @usage
 #' \S4method{rowSums}{LazyTensor}(x, na.rm = FALSE, dims = 1L)
 #' \S4method{crossprod}{LazyTensor,ANY}(x, y)
 #' \S4method{atan2}{LazyTensor,ANY}(y, x)
-#' @exportMethod rowSums colSums rowMeans colMeans crossprod tcrossprod atan2
+#' @exportMethod rowSums colSums rowMeans colMeans crossprod tcrossprod atan2 cbind2 rbind2
 NULL
 
 setMethod("rowSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Sum", "j", na.rm, dims))
@@ -82,14 +92,34 @@ setMethod("atan2", signature("ANY", "LazyTensor"), function(y, x) combined("Atan
 
 #' @export
 is.na.LazyTensor <- function(x) {
-  by <- name_of_frame(parent.frame())
-  if (!by %in% c("pmin", "pmax")) stop_undefined("is.na")
+  by <- asked_by(parent.frame(), "is.na")
+  if (!by %in% c("pmin", "pmax")) stop_undefined(by)
   short <- sub("p", "", by)
   stop_kernops("input", c("{.fn {by}} is not defined for a {.cls LazyTensor}.",
                           i = "{.code {short}(K, x)} is elementwise, if its first argument is symbolic."), call = NULL)
 }
 #' @export
-anyNA.LazyTensor <- function(x, recursive = FALSE) stop_undefined("anyNA")
+anyNA.LazyTensor <- function(x, recursive = FALSE) stop_undefined(asked_by(parent.frame(), "anyNA"))
+#' @export
+summary.LazyTensor <- function(object, ...) stop_undefined("summary")
+#' @export
+rev.LazyTensor <- function(x) stop_undefined("rev")
+#' @export
+unique.LazyTensor <- function(x, incomparables = FALSE, ...) stop_undefined("unique")
+#' @export
+duplicated.LazyTensor <- function(x, incomparables = FALSE, ...) stop_undefined("duplicated")
+#' @export
+determinant.LazyTensor <- function(x, logarithm = TRUE, ...) stop_undefined("determinant")
+#' @export
+isSymmetric.LazyTensor <- function(object, ...) stop_undefined("isSymmetric")
+for (name in c("cbind", "rbind")) local({
+  refuse <- eval(bquote(function(x, y, ...) stop_undefined(.(name))))
+  generic <- paste0(name, "2")
+  setMethod(generic, signature("LazyTensor", "missing"), refuse)
+  setMethod(generic, signature("LazyTensor", "ANY"), refuse)
+  setMethod(generic, signature("ANY", "LazyTensor"), refuse)
+  setMethod(generic, signature("LazyTensor", "LazyTensor"), refuse)
+})
 
 # What ifelse() does first.
 methods::setAs("LazyTensor", "logical", function(from) {
@@ -109,7 +139,7 @@ instead <- c(
 check_dense <- function(x, frame) {
   most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)
-  unseen <- environmentName(topenv(frame)) %in% c("base", "stats") && !asks %in% c("lapply", "vapply", "mapply")
+  unseen <- is_of_r(frame) && !asks %in% c("lapply", "vapply", "mapply")
   if (length(x) <= most || !unseen) return(invisible())
   bytes <- format(structure(8 * length(x) * number_size(x), class = "object_size"), units = "auto", standard = "SI")
   size <- paste(format(dim(x), big.mark = ",", trim = TRUE), collapse = " x ")
@@ -120,6 +150,14 @@ check_dense <- function(x, frame) {
     i = if (!is.na(other)) "{.code {other}} needs no stored matrix.",
     i = "{.code {asks}(as.matrix(K))} stores it; {.code options(kernops.dense_entries = Inf)} always does."
   ))
+}
+
+is_of_r <- function(frame) environmentName(topenv(frame)) %in% c("base", "stats")
+
+# The function of R that a method is called from, or its generic.
+asked_by <- function(frame, generic) {
+  by <- if (is_of_r(frame)) sub("[.]default$", "", name_of_frame(frame)) else ""
+  if (nzchar(by)) by else generic
 }
 
 name_of_frame <- function(frame) rlang::call_name(rlang::frame_call(frame) %||% quote(none())) %||% ""

@@ -15,7 +15,7 @@
 #'   `max(K, 1)` and `min(K, 0)` compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
-#' @param weights a [LazyTensor] of weights of the terms.
+#' @param weights a [LazyTensor] of weights of the terms, such as `Vj(w)`.
 #' @param ranges the pairs to reduce over, if not all: see [ranges]. By default those of `x`, see [with_ranges()].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
@@ -54,6 +54,10 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   further <- further[!names(further) %in% c("axis", "dim")]
   if (is.null(index)) stop_index(NULL)
   if (is_complex_value(weights)) stop_kernops("input", "{.arg weights} must be real.")
+  if (!is_lazy(weights) && length(weights) > 1) stop_kernops("input", call = called, c(
+    "{.arg weights} must be a {.cls LazyTensor} or one number.",
+    i = "{.code Vj(weights)} is a weight for each column, {.code Vi(weights)} one for each row."
+  ))
   if ("na.rm" %in% names(further)) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE, call = called)
   parts <- c("%s", if (!is.null(weights)) "%s", K, check_index(index))
@@ -190,7 +194,9 @@ stop_na_rm <- function() {
 }
 
 stop_undefined <- function(name, what = "LazyTensor") {
-  stop_kernops("input", "{.fn {name}} is not defined for a {.cls {what}}.", call = NULL)
+  stop_kernops("input", call = NULL, c("{.fn {name}} is not defined for a {.cls {what}}.",
+                                       i = if (what == "LazyTensor" && exists(name, asNamespace("stats")))
+                                         "{.code {name}(as.matrix(K))} is that of the stored matrix."))
 }
 
 entries_summary <- function(x, generic) {

@@ -3,7 +3,8 @@
 #' `seg_plan()` analyses how values are divided into segments. [seg_reduce()] and related functions can then use the
 #' plan for any values and any operation.
 #'
-#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`); values
+#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`); without the
+#'   argument's name, as many numbers as values are an error if they could be groups; values
 #'   before the first offset are in no segment. If the last element equals the number of values (as in `dgCMatrix@p`),
 #'   it is the end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles
 #'   or as `bit64::integer64`.

@@ -62,6 +62,13 @@ test_mistakes("kernops_error", alist(
   `a matrix by itself, transposed` = tcrossprod(sqdist(Vi(X), Vj(Y))),
   `entries of points` = Vi(X)[1:3],
   `a coordinate of points` = Vi(X)[, 2],
+  `a summary` = summary(sqdist(Vi(X), Vj(Y))),
+  `in reverse` = rev(sqdist(Vi(X), Vj(Y))),
+  `a median` = median(sqdist(Vi(X), Vj(Y))),
+  `a determinant` = det(sqdist(Vi(X), Vj(X))),
+  `beside another` = cbind(sqdist(Vi(X), Vj(Y)), 1),
+  `below another` = rbind(1:6, sqdist(Vi(X), Vj(Y))),
+  `numbers as weights` = logsumexp(sqdist(Vi(X), Vj(Y)), "j", 1:6),
   `entries that are not there` = sqdist(Vi(X), Vj(Y))[61]
 ))
 
@@ -75,4 +82,14 @@ test_that("RSpectra takes symbolic matrices", {
   expect_equal(RSpectra::svds(exp(-sqdist(Vi(X), Vj(Y))), 2)$d, svd(exp(-D2))$d[1:2])
   expect_error(RSpectra::eigs_sym(exp(-sqdist(Vi(X), Vj(Y))), 2), "square", class = "kernops_dim_error")
   expect_error(RSpectra::eigs_sym(K, 2, sigma = 0), "sigma", class = "kernops_input_error")
+})
+
+test_that("numbers as many as rows or columns are said to be a parameter, once", {
+  K <- sqdist(Vi(X), Vj(Y))
+  rlang::reset_message_verbosity("kernops_parameter")
+  expect_message(sum(K * seq_len(nrow(X)), "j"), "Vi(v)", fixed = TRUE, class = "kernops_parameter")
+  expect_no_message(sum(K * seq_len(nrow(X)), "j"))
+  rlang::reset_message_verbosity("kernops_parameter")
+  expect_no_message(K * 2 + elem(Vi(X), 1) / elem(Vj(Y), 1))
+  expect_message(seq_len(nrow(Y)) - K, "Vj(v)", fixed = TRUE, class = "kernops_parameter")
 })
