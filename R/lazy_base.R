@@ -15,8 +15,8 @@
 #'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.
 #'
 #' @section Functions of all entries: `summary()`, `median()`, `sort()`, `rev()`, `unique()`, `det()`, `cbind()`,
-#'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and `range(K)` are
-#'   computed without storing K.
+#'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and
+#'   `range(K)` are computed without storing K.
 #'
 #' @param x,y a [LazyTensor], or what R's functions take; `atan2(y, x)` is elementwise. One of two matrices of a product
 #'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.

@@ -3,11 +3,11 @@
 #' `seg_plan()` analyses how values are divided into segments. [seg_reduce()] and related functions can then use the
 #' plan for any values and any operation.
 #'
-#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`); without the
-#'   argument's name, as many numbers as values are an error if they could be groups; values
-#'   before the first offset are in no segment. If the last element equals the number of values (as in `dgCMatrix@p`),
-#'   it is the end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles
-#'   or as `bit64::integer64`.
+#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`;
+#'   without the argument's name, as many numbers as values are an error if they could be groups); values before the
+#'   first offset are in no segment. If the last element equals the number of values (as in `dgCMatrix@p`), it is the
+#'   end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles or as
+#'   `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
 #'   order, or a result of `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a
