@@ -39,6 +39,7 @@ differentiable <- list(
   list("KMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
   list("KMin_ArgKMin", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
   list("KMax", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
+  list("KMax_ArgKMax", "s * Sin(x + 2 * y)", ", 3", f = waves, K = 3),
   list("Prod", "s * Sin(x + 2 * y)", f = waves),
   list("Mean", "s * Sin(x + 2 * y)", f = waves),
   list("Var", "s * Sin(x + 2 * y)", f = waves),
