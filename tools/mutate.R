@@ -1,0 +1,61 @@
+# Runs the tests of each row on each of its mutants; called by tools/mutate, which explains it. A mutant is a process
+# forked before it makes the tables of operations, with its name in KERNOPS_MUTANT.
+suppressPackageStartupMessages({library(testthat); library(kernops)})
+
+# stands before that of testthat; what `env` stands for must not be looked up from within
+test_that <- function(desc, code) {
+  if (!grepl(getOption("mutate.tests"), desc)) return()
+  caller <- parent.frame()
+  if (exists("env", caller, inherits = FALSE)) force(caller$env)
+  eval(as.call(list(testthat::test_that, desc, substitute(code))), caller)
+}
+
+# Whether there are tests in these files that match, and all pass.
+passes <- function(mutant, files, tests = "") {
+  Sys.setenv(KERNOPS_MUTANT = mutant)
+  options(mutate.tests = tests)
+  folder <- tempfile() # snapshots are files beside the tests: a copy for each process
+  dir.create(folder)
+  file.copy("tests/testthat", folder, recursive = TRUE)
+  results <- as.data.frame(test_dir(file.path(folder, "testthat"), filter = sprintf("^(%s)$", files),
+                                    package = "kernops", load_package = "installed", reporter = "silent",
+                                    stop_on_failure = FALSE))
+  unlink(folder, recursive = TRUE)
+  sum(results$nb) > 0 && !any(results$failed, results$error)
+}
+
+# As many at a time as there are cores. What died says nothing about a test.
+side_by_side <- function(f, ...) {
+  passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
+  died <- !vapply(passed, is.logical, NA)
+  if (any(died)) stop("R died in the tests of ", toString(names(passed)[died]))
+  vapply(passed, isTRUE, NA)
+}
+
+row_of <- \(mutant) sub(" .*", "", mutant)
+passes_row <- function(row, mutant) {
+  if (!endsWith(row, "_Reduction")) return(passes(mutant, "ops", sprintf("^%s has (the gradient|second)", row)))
+  passes(mutant, "keops_grad", sprintf("finite differences: %s\\(", row))
+}
+passes_all <- \(mutant) passes(mutant, "ops|reductions|keops_grad|built")
+
+show_all <- 'invisible(kernops::keops_ops()); k <- kernops::keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)")'
+mutants <- system2("Rscript", c("-e", shQuote(show_all)), stdout = TRUE, env = "KERNOPS_MUTANT=list")
+mutants <- mutants[grepl(paste(commandArgs(TRUE), collapse = "|"), mutants)]
+if (!length(mutants)) stop("there is no such row")
+
+# A test that fails without a mutant kills none.
+rows <- unique(row_of(mutants))
+sound <- rows[side_by_side(passes_row, rows, "none")]
+suspects <- mutants[!row_of(mutants) %in% sound | side_by_side(passes_row, row_of(mutants), mutants)]
+survivors <- NULL
+if (length(suspects)) {
+  writeLines(sprintf("mutate: the tests of its row do not tell, so all have to: %s", suspects))
+  passed <- side_by_side(passes_all, c("none", suspects))
+  if (!passed[[1]]) stop("the tests fail without a mutant")
+  survivors <- suspects[passed[-1]]
+  writeLines(sprintf("mutate: survived: %s", survivors))
+}
+total <- length(mutants)
+cat(sprintf("%d mutants, %d killed, %d survived\n", total, total - length(survivors), length(survivors)))
+quit(status = as.integer(length(survivors) > 0))
