@@ -99,13 +99,14 @@
 #' @section Estimation:
 #' The likelihood of covariance parameters often has several local maxima. Starting values fill the parameter space
 #' evenly; for periods they are the peaks of the periodogram. The likelihood of at most `subset` observations (see
-#' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of them, and from points on
-#' lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods. If there
-#' are more observations, the optimum of the subset and its competing optima are the starting values for all
-#' observations. Given parameter values start the search. The search ends with Newton steps that use the average
-#' information (Gilmour et al. 1995), when a step would increase the log-likelihood by less than 1e-8 (1e-5 for more
-#' than `subset` observations, `gain` of [gp_control()] for the other methods). `summary()` lists other local optima
-#' within two units of log-likelihood.
+#' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of them, and from points
+#' on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods. If
+#' there are more observations, the optimum of the subset and its competing optima are the starting values for all
+#' observations; the iterative method searches 4000 (on a GPU, up to 40,000) and then a fifth of the observations
+#' first, if there are at least eight times as many. Given parameter values start the search. The search ends with
+#' Newton steps that use the average information (Gilmour et al. 1995), when a step would increase the log-likelihood
+#' by less than 1e-8 (1e-5 for more than `subset` observations, `gain` of [gp_control()] for the other methods).
+#' `summary()` lists other local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A fit made on a GPU may be saved and read on another machine. Its GPU data are computed again when they are needed,
