@@ -75,10 +75,15 @@ margin <- function(x, reduction, index, na.rm, dims) {
 setMethod("crossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!missing(y)) y, t(x)))
 setMethod("crossprod", signature("ANY", "LazyTensor"), function(x, y) transposed(as_array(x)) %*% y)
 setMethod("crossprod", signature("LazyTensor", "LazyTensor"), function(x, y) t(x) %*% y)
-setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, if (!is.null(y)) transposed(y)))
+setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossproduct(x, turned(y)))
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 
+# What has no rows is left to `%*%`, which refuses it.
+turned <- function(y) {
+  has_none <- is.null(y) || is.function(y) || is.language(y) || typeof(y) == "environment" && !is.object(y)
+  if (has_none) y else transposed(y)
+}
 as_array <- function(x) if (length(dim(x)) > 2) x else as.matrix(x)
 
 # With itself a matrix is `by` the numbers of nobody.
