@@ -31,6 +31,7 @@ seg_grad <- function(op) {
     backend <- check_backend(c("auto", "cpu", "cuda"))
     x <- check_values(x, backend)
     stay <- check_output(output)
+    if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
     plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
     if (op == "softmax") refuse_sources(plan)
     columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]

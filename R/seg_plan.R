@@ -75,9 +75,10 @@ is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, "GRP")
 # the offsets means them, and what comes by `...` was looked at before. Distinct numbers below n are the same as either,
 # and what ends with n is no group.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
+  if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))
   passed_on <- any(vapply(as.list(made), identical, NA, quote(...)))
-  if (!is.numeric(offsets) || length(offsets) != n || named || passed_on) return(invisible())
+  if (named || passed_on) return(invisible())
   at <- as.numeric(offsets)
   if (all(at %in% (seq_len(n) - 1)) && !anyDuplicated(at)) return(invisible())
   if (isTRUE(at[[1]] == 0 && at[[n]] == n)) return(invisible())

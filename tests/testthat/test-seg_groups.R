@@ -38,6 +38,8 @@ test_that("offsets as many as there are values have a name, unless they are grou
   expect_identical(seg_reduce(x, c(0, 1, 3, 4)), c(1, 6, 8))
   expect_identical(seg_softmax(x, c(0, 1, 2, 3)), rep(1, 4))
   expect_error(do.call(seg_reduce, list(x, c(1, 1, 2, 2))), class = "kernops_input_error")
+  expect_error(seg_grad("sum")(x, c(1, 1), c(1, 1, 2, 2)), "g = ", class = "kernops_input_error")
+  expect_identical(seg_grad("sum")(x, 1:4, offsets = c(1, 1, 2, 2)), c(0, 2, 4, 4))
 })
 
 test_that("keys are compared and named as base R does", {
