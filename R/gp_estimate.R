@@ -89,37 +89,49 @@ exact_evaluate <- function(target) {
   function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
 }
 
-# The likelihood of more of them, and its search, where a likelihood of all takes far longer than a few of these.
-larger_subset <- function(whole) {
-  size <- exact_size(whole)
-  if (whole$how$method != "iterative" || length(whole$data$y) < 8 * size) return(NULL)
-  whole$data <- subset_data(whole$data, subset_rows(whole$data$u, size, whole$how$control$seed))
-  evaluate <- exact_evaluate(whole)
+# Whether a likelihood of all takes far longer than a few of so many by Cholesky factors.
+takes_long <- function(target) target$how$method == "iterative" && length(target$data$y) >= 8 * exact_size(target)
+
+exact_size <- function(target) {
+  on_cpu <- factor_device(1e4, solving_backend(target$how), first_device()) < 0
+  if (on_cpu) 4000 else min(max(1e4, length(target$data$y) / 25), 4e4)
+}
+
+# The likelihood of more of them, and its search.
+larger_subset <- function(target) {
+  if (!takes_long(target)) return(NULL)
+  target <- on_subset(target, exact_size(target))
+  target$evaluate <- exact_evaluate(target)
   list(
-    value = function(theta) evaluate(theta)$value,
-    search = function(theta) {
-      say_progress(step = paste("start from", size, "observations"))
-      information_search(theta, evaluate, whole$model, whole$profile, whole$how$control)$theta
-    }
+    value = function(theta) target$evaluate(theta)$value,
+    search = function(theta) subset_search(theta, target)$theta
   )
 }
 
 # The optimum of a fifth of many observations: each likelihood takes a twenty-fifth of the time, and the optimum of all
 # is near.
 of_a_fifth <- function(candidates, target) {
-  n <- length(target$data$y)
-  if (target$how$method != "iterative" || n < 8 * exact_size(target)) return(candidates)
-  target$data <- subset_data(target$data, subset_rows(target$data$u, n %/% 5, target$how$control$seed))
-  say_progress(step = paste("start from", n %/% 5, "observations"))
-  likelihood <- likelihood_for(target$data, target$model, target$how)
-  target$evaluate <- function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
-  best <- best_from(candidates, target)
+  if (!takes_long(target)) return(candidates)
+  target <- on_subset(target, length(target$data$y) %/% 5)
+  target$evaluate <- new_evaluate(target)
+  best <- subset_search(candidates[1, ], target) # larger_subset() chose one
   if (identical(best$value, Inf)) candidates else rbind(best$theta)
 }
 
-exact_size <- function(target) {
-  on_cpu <- factor_device(1e4, solving_backend(target$how), first_device()) < 0
-  if (on_cpu) 4000 else min(max(1e4, length(target$data$y) / 25), 4e4)
+on_subset <- function(target, size) {
+  target$data <- subset_data(target$data, subset_rows(target$data$u, size, target$how$control$seed))
+  target
+}
+
+subset_search <- function(theta, target) {
+  say_progress(step = paste("start from", length(target$data$y), "observations"))
+  information_search(theta, target$evaluate, target$model, target$profile, target$how$control)
+}
+
+# By a likelihood of its own.
+new_evaluate <- function(target) {
+  likelihood <- likelihood_for(target$data, target$model, target$how)
+  function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
 }
 
 # Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.
@@ -146,9 +158,7 @@ searches <- function(starts, search, target) {
 
 search_elsewhere <- function(starts, search, target) {
   lapply_future(seq_len(nrow(starts)), function(k) {
-    likelihood <- likelihood_for(target$data, target$model, target$how)
-    evaluate <- function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
-    search(starts[k, ], evaluate, target$model, target$profile, target$how$control)
+    search(starts[k, ], new_evaluate(target), target$model, target$profile, target$how$control)
   })
 }
 
