@@ -117,14 +117,14 @@ duplicated.LazyTensor <- function(x, incomparables = FALSE, ...) stop_undefined(
 determinant.LazyTensor <- function(x, logarithm = TRUE, ...) stop_undefined("determinant")
 #' @export
 isSymmetric.LazyTensor <- function(object, ...) stop_undefined("isSymmetric")
-for (name in c("cbind", "rbind")) local({
-  refuse <- eval(bquote(function(x, y, ...) stop_undefined(.(name))))
+refuse_to_bind <- function(name) {
+  refuse <- function(x, y, ...) stop_undefined(name)
   generic <- paste0(name, "2")
-  setMethod(generic, signature("LazyTensor", "missing"), refuse)
-  setMethod(generic, signature("LazyTensor", "ANY"), refuse)
+  for (second in c("missing", "ANY", "LazyTensor")) setMethod(generic, signature("LazyTensor", second), refuse)
   setMethod(generic, signature("ANY", "LazyTensor"), refuse)
-  setMethod(generic, signature("LazyTensor", "LazyTensor"), refuse)
-})
+}
+refuse_to_bind("cbind")
+refuse_to_bind("rbind")
 
 # What ifelse() does first.
 methods::setAs("LazyTensor", "logical", function(from) {
