@@ -274,9 +274,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
   cli::cat_line("\nResiduals of the fitted field", some, ":")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
-  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ",
-                format(fit$loglik, digits = digits + 3),
-                " on ", counted(fit$df, "parameter"), ", AIC ", format(stats::AIC(fit), digits = digits + 3))
+  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", likelihood_text(fit$loglik),
+                " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
   cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
   if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
   if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
