@@ -29,6 +29,18 @@
 #' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
 #' 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
+#' @section Transformations:
+#' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
+#' trans-Gaussian kriging). The log-likelihood is that of the response itself, with the Jacobian of the transformation:
+#' `AIC()` compares transformations, also with none. [predict()][predict.gp] returns predictions of the response. The
+#' mean is unbiased: it is that of the back-transformed normal distribution with mean \eqn{\hat y} and variance
+#' \eqn{\sigma^2 - 2 m}, with the kriging variance \eqn{\sigma^2} and the Lagrange multiplier m of the trend; for the
+#' logarithm, \eqn{\exp(\hat y + \sigma^2 / 2 - m)} (Cressie 1993, section 3.2.2). `interval = "prediction"` is for the
+#' response as it is observed: the variance contains the nugget, which raises the mean, too. For a negative parameter
+#' the mean is that of the expansion of second order. Quantiles, and limits of intervals, are those of the normal
+#' distribution, transformed back. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp],
+#' [gp_cv()] and plots are on the transformed scale.
+#'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
 #' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars (two dimensions), terra (`SpatRaster`)
@@ -62,6 +74,9 @@
 #'   variables of `data`.
 #' @param weights positive numbers, or an expression in variables of `data` as in [lm()]. The nugget of an observation
 #'   is divided by its weight. Without a nugget, weights are an error.
+#' @param transform `NULL`; or `"log"`, the parameter of a Box-Cox transformation, \eqn{(y^\lambda - 1) / \lambda}, or
+#'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process. See the
+#'   section about transformations.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
 #'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change
@@ -113,6 +128,11 @@
 #' on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
 #'
 #' @references
+#' Box, G. E. P. and Cox, D. R. (1964) An analysis of transformations. *Journal of the Royal Statistical Society, Series
+#' B* 26, 211-252.
+#'
+#' Cressie, N. A. C. (1993) *Statistics for Spatial Data*. Revised edition. Wiley.
+#'
 #' Guinness, J. (2021) Gaussian process learning via Fisher scoring of Vecchia's approximation. *Statistics and
 #' Computing* 31, 25.
 #'
@@ -140,12 +160,15 @@
 #' predict(fit, data.frame(x = c(2.5, 12)), interval = "prediction")
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", control = gp_control(neighbours = 10))
+#' # lognormal kriging: the mean is not the back-transformed one
+#' positive <- gp(exp(y) ~ 1, coords = ~ x, transform = "log")
+#' predict(positive, data.frame(x = 2.5), interval = "prediction", probs = 0.5)
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
-               known = list(), weights = NULL, precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"),
-               na.action = getOption("na.action"), control = list(...), ...) {
+               known = list(), weights = NULL, transform = NULL, precision = c("float64", "float32"),
+               backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...), ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
@@ -176,18 +199,25 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }
-  problem <- prepare_problem(data_parts, model, known, estimate, here)
+  transform <- as_transform(transform, estimate, method, here)
+  if (!is.null(transform)) check_positive_response(data_parts, here)
+  problem_of <- function(parts) prepare_problem(parts, model, known, estimate, here)
   how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
-  likelihood <- likelihood_for(problem$data, problem$model, how)
   with_bar("Fitting", wanted = control$progress == "bar", {
+    if (isTRUE(transform$estimated)) transform$lambda <- estimated_lambda(data_parts, problem_of, how, here)
+    if (!is.null(transform)) data_parts <- transformed(data_parts, transform$lambda)
+    problem <- problem_of(data_parts)
+    likelihood <- likelihood_for(problem$data, problem$model, how)
     search <- estimate_covariance(problem, likelihood, how, estimate, here)
     how$precision <- search$precision %||% precision
     fit <- finish_fit(problem, likelihood, search, how, here)
   })
+  fit$loglik <- fit$loglik + (data_parts$jacobian %||% 0)
+  fit$df <- fit$df + isTRUE(transform$estimated)
   if (estimate != "none") warn_about_fit(fit)
   structure(c(fit, list(
     call = match.call(), formula = formula, method = method, estimate = estimate, known = known, search = search,
-    how = how, parts = data_parts, na.action = data_parts$na.action
+    how = how, transform = transform, parts = data_parts, na.action = data_parts$na.action
   )), class = "gp")
 }
 

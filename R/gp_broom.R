@@ -65,7 +65,7 @@ glance.gp <- function(x, ...) {
 augment.gp <- function(x, newdata = NULL, ...) {
   if (is.null(newdata)) return(augment_fitted(x))
   if (is_spatial(newdata)) return(augment_spatial(x, newdata))
-  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE, interval = "none"))
+  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE, interval = "none", type = "link"))
   if (is.numeric(newdata)) {
     newdata <- one_or_many_points(newdata, x$model$d)
     colnames(newdata) <- colnames(newdata) %||% colnames(x$parts$u)
@@ -78,7 +78,7 @@ augment.gp <- function(x, newdata = NULL, ...) {
 
 # Maps are joined, points take further columns.
 augment_spatial <- function(x, newdata) {
-  result <- predict.gp(x, newdata, se.fit = TRUE, interval = "none")
+  result <- predict.gp(x, newdata, se.fit = TRUE, interval = "none", type = "link")
   names(result)[1:2] <- c(".fitted", ".se.fit")
   if (inherits(newdata, "SpatRaster")) return(if (terra::hasValues(newdata)) c(newdata, result) else result)
   if (is_map(newdata)) return(c(newdata, result))

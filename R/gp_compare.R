@@ -61,7 +61,8 @@ anova.gp <- function(object, ...) {
   table$`Pr(>Chisq)` <- stats::pchisq(table$Chisq, table$Df, lower.tail = FALSE)
   formulas <- vapply(fits, function(fit) paste(deparse1(fit$formula), "with", format(fit$model$covariance)), "")
   heading <- c(paste0("Likelihood ratio tests (", object$estimate, ")\n"),
-               paste0(paste0(row.names(table), ": ", formulas, collapse = "\n"), "\n"))
+               paste0(paste0(row.names(table), ": ", formulas, collapse = "\n"), "\n"),
+               if (any(on_boundary(fits) & nested[-1], na.rm = TRUE)) boundary_note)
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
@@ -69,8 +70,9 @@ anova.gp <- function(object, ...) {
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
-  y <- ours[[1]]$parts$y
-  same <- vapply(ours, function(fit) isTRUE(all.equal(fit$parts$y, y, tolerance = 1e-12)), NA)
+  response <- function(fit) fit$parts$response %||% fit$parts$y
+  y <- response(ours[[1]])
+  same <- vapply(ours, function(fit) isTRUE(all.equal(response(fit), y, tolerance = 1e-12)), NA)
   if (!all(same) || any(vapply(fits, stats::nobs, 0) != length(y))) {
     stop_kernops("input", c("Likelihoods of fits to different data cannot be compared.",
                             i = "The responses must be the same, and so must the observations with missing values."),
@@ -93,6 +95,15 @@ spans <- function(large, small, shift = NULL) {
   both <- cbind(x, small$data$x, if (any(shift != 0)) shift)
   qr(both)$rank == ncol(x)
 }
+
+# Whether each fit but the first has more variances than the one before, which has them at 0.
+on_boundary <- function(fits) {
+  variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind == "variance"), 0)
+  diff(variances) > 0
+}
+
+boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its boundary: the test is conservative.\n",
+                        "For a single one and no other difference, halve the p-value.\n")
 
 # The trend of `small` is one of `large`: whether the covariances are such is for the user to know.
 is_nested <- function(small, large) spans(large, small, small$data$y - large$data$y)

@@ -17,6 +17,7 @@
 #'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).
+#'   For a fit with `transform`, all columns are on the transformed scale.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
 #'   It is of class `sf`, too, if the data of the fit were; for objects of stars, terra and sp the coordinates are

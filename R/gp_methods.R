@@ -4,6 +4,8 @@
 #' @param type which parameters: `"trend"`, `"covariance"`, or both.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level the level of the intervals.
+#' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
+#'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
 #' @param formula.,evaluate,... as in [update()][stats::update]; further fits for `AIC()`, `BIC()` and `anova()`; the
 #'   other methods have no further arguments.
 #'
@@ -13,8 +15,16 @@
 #'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
 #'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
 #'   REML, that of the likelihood without a trend). The standard errors of `summary()` and [`tidy()`][gp_broom] are the
-#'   square roots of its diagonal. Intervals of `confint()` are symmetric on the log scale. `residuals()` are the
+#'   square roots of its diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend.
+#'
+#'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
+#'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
+#'   freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes about six
+#'   searches from nearby values. If the profile stays above that up to a bound of the search, the limit is 0 or
+#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. The trend requires ML;
+#'   covariances as given (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If the profile
+#'   finds a log-likelihood above that of the fit, a warning of class `kernops_not_converged` says so.
 #'
 #'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the
@@ -23,17 +33,26 @@
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
 #'   them by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The test
-#'   is `NA` if the trends are not nested. The user must check that the covariances are nested. The test is conservative
-#'   for a variance that may be 0. Restricted likelihoods are comparable if the trends span the same space, in any
-#'   parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()` reports:
-#'   smaller differences are not meaningful.
+#'   is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit has
+#'   more variances, the smaller one has some of them at 0, which is the boundary of what is possible: the test is
+#'   conservative then, as a note says. For one variance on the boundary, and nothing else that differs,
+#'   the p-value is half the given one (Self and Liang 1987). Restricted likelihoods are comparable if the trends span
+#'   the same space, in any parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which
+#'   `summary()` reports: smaller differences are not meaningful.
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
-#'   other fits, and of fits with different responses.
+#'   other fits, and of fits with different responses; for profile intervals of a fit by the iterative method, whose
+#'   likelihood is estimated, and of the trend of a REML fit.
 #'
 #' @references
 #' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
 #' parameter estimation in linear mixed models. *Biometrics* 51(4), 1440-1450.
+#'
+#' Self, S. G. and Liang, K.-Y. (1987) Asymptotic properties of maximum likelihood estimators and likelihood ratio tests
+#' under nonstandard conditions. *Journal of the American Statistical Association* 82, 605-610.
+#'
+#' Venzon, D. J. and Moolgavkar, S. H. (1988) A method for computing profile-likelihood-based confidence intervals.
+#' *Applied Statistics* 37, 87-94.
 #'
 #' @return As described for the generic functions. `summary()` returns a list of class `summary.gp`, which has a
 #'   `print()` method.
@@ -46,6 +65,7 @@
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' coef(fit)
 #' confint(fit)
+#' confint(fit, "nugget.variance", method = "profile")
 #' anova(fit, update(fit, . ~ x))
 #' @aliases fitted.gp residuals.gp formula.gp terms.gp model.frame.gp model.matrix.gp nobs.gp weights.gp
 #' @name gp_methods
@@ -57,6 +77,7 @@ print.gp <- function(x, ...) {
                 counted(x$model$d, "coordinate"))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
+  if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
@@ -119,7 +140,7 @@ weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::mode
 #' @export
 fitted.gp <- function(object, ...) {
   no_further("fitted", ...)
-  predict.gp(object)
+  predict.gp(object, type = "link")
 }
 
 #' @export
@@ -201,10 +222,13 @@ covariance_errors <- function(object) {
 
 #' @rdname gp_methods
 #' @export
-confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
+confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"),
+                       method = c("wald", "profile"), ...) {
   no_further("confint", ...)
   type <- check_choice(type, "type", c("both", "trend", "covariance"))
+  method <- check_choice(method, "method", c("wald", "profile"))
   check_level(level)
+  if (method == "profile") return(profile_limits(object, parm, level, type))
   trend <- if (type != "covariance") diag(vcov.gp(object))
   own <- if (type != "trend") diag(covariance_vcov(object))
   variance <- c(trend, own)
@@ -261,6 +285,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
+  if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
   p <- fit$model$parameters
   table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)

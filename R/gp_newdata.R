@@ -1,11 +1,12 @@
 # New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
 
 # Centred coordinates, trend and offset of complete rows; `complete` says which those are.
-new_points <- function(object, newdata, coords, call = caller_env()) {
+new_points <- function(object, newdata, coords, block = NULL, call = caller_env()) {
   parts <- object$parts
   if (is.null(newdata) && is.null(coords)) {
-    return(list(u = object$data$u, x = parts$x, offset = parts$offset, complete = rep(TRUE, length(parts$y)),
-                names = rownames(parts$frame), fitted = TRUE))
+    points <- list(u = object$data$u, x = parts$x, offset = parts$offset, complete = rep(TRUE, length(parts$y)),
+                names = rownames(parts$frame), fitted = TRUE)
+    return(if (is.null(block)) points else with_blocks(points, block, NULL, call))
   }
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
@@ -17,7 +18,8 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
     coords <- one_or_many_points(newdata, d)
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
-  source <- spatial_parts(newdata)
+  areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
+  source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
@@ -30,9 +32,11 @@ new_points <- function(object, newdata, coords, call = caller_env()) {
   }
   offset <- trend$offset %||% rep(0, nrow(u))
   complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
-  list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+  if (!is.null(areas)) areas$u <- lapply(areas$u, centred, object$center)
+  points <- list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
+  if (is.null(block) && is.null(areas)) points else with_blocks(points, block, areas, call)
 }
 
 # A vector is one point, or the points of one coordinate.

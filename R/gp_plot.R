@@ -59,7 +59,7 @@ follows_coordinates <- function(x) {
 # Predictions at points, a matrix, where the trend has no other variables.
 predict_at <- function(x, at, ...) {
   colnames(at) <- colnames(x$parts$u)
-  predict.gp(x, as.data.frame(at), coords = at, ...)
+  predict.gp(x, as.data.frame(at), coords = at, type = "link", ...)
 }
 
 curve_of <- function(x, n, level) {

@@ -1,5 +1,8 @@
 #' Predictions of a Gaussian process
 #'
+#' Kriging predictions, their standard errors, intervals, quantiles and probabilities, at points or for means over
+#' blocks and polygons, from all observations or from the nearest ones.
+#'
 #' @param object a fit of [gp()].
 #' @param newdata new points and covariates: a data frame; points or a map of sf, stars, terra or sp, see [gp()];
 #'   or, for a fit without covariates, a matrix of coordinates or a vector (one point, or the points of one
@@ -14,16 +17,35 @@
 #'   with observations; `"confidence"`: the interval of the field, without noise; `"none"`.
 #' @param level the level of the interval.
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
-#'   errors.
+#'   errors. `"link"` is the scale of the model of a fit with `transform`, otherwise the same as `"response"`.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
 #' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
 #'   point; `"local"` conditions it on its nearest observations, as `method = "vecchia"` of [gp()] does: an
 #'   approximation for many points, whose time per point does not depend on the number of observations.
+#' @param nmax,maxdist local kriging as of package gstat: a point is predicted from its `nmax` nearest observations, of
+#'   those not farther away than `maxdist`. Nearest refers to the distance in the units of the coordinates, or in km for
+#'   great-circle distances. The trend is estimated from the same observations, by generalised least squares, unless its
+#'   coefficients are known; where there are not enough of them for the trend, the result is `NA`. By default the
+#'   trend is that of the fit. With `estimate = "none"` in [gp()] this is local kriging with a given covariance.
+#' @param block the size of rectangular blocks around the new points, one number for each coordinate (0 for a coordinate
+#'   that is not averaged over): means of the field over blocks are predicted, by a Gauss rule with four nodes along
+#'   each coordinate, as in gstat. Covariates of `newdata` are their means over the block. If `newdata` has polygons, of
+#'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of points of a regular grid
+#'   that stand for each of them; default: 400.
+#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too.
+#' @param probs probabilities of quantiles: columns such as `q0.05`.
+#' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
 #'   of the fit.
 #' @param ... not used: further arguments are an error.
 #'
-#' @details The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
+#' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
+#'   "prediction"`, otherwise of the field.
+#'
+#'   A mean over a block is one of the field: its standard error does not contain the nugget, and `interval =
+#'   "prediction"` is an error.
+#'
+#'   The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
 #'   covariance parameters. With `interval = "prediction"`, `se.fit` is the standard error of a new observation.
 #'   Otherwise it is the standard error of the field, that is, of a measurement without error, which is too small for
 #'   new observations. If `se.fit = TRUE` is used without naming an interval, a message of class `kernops_field_se`
@@ -31,13 +53,18 @@
 #'   new points.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
-#'   among `fit`, `se.fit`, `lwr` and `upr`, or `trend` and `process`. For points and maps of sf, stars, terra and sp,
-#'   an object of the same class with these columns or layers, and without its own: `SpatialPixels` give a
-#'   `SpatialPixelsDataFrame`. Rows and cells with missing values give `NA`.
+#'   among `fit`, `se.fit`, `lwr`, `upr`, quantiles and probabilities, or `trend` and `process`. For points and maps of
+#'   sf, stars, terra and sp, an object of the same class with these columns or layers, and without its own:
+#'   `SpatialPixels` give a `SpatialPixelsDataFrame`. Rows and cells with missing values give `NA`. With `cov = TRUE`, a
+#'   list of this, `fit`, and of the matrix `cov`, with a row for each row of `newdata`; its diagonal is `se.fit^2`.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
 #'   differs; `kernops_dim_error` for points with another number of coordinates.
+#'
+#' @references Carr, J. R. and Palmer, J. A. (1993) Revisiting the accurate calculation of block-sample covariances
+#'   using
+#' Gauss quadrature. *Mathematical Geology* 25, 507-524.
 #'
 #' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
 #' @examples
@@ -46,6 +73,12 @@
 #' y <- sin(x) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
+#' # quantiles of new observations, and the probability that these exceed 0.5
+#' predict(fit, data.frame(x = 1:3), interval = "prediction", probs = c(0.1, 0.9), above = 0.5)
+#' # from the 10 nearest observations; means over intervals of length 1; joint covariances
+#' predict(fit, data.frame(x = 1:3), nmax = 10, interval = "confidence")
+#' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
+#' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
 #'
 #' if (requireNamespace("sf", quietly = TRUE)) {
 #'   places <- data.frame(x = runif(30), y = runif(30))
@@ -55,37 +88,103 @@
 #'   predict(fit, places[1:3, ], se.fit = TRUE, interval = "confidence")
 #' }
 #' @export
+# long: the checks of many arguments, one after another
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
-                       level = 0.95, type = c("response", "terms"), coords = NULL, control = NULL,
-                       se = c("exact", "local"), ...) {
+                       level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
+                       se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
+                       above = NULL, ...) {
   no_further("predict", ...)
-  se <- check_choice(se, "se", c("exact", "local"))
+  how <- list(local = check_choice(se, "se", c("exact", "local")) == "local", nmax = nmax, maxdist = maxdist)
+  check_local_limits(how)
   unnamed <- missing(interval)
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
-  type <- check_choice(type, "type", c("response", "terms"))
+  type <- check_choice(type, "type", c("response", "link", "terms"))
   check_flag(se.fit, "se.fit")
-  if (se.fit && unnamed && type == "response") tell_field_se(object)
+  check_flag(cov, "cov")
+  check_levels(probs, above)
+  if ((se.fit || length(c(probs, above))) && unnamed && type != "terms") tell_field_se(object)
   check_level(level)
   if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
-  points <- new_points(object, newdata, coords)
-  uncertain <- type == "response" && (se.fit || interval != "none")
-  table <- terms <- predicted_terms(object, points, uncertain)
-  if (type == "response") {
-    table <- data.frame(fit = terms$trend + terms$process)
-    if (uncertain) {
-      noise <- if (interval == "prediction") nugget_of(object) else 0
-      variance <- terms$variance %||% field_variance(object, points, terms$process, se == "local")
-      error <- sqrt(variance + noise)
-      if (se.fit) table$se.fit <- error
-      if (interval != "none") {
-        half <- stats::qnorm((1 + level) / 2) * error
-        table$lwr <- table$fit - half
-        table$upr <- table$fit + half
-      }
-    }
+  points <- new_points(object, newdata, coords, block)
+  if (type == "response" && !is.null(object$transform)) check_back_transformable(points, cov)
+  if (!is.null(points$blocks) && interval == "prediction") {
+    stop_kernops("input", c("The mean over a block has no noise of observations.",
+                            i = "{.code interval = \"confidence\"} gives its interval."))
   }
-  give_back_points(table, points, newdata, object)
+  lambda <- if (type == "response") object$transform$lambda
+  uncertain <- type != "terms" && (se.fit || interval != "none" || length(c(probs, above, lambda)) > 0)
+  moments <- predicted_moments(object, points, how, uncertain)
+  table <- if (type == "terms") moments[c("trend", "process")] else {
+    noise <- if (interval == "prediction") nugget_of(object) else 0
+    wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
+    predicted_columns(moments, noise, wanted, lambda)
+  }
+  result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
+  if (!cov) return(result)
+  list(fit = result, cov = covariance_of_rows(object, points, how, if (interval == "prediction") nugget_of(object)))
+}
+
+check_local_limits <- function(how, call = caller_env()) {
+  if (!identical(how$nmax, Inf)) check_number(how$nmax, "nmax", least = 1, whole = TRUE, call = call)
+  if (!identical(how$maxdist, Inf)) check_number(how$maxdist, "maxdist", least = 0, above = TRUE, call = call)
+}
+
+check_levels <- function(probs, above, call = caller_env()) {
+  if (!(is.null(probs) || is.numeric(probs) && all(is.finite(probs) & probs > 0 & probs < 1))) {
+    stop_kernops("input", "{.arg probs} must be numbers between 0 and 1.", call = call)
+  }
+  if (!(is.null(above) || is.numeric(above) && all(is.finite(above)))) {
+    stop_kernops("input", "{.arg above} must be finite numbers.", call = call)
+  }
+}
+
+# Columns trend and process, and with `variance` those of the field and the Lagrange multiplier of the trend.
+predicted_moments <- function(object, points, how, variance) {
+  if (is_local_trend(how)) {
+    found <- as.data.frame(krige_locally(object, targets_of(object, points), how$nmax, how$maxdist)$moments)
+    found$trend <- found$trend + known_trend(object, points)
+    return(found)
+  }
+  if (!is.null(points$blocks)) return(as.data.frame(block_moments(object, points, variance, how$local)))
+  terms <- predicted_terms(object, points, variance)
+  if (!variance || !is.null(terms$variance)) return(terms)
+  cbind(terms, field_uncertainty(object, points, terms$process, how$local))
+}
+
+# On the scale of the response, if `lambda` is the parameter of a transformation.
+predicted_columns <- function(moments, noise, wanted, lambda = NULL) {
+  fit <- moments$trend + moments$process
+  table <- list(fit = fit)
+  error <- if (!is.null(moments$variance)) sqrt(moments$variance + noise)
+  if (wanted$se.fit) table$se.fit <- error
+  at <- function(p) fit + stats::qnorm(p) * error
+  if (wanted$interval != "none") table[c("lwr", "upr")] <- lapply((1 + c(-1, 1) * wanted$level) / 2, at)
+  table[sprintf("q%s", format_each(wanted$probs))] <- lapply(wanted$probs, at)
+  table[sprintf("above%s", format_each(wanted$above))] <- lapply(wanted$above, function(limit) {
+    if (!is.null(lambda)) limit <- boxcox(max(limit, 0), lambda)
+    stats::pnorm(limit, fit, error, lower.tail = FALSE)
+  })
+  if (is.null(lambda)) table else back_transformed(table, moments, noise, lambda)
+}
+
+check_back_transformable <- function(points, cov, call = caller_env()) {
+  if (is.null(points$blocks) && !cov) return(invisible())
+  what <- if (cov) "Joint covariances" else "Means over blocks"
+  stop_kernops("input", c("{what} are not available on the scale of the response of a fit with {.arg transform}.",
+                          i = "{.code type = \"link\"} gives them on the transformed scale."), call = call)
+}
+
+format_each <- function(x) vapply(x, format, "", digits = 7)
+
+# A row and a column for each row of newdata, NA where it has missing values.
+covariance_of_rows <- function(object, points, how, noise = NULL) {
+  found <- joint_covariance(object, points, how)
+  if (length(noise)) diag(found) <- diag(found) + noise
+  kept <- which(points$complete)
+  all <- matrix(NA_real_, length(points$complete), length(points$complete), dimnames = rep(list(points$names), 2))
+  all[kept, kept] <- found
+  all
 }
 
 with_control <- function(object, control, call = caller_env()) {
@@ -114,18 +213,19 @@ tell_field_se <- function(object) {
 
 nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
 
-# The trend with known coefficients is part of the mean only. With `variance`, that of the field is a third column if it
-# comes with the mean.
+# The trend with known coefficients is part of the mean only. With `variance`, that of the field and the Lagrange
+# multiplier are further columns if they come with the mean.
 predicted_terms <- function(object, points, variance = FALSE) {
-  beta <- object$known$beta
-  trend <- points$offset + if (is.null(beta)) as.vector(points$x %*% object$beta) else if (ncol(points$x)) {
-    as.vector(points$x %*% beta)
-  } else beta
-  if (object$method == "vecchia") {
-    local <- local_prediction(object, points, variance)
-    return(as.data.frame(c(list(trend = trend, process = local$process), if (variance) local["variance"])))
-  }
+  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  if (object$method == "vecchia") return(data.frame(trend = trend, local_prediction(object, points, variance)))
   data.frame(trend = trend, process = covariance_times(object, points$u, object$state$alpha))
+}
+
+# What is known of the mean before anything is estimated.
+known_trend <- function(object, points) {
+  beta <- object$known$beta
+  if (is.null(beta)) return(points$offset)
+  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta
 }
 
 # k(u, observations) a
@@ -139,8 +239,12 @@ covariance_times <- function(object, u, a) {
 # The variance of the field given the data, trend included, by solves in blocks of points. Points
 # whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
 # not affect other points of their block.
-field_variance <- function(object, points, process, local = FALSE) {
-  if (local || object$method == "vecchia") return(local_prediction(object, points, variance = TRUE)$variance)
+field_variance <- function(object, points, process) field_uncertainty(object, points, process)$variance
+
+field_uncertainty <- function(object, points, process, local = FALSE) {
+  if (local || object$method == "vecchia") {
+    return(local_prediction(object, points, variance = TRUE)[c("variance", "lagrange")])
+  }
   known <- which(is.finite(process))
   m <- length(known)
   n <- nrow(object$data$u)
@@ -148,18 +252,16 @@ field_variance <- function(object, points, process, local = FALSE) {
   explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  variance <- rep(NaN, length(prior))
+  variance <- lagrange <- rep(NaN, length(prior))
   with_bar("Predicting", for_blocks(m, function(first, last) {
     at <- known[first:last]
     say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
     by_data <- explained_at(points$u[at, , drop = FALSE])
-    variance[at] <<- prior[at] - by_data$variance
-    if (ncol(x)) {
-      gap <- x[at, , drop = FALSE] - by_data$trend
-      variance[at] <<- variance[at] + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
-    }
+    trend <- trend_uncertainty(object, x[at, , drop = FALSE], by_data$trend)
+    variance[at] <<- prior[at] - by_data$variance + trend$variance
+    lagrange[at] <<- trend$lagrange
   }, if (is.null(factor)) solve_width(n) else 128L, n))
-  pmax(variance, 0)
+  data.frame(variance = pmax(variance, 0), lagrange = lagrange)
 }
 
 # As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early.

@@ -57,6 +57,7 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
     field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
   }
   draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
+  if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
   table <- as.data.frame(draws)
   names(table) <- paste0("sim", seq_len(nsim))
   if (is_spatial(newdata)) return(give_back_points(table, points, newdata, object))

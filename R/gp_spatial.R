@@ -88,6 +88,17 @@ system_of <- function(x) {
   if (!identical(x, "") && requireNamespace("sf", quietly = TRUE)) sf::st_crs(x)
 }
 
+# Polygons, of which the coordinates are those of a point within each.
+area_parts <- function(x) {
+  shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
+  geometry <- sf::st_geometry(shapes)
+  u <- matrix(NA_real_, length(geometry), 2)
+  kept <- !sf::st_is_empty(geometry)
+  if (any(kept)) u[kept, ] <- sf::st_coordinates(sf::st_point_on_surface(sf::st_set_crs(geometry[kept], NA)))
+  values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))
+  list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(geometry)), crs = sf::st_crs(geometry), kind = "sf")
+}
+
 refuse_geometry <- function() stop_kernops("input", "The geometry of spatial data must be points.")
 
 check_one_each <- function(u, n) if (nrow(u) != n || !ncol(u) %in% 2:3) refuse_geometry()

@@ -55,23 +55,19 @@ check_local <- function(object, sets, u, in_float64) {
   stop_singular(list(data = object$data), list(bad = sets$neighbours[1, first], only_rounded = only_rounded), NULL)
 }
 
-# The process at new points and, if asked for, the variance of the field, trend included.
+# The process at new points and, if asked for, the variance of the field, trend included, and its Lagrange multiplier.
 local_prediction <- function(object, points, variance = FALSE) {
   data <- object$data
   residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
   parts <- local_chunks(object, points$u, function(at, sets) {
     process <- neighbour_means(sets, residual)
-    if (!variance) return(cbind(process))
-    spread <- sets$sd^2
-    if (ncol(x)) {
-      gap <- x[at, , drop = FALSE] - neighbour_means(sets, data$x)
-      spread <- spread + colSums(backsolve(object$state$root, t(gap), transpose = TRUE)^2)
-    }
-    cbind(process, spread)
+    if (!variance) return(data.frame(process))
+    trend <- trend_uncertainty(object, x[at, , drop = FALSE], neighbour_means(sets, data$x))
+    data.frame(process, variance = sets$sd^2 + trend$variance, lagrange = trend$lagrange)
   })
-  found <- do.call(rbind, c(list(matrix(0, 0, 1 + variance)), parts))
-  list(process = found[, 1], variance = if (variance) found[, 2])
+  if (length(parts)) return(do.call(rbind, parts))
+  data.frame(process = numeric(), variance = numeric(), lagrange = numeric())
 }
 
 # K^-1 of the observations by their sparse factor: K^-1 (y - X beta), K^-1 X R^-1 and its diagonal.

@@ -1,0 +1,129 @@
+# Joint covariances of predictions, and variances of means over blocks, by what an observation weighs in each of them.
+
+# Trend, process and, if wanted, variance and Lagrange multiplier of targets with several points.
+block_moments <- function(object, points, variance, local) {
+  targets <- targets_of(object, points)
+  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  if (local || object$method == "vecchia") {
+    by_point <- local_prediction(object, targets)$process
+  } else by_point <- covariance_times(object, targets$u, object$state$alpha)
+  moments <- list(trend = trend, process = as.vector(gathered(by_point, targets)))
+  if (!variance) return(moments)
+  c(moments, (if (local || object$method == "vecchia") block_errors else block_uncertainty)(object, targets))
+}
+
+# By K^-1, in chunks of targets.
+block_uncertainty <- function(object, targets) {
+  prior <- target_variance(object, targets)
+  explained_at <- explained_targets(object)
+  parts <- list()
+  size <- max(1, ceiling(length(targets$of) / max(1, targets$n)))
+  with_bar("Predicting", for_blocks(targets$n, function(first, last) {
+    say_progress(step = paste("block", first, "of", targets$n), fraction = (first - 1) / targets$n)
+    some <- some_targets(targets, first:last)
+    by_data <- explained_at(some)
+    trend <- trend_uncertainty(object, some$x, by_data$trend)
+    parts[[length(parts) + 1]] <<- data.frame(
+      variance = prior[first:last] - colSums(by_data$k * by_data$solved) + trend$variance, lagrange = trend$lagrange
+    )
+  }, max(1L, block_width %/% size), nrow(object$data$u)))
+  found <- do.call(rbind, c(list(data.frame(variance = numeric(), lagrange = numeric())), parts))
+  list(variance = pmax(found$variance, 0), lagrange = found$lagrange)
+}
+
+# f(targets): their covariances k with the observations, K^-1 k, and k' K^-1 X.
+explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
+  covariance <- covariance_matrix(object$model, backend = object$how$backend)
+  solver <- solver_for(object, tol)
+  weights <- object$state$z %*% object$state$root
+  function(targets) {
+    k <- covariance(list(theta = object$theta, x = targets$u, y = object$data$u))
+    k <- t(gathered(k, targets))
+    list(k = k, solved = solver(k), trend = crossprod(k, weights))
+  }
+}
+
+# What the trend adds to the variance, from what the data explain of it at the points; the Lagrange multiplier.
+trend_uncertainty <- function(object, x, explained) {
+  if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
+  back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
+  gap <- back(x - explained)
+  list(variance = colSums(gap^2), lagrange = colSums(back(x) * gap), gap = gap)
+}
+
+# By local kriging of each point of a target.
+block_errors <- function(object, targets) {
+  weighed <- local_weights(object, targets)
+  rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
+  variance <- vapply(seq_len(targets$n), function(k) {
+    as.vector(error_covariance(object, some_targets(targets, k), lapply(weighed, `[`, rows[[k]])))
+  }, 0)
+  trend <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))
+  list(variance = pmax(variance + trend$variance, 0), lagrange = trend$lagrange)
+}
+
+# Of each point of the targets: its neighbours, and their weights.
+local_weights <- function(object, targets) {
+  parts <- local_chunks(object, targets$u, function(at, sets) {
+    list(near = split_columns(sets$neighbours), weights = split_columns(sets$weights))
+  })
+  list(near = unlist(lapply(parts, `[[`, "near"), recursive = FALSE),
+       weights = unlist(lapply(parts, `[[`, "weights"), recursive = FALSE))
+}
+
+split_columns <- function(x) lapply(seq_len(ncol(x)), function(k) x[, k])
+
+explained_locally <- function(object, targets, weighed) {
+  by_point <- Map(function(near, weights) colSums(object$data$x[near, , drop = FALSE] * weights), weighed$near,
+                  weighed$weights)
+  gathered(do.call(rbind, c(list(object$data$x[0, , drop = FALSE]), by_point)), targets)
+}
+
+# The covariance matrix of (targets - what the weights of observations make of them), without the trend. Weights are
+# those of the points of the targets, one after the other, or of targets.
+error_covariance <- function(object, targets, weighed) {
+  model <- object$model
+  rows <- sort(unique(unlist(weighed$near)))
+  column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
+  share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)
+  W <- matrix(0, length(rows), targets$n)
+  for (k in seq_along(weighed$near)) {
+    at <- cbind(match(weighed$near[[k]], rows), column[[k]])
+    W[at] <- W[at] + share[[k]] * weighed$weights[[k]]
+  }
+  prior <- joint_prior(object, targets)
+  if (!length(rows)) return(prior)
+  u <- object$data$u[rows, , drop = FALSE]
+  product <- covariance_product(model, targets$n)
+  times <- function(at) matrix(product(list(theta = object$theta, x = at, y = u, b = W)), nrow(at))
+  across <- gathered(times(targets$u), targets)
+  noise <- noise_variance(object$data, model, object$theta)[rows]
+  prior - across - t(across) + crossprod(W, times(u) + noise * W)
+}
+
+joint_prior <- function(object, targets) {
+  k <- covariance_matrix(object$model)(list(theta = object$theta, x = targets$u, y = targets$u))
+  gathered(t(gathered(k, targets)), targets)
+}
+
+# The covariance matrix of the errors of all predictions at once.
+joint_covariance <- function(object, points, how) {
+  targets <- targets_of(object, points)
+  bytes <- 8 * targets$n^2 + 8 * length(targets$of)^2
+  if (!memory_holds(bytes)) stop_memory(bytes)
+  if (is_local_trend(how)) {
+    found <- krige_locally(object, targets, how$nmax, how$maxdist)
+    return(symmetric(error_covariance(object, targets, found)))
+  }
+  if (how$local || object$method == "vecchia") {
+    weighed <- local_weights(object, targets)
+    gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
+    return(symmetric(error_covariance(object, targets, weighed) + crossprod(gap)))
+  }
+  # errors of covariances are linear in those of the solver, unlike those of variances
+  by_data <- explained_targets(object, min(1e-9, object$how$control$cg_tol))(targets)
+  gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
+  symmetric(joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap))
+}
+
+symmetric <- function(x) (x + t(x)) / 2

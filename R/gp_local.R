@@ -1,0 +1,138 @@
+# Local kriging as gstat does it: at each target the trend is estimated from its nearest observations, too.
+
+# What is predicted: `n` means of the field over weighted points, of which each target has some or, as a point, one.
+targets_of <- function(object, points) {
+  n <- nrow(points$u)
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  c(list(x = x, n = n), points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
+}
+
+# Those with the numbers `at`, in ascending order.
+some_targets <- function(targets, at) {
+  place <- match(targets$of, at)
+  own <- which(!is.na(place))
+  list(x = targets$x[at, , drop = FALSE], n = length(at), u = targets$u[own, , drop = FALSE], of = place[own],
+       weight = targets$weight[own])
+}
+
+# The weighted means over the points of each target, of the rows of x.
+gathered <- function(x, targets) {
+  if (length(targets$of) == targets$n) return(x)
+  unname(rowsum(as.matrix(x) * targets$weight, targets$of))
+}
+
+centres_of <- function(targets) gathered(targets$u, targets)
+
+# k(x_i, y_i), row by row.
+covariance_pairs <- function(model) {
+  kernel_operator(paste0("Sum_Reduction(", model$formula, ", 1)"), sub("y = Vj", "y = Vi", point_declarations(model)),
+                  "auto", "float64", "cpu")
+}
+
+# The variance of each target. Those of several points have the mean covariance of all pairs of these.
+target_variance <- function(object, targets) {
+  single <- length(targets$of) == targets$n
+  if (single) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
+  pairs <- covariance_pairs(object$model)
+  rows <- split(seq_along(targets$of), targets$of)
+  vapply(rows, function(own) {
+    i <- rep(own, length(own))
+    j <- rep(own, each = length(own))
+    k <- pairs(list(theta = object$theta, x = targets$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
+    sum(k * targets$weight[i] * targets$weight[j])
+  }, 0, USE.NAMES = FALSE)
+}
+
+# A list with the nearest observations of each target: at most nmax, not beyond maxdist of its centre.
+targets_near <- function(object, targets, nmax, maxdist) {
+  place <- function(u) if (on_globe(object$model)) on_sphere(u) else unname(u)
+  data <- place(object$data$u)
+  centres <- place(centres_of(targets))
+  n <- nrow(data)
+  m <- as.integer(min(nmax, n))
+  found <- nearest_points(centres, search_tree(data), m)
+  if (maxdist == Inf) return(lapply(seq_len(ncol(found)), function(k) found[, k]))
+  lapply(seq_len(ncol(found)), function(k) {
+    squares <- rowSums((data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m))^2)
+    found[squares <= maxdist^2, k]
+  })
+}
+
+on_globe <- function(model) !all_leaves(model$covariance, function(leaf) leaf$geometry != "great_circle")
+
+# A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
+# tell the trend; and the neighbours with their weights, all of the prediction.
+krige_locally <- function(object, targets, nmax, maxdist) {
+  pairs <- covariance_pairs(object$model)
+  own <- target_variance(object, targets)
+  data <- object$data
+  noise <- noise_variance(data, object$model, object$theta)
+  moments <- c("trend", "process", "variance", "lagrange")
+  result <- matrix(NA_real_, targets$n, 4, dimnames = list(NULL, moments))
+  weights <- near <- vector("list", targets$n)
+  each <- max(1, floor(2e6 / max(1, min(nmax, nrow(data)))^2))
+  with_bar("Predicting", for (first in seq(1, by = each, length.out = ceiling(targets$n / each))) {
+    say_progress(step = paste("point", first, "of", targets$n), fraction = (first - 1) / targets$n)
+    at <- first:min(targets$n, first + each - 1)
+    some <- some_targets(targets, at)
+    sets <- targets_near(object, some, nmax, maxdist)
+    among <- set_covariances(object, pairs, sets)
+    across <- target_covariances(object, pairs, some, sets)
+    for (k in seq_along(at)) {
+      rows <- sets[[k]]
+      if (!is.finite(own[[at[[k]]]])) next
+      system <- kriged(among[[k]] + diag(noise[rows], length(rows)), across[[k]], data$y[rows],
+                       data$x[rows, , drop = FALSE], some$x[k, ])
+      if (identical(system, "singular")) stop_singular(list(data = data), list(bad = rows[[1]]), NULL)
+      result[at[[k]], ] <- system$moments + c(0, 0, own[[at[[k]]]], 0)
+      near[[at[[k]]]] <- rows
+      weights[[at[[k]]]] <- system$weights
+    }
+  })
+  result[, "variance"] <- pmax(result[, "variance"], 0)
+  list(moments = result, near = near, weights = weights)
+}
+
+# The covariance matrix of the field within each set.
+set_covariances <- function(object, pairs, sets) {
+  u <- object$data$u
+  i <- unlist(lapply(sets, function(set) rep(set, length(set))))
+  j <- unlist(lapply(sets, function(set) rep(set, each = length(set))))
+  k <- pairs(list(theta = object$theta, x = u[i, , drop = FALSE], y = u[j, , drop = FALSE]))
+  Map(matrix, split_by(k, lengths(sets)^2), lengths(sets), lengths(sets))
+}
+
+# The covariances of each target with its set.
+target_covariances <- function(object, pairs, targets, sets) {
+  points <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
+  i <- unlist(Map(function(set, own) rep(set, length(own)), sets, points))
+  j <- unlist(Map(function(set, own) rep(own, each = length(set)), sets, points))
+  k <- pairs(list(theta = object$theta, x = object$data$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
+  Map(function(k, set, own) as.vector(matrix(k, length(set), length(own)) %*% targets$weight[own]),
+      split_by(k, lengths(sets) * lengths(points)), sets, points)
+}
+
+split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(sizes), sizes), seq_along(sizes))))
+
+# Universal kriging from one set: trend, process and what is added to the variance of the target; the weights.
+kriged <- function(K, k, y, X, x0) {
+  none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
+  if (!length(y)) return(if (ncol(X)) none else list(moments = numeric(4), weights = y))
+  root <- tryCatch(chol(K), error = function(e) NULL)
+  if (is.null(root)) return("singular")
+  white <- backsolve(root, cbind(k, y, X), transpose = TRUE)
+  k <- white[, 1]
+  y <- white[, 2]
+  if (!ncol(X)) return(list(moments = c(0, sum(k * y), -sum(k^2), 0), weights = backsolve(root, k)))
+  trend <- qr(white[, -(1:2), drop = FALSE])
+  if (trend$rank < ncol(X)) return(none)
+  gap <- x0 - as.vector(crossprod(white[, -(1:2), drop = FALSE], k))
+  back <- function(x) backsolve(qr.R(trend), x[trend$pivot], transpose = TRUE)
+  along <- back(gap)
+  beta <- qr.coef(trend, y)
+  part <- k + as.vector(qr.Q(trend) %*% along)
+  list(moments = c(sum(x0 * beta), sum(k * qr.resid(trend, y)), sum(along^2) - sum(k^2), sum(back(x0) * along)),
+       weights = backsolve(root, part))
+}
+
+is_local_trend <- function(how) is.finite(how$nmax) || is.finite(how$maxdist)

@@ -1,0 +1,124 @@
+# Limits of parameters by the profile likelihood: where it has fallen by half a quantile of chi-squared(1).
+
+# long: what both kinds of parameters share
+profile_limits <- function(object, parm, level, type, call = caller_env()) {
+  check_profiled(object, type, call)
+  parameters <- object$model$parameters
+  free <- parameters$name[!parameters$fixed & object$estimate != "none"]
+  rows <- c(if (type != "covariance") seq_along(object$beta), if (type != "trend") -match(free, parameters$name))
+  names <- c(if (type != "covariance") names(object$beta), if (type != "trend") free)
+  if (!is.null(parm)) {
+    chosen <- match(parameter_rows_of(parm, names, call), if (is.character(parm)) names else seq_along(names))
+    rows <- rows[chosen]
+    names <- names[chosen]
+  }
+  object$how$backend <- usable_backend(object$how$backend)
+  drop <- stats::qnorm((1 + level) / 2)^2
+  # first steps alone: there may be none at a bound
+  se <- suppressWarnings(sqrt(c(diag(vcov.gp(object)), if (any(rows < 0)) diag(covariance_vcov(object)))))
+  limits <- with_bar("Profiling", vapply(seq_along(rows), function(k) {
+    say_progress(step = names[[k]], fraction = (k - 1) / length(rows))
+    row <- rows[[k]]
+    if (row > 0) return(trend_limits(object, row, drop, se[[row]]))
+    covariance_limits(object, -row, drop, se[[length(object$beta) + match(names[[k]], free)]])
+  }, numeric(2)))
+  limits <- matrix(t(limits), length(rows), 2)
+  dimnames(limits) <- list(names, paste0(format(100 * (1 + c(-1, 1) * level) / 2, trim = TRUE, digits = 3), " %"))
+  limits
+}
+
+check_profiled <- function(object, type, call) {
+  if (object$method == "iterative") {
+    stop_kernops("input", c("Profile intervals need likelihoods without a Monte Carlo error: methods {.val exact} and
+                             {.val vecchia} have them.",
+                            i = "{.code method = \"wald\"} gives intervals for this fit."), call = call)
+  }
+  if (object$estimate == "REML" && type != "covariance" && length(object$beta)) {
+    stop_kernops("input", c("A restricted likelihood has no profile of the trend.",
+                            i = "{.code type = \"covariance\"} gives intervals of the covariance parameters,
+                                 {.code update(fit, estimate = \"ML\")} refits by maximum likelihood."), call = call)
+  }
+}
+
+# The least -2 log-likelihood over what is free, from theta: a list of value and theta.
+least_deviance <- function(likelihood, theta, model, profile, control) {
+  evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
+  if (all(model$parameters$fixed)) return(list(value = evaluate(theta)$value, theta = theta))
+  information_search(theta, evaluate, model, profile, replace(control, "gain", 1e-8))
+}
+
+covariance_limits <- function(object, k, drop, se) {
+  model <- object$model
+  likelihood <- likelihood_for(object$data, model, object$how)
+  least <- function(theta, model, profile) least_deviance(likelihood, theta, model, profile, object$how$control)
+  best <- least(unname(object$theta), model, is_profiled(model, object$data))
+  model$parameters$fixed[[k]] <- TRUE
+  # the variances are no longer free together if one of them is held
+  profile <- !k %in% model$scale && is_profiled(model, object$data)
+  row <- model$parameters[k, ]
+  ends <- list(low = beyond_low(row), high = beyond_high(row))
+  limits <- walked_limits(
+    to_search(row, best$theta[[k]]), best, drop, se, row$name, to_search(row, row$lower), to_search(row, row$upper),
+    function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
+  )
+  ifelse(is.finite(limits), vapply(limits, from_search, 0, parameters = row), unlist(ends))
+}
+
+# What a limit is that lies beyond the bounds of the search.
+beyond_low <- function(row) switch(row$kind, angle = NA_real_, if (row$log) 0 else -Inf)
+beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = 1, Inf)
+
+# With the coefficient held, its column is a part of the response.
+trend_limits <- function(object, k, drop, se) {
+  data <- object$data
+  model <- object$model
+  if (object$estimate == "none") model$parameters$fixed[] <- TRUE
+  profile <- is_profiled(model, data) && object$estimate != "none"
+  least <- function(data, theta) {
+    least_deviance(likelihood_for(data, model, object$how), theta, model, profile, object$how$control)
+  }
+  without <- replace(data, "x", list(data$x[, -k, drop = FALSE]))
+  held <- function(b, theta) least(replace(without, "y", list(data$y - b * data$x[, k])), theta)
+  best <- least(data, unname(object$theta))
+  walked_limits(object$beta[[k]], best, drop, se, names(object$beta)[[k]], -Inf, Inf, held)
+}
+
+# The two values s around `center` at which least(s, theta)$value is higher than at the optimum by `drop`, infinite if
+# that is not so up to a bound. The signed root of the difference is nearly linear in s.
+walked_limits <- function(center, best, drop, se, name, low, high, least) {
+  if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
+  theta <- best$theta
+  vapply(c(-1, 1), function(side) {
+    at <- list(theta = theta)
+    excess <- function(s) {
+      found <- least(s, at$theta)
+      if (is.finite(found$value)) at <<- found
+      warn_of_higher(found$value, best$value, name)
+      sqrt(max(found$value - best$value, 0)) - sqrt(drop)
+    }
+    bound <- if (side < 0) low else high
+    inner <- list(s = center, f = -sqrt(drop))
+    step <- sqrt(drop) * se
+    repeat {
+      s <- inner$s + side * step
+      if (side * (s - bound) >= 0) s <- bound
+      f <- excess(s)
+      if (f >= 0 || s == bound || step > 1e6 * se) break
+      inner <- list(s = s, f = f)
+      step <- 2 * step
+    }
+    if (f < 0) return(side * Inf)
+    if (!is.finite(f)) f <- 10 * sqrt(drop) # singular matrices there
+    ends <- if (side < 0) list(s, inner$s, f, inner$f) else list(inner$s, s, inner$f, f)
+    stats::uniroot(function(s) min(excess(s), 10 * sqrt(drop)), c(ends[[1]], ends[[2]]), f.lower = ends[[3]],
+                   f.upper = ends[[4]], tol = 1e-4 * se)$root
+  }, 0)
+}
+
+# The fit was not at the maximum, then.
+warn_of_higher <- function(value, best, name) {
+  if (!isTRUE(value < best - 2e-2)) return(invisible())
+  cli::cli_warn(c("The profile of {.code {name}} found a log-likelihood that is higher by
+                   {signif((best - value) / 2, 2)} than that of the fit: the fit is not at the maximum.",
+                  i = "More {.arg starts} of {.fn gp_control} may find it."), class = "kernops_not_converged")
+}

@@ -1,0 +1,111 @@
+# Trans-Gaussian kriging: a Gaussian process of the response after a Box-Cox transformation.
+
+boxcox <- function(y, lambda) if (lambda == 0) log(y) else expm1(lambda * log(y)) / lambda
+
+# 0 or infinite beyond the range of the transformation.
+boxcox_back <- function(t, lambda) {
+  if (lambda == 0) exp(t) else exp(log1p(pmax(lambda * t, -1)) / lambda)
+}
+
+# The log of the Jacobian, which makes likelihoods those of the response.
+boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
+
+# The argument of gp(): NULL, or a list of lambda (NA: to be estimated).
+as_transform <- function(x, estimate, method, call = caller_env()) {
+  if (is.null(x)) return(NULL)
+  lambda <- if (identical(x, "log")) 0 else if (identical(x, "boxcox")) NA_real_ else x
+  known <- is.numeric(lambda) && length(lambda) == 1 && (identical(x, "boxcox") || isTRUE(abs(lambda) <= 5))
+  if (!known) {
+    stop_kernops("input", "{.arg transform} must be {.val log}, {.val boxcox}, or the parameter of a Box-Cox
+                           transformation, between -5 and 5.", call = call)
+  }
+  if (is.na(lambda) && (estimate == "none" || method == "iterative")) {
+    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by exact likelihoods or those of method
+                             {.val vecchia}, with the covariance.",
+                            i = "Give the parameter: {.code transform = 0.5}."), call = call)
+  }
+  list(lambda = lambda, estimated = is.na(lambda))
+}
+
+check_positive_response <- function(parts, call) {
+  bad <- parts$rows[parts$y <= 0]
+  if (!length(bad)) return(invisible())
+  stop_kernops("input", "{.arg transform} needs a positive response: see {cli::qty(length(bad))}row{?s} {bad}.",
+               call = call)
+}
+
+# The maximum of the profile likelihood. Variances grow about as the square of the geometric mean to the power lambda.
+estimated_lambda <- function(parts, problem_of, how, call) {
+  log_mean <- mean(log(parts$y))
+  last <- NULL
+  deviance <- function(lambda) {
+    now <- transformed(parts, lambda)
+    problem <- problem_of(now)
+    likelihood <- likelihood_for(problem$data, problem$model, how)
+    parameters <- problem$model$parameters
+    theta <- if (is.null(last)) {
+      # the fit with the lambda that is found warns, if there is a reason
+      suppressWarnings(estimate_covariance(problem, likelihood, how, "ML", call)$theta)
+    } else {
+      free <- parameters$kind == "variance" & !parameters$fixed
+      replace(last$theta, free, last$theta[free] * exp(2 * (lambda - last$lambda) * log_mean))
+    }
+    found <- least_deviance(likelihood, theta, problem$model, is_profiled(problem$model, problem$data), how$control)
+    if (is.finite(found$value)) last <<- list(theta = found$theta, lambda = lambda)
+    found$value - 2 * now$jacobian
+  }
+  say_progress(step = "transformation")
+  stats::optimize(deviance, c(-2, 3), tol = 1e-3)$minimum
+}
+
+transformed <- function(parts, lambda) {
+  jacobian <- boxcox_jacobian(parts$y, lambda)
+  c(replace(parts, "y", list(boxcox(parts$y, lambda))), list(response = parts$y, jacobian = jacobian))
+}
+
+# The mean of the response at new points, unbiased: with the variance v of the value minus that of its prediction, both
+# over all fields, the mean of back(fit + sqrt(v) Z) over normal Z has the mean of the response (for lambda = 0: Cressie
+# 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
+back_mean <- function(fit, variance, lagrange, lambda) {
+  v <- variance - 2 * lagrange
+  if (lambda == 0) return(exp(fit + v / 2))
+  if (lambda == 1) return(fit + 1)
+  by_rule <- normal_mean(function(t) boxcox_back(t, lambda), fit, sqrt(pmax(v, 0)))
+  # for lambda < 0 there is no mean but that of what is near: the expansion of second order
+  base <- pmax(1 + lambda * fit, 0)
+  expanded <- base^(1 / lambda) + (1 - lambda) * base^(1 / lambda - 2) * v / 2
+  ifelse(v >= 0 & lambda > 0, by_rule, expanded)
+}
+
+# The standard deviation of the response given the data.
+back_error <- function(fit, variance, lambda) {
+  if (lambda == 0) return(exp(fit + variance / 2) * sqrt(expm1(variance)))
+  if (lambda < 0) return(pmax(1 + lambda * fit, 0)^(1 / lambda - 1) * sqrt(variance))
+  sd <- sqrt(variance)
+  first <- normal_mean(function(t) boxcox_back(t, lambda), fit, sd)
+  sqrt(pmax(normal_mean(function(t) (boxcox_back(t, lambda) - first)^2, fit, sd), 0))
+}
+
+# The mean of f(mean + sd Z) by the Gauss-Hermite rule of Golub and Welsch (1969).
+normal_mean <- function(f, mean, sd, count = 40) {
+  jacobi <- matrix(0, count, count)
+  beside <- cbind(seq_len(count - 1), seq_len(count)[-1])
+  jacobi[rbind(beside, beside[, 2:1])] <- sqrt(seq_len(count - 1))
+  rule <- eigen(jacobi, symmetric = TRUE)
+  Reduce(`+`, Map(function(at, weight) weight * f(mean + sd * at), rule$values, rule$vectors[1, ]^2))
+}
+
+# Columns of predictions on the scale of the response, of those of predicted_columns().
+back_transformed <- function(table, moments, noise, lambda) {
+  fit <- table$fit
+  same <- grepl("^(lwr|upr|q)", names(table))
+  table[same] <- lapply(table[same], boxcox_back, lambda)
+  table$fit <- back_mean(fit, moments$variance + noise, moments$lagrange, lambda)
+  if (!is.null(table$se.fit)) table$se.fit <- back_error(fit, moments$variance + noise, lambda)
+  table
+}
+
+transform_words <- function(transform) {
+  if (transform$lambda == 0) return("log")
+  paste0("Box-Cox, lambda = ", signif(transform$lambda, 4), if (transform$estimated) " (estimated)")
+}
