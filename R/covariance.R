@@ -18,12 +18,24 @@
 #' | `wendland()` | v (1 - h / r)^4 (4 h / r + 1), 0 from r on | up to 3 dimensions, smooth |
 #' | `linear()` | v (x - center) . (y - center) | linear trends |
 #' | `constant()` | v | an unknown mean |
+#' | `microscale()` | v at the same location, else 0 | variation of the field at short distances |
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
 #'
 #' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
 #' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
 #' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
 #'
+#' @section The two parts of a nugget:
+#' The discontinuity of a variogram at the origin is the sum of two variances: that of the errors of measurement,
+#' `nugget()`, as `"Err"` of gstat, and that of the variation of the field at distances shorter than those between the
+#' observations, `microscale()`, as `"Nug"` of gstat. Away from the observations they predict the same means. The field
+#' of a fit, which `interval = "confidence"` of [predict()][predict.gp] is about, contains the microscale variation,
+#' but not the errors: at an observation, `microscale()` predicts what was observed, with a standard error of 0, and
+#' `nugget()` smooths it. A new observation, `interval = "prediction"`, has both. Means over blocks have neither. The
+#' two can be estimated together only if some locations have several observations; otherwise use one of them, or give
+#' one, such as the variance of the errors of a laboratory, `nugget(0.01, fixed = "variance")`.
+#'
+#' @section Name of the Gaussian covariance:
 #' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
 #' `glm(family = "gaussian")`.
 #'
@@ -35,7 +47,7 @@
 #' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 are much faster than other
 #'   values, which need Bessel functions.
 #' @param center a fixed point, one number or one for each coordinate.
-#' @param ... for all functions but `linear`, `constant` and `nugget`:
+#' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;
 #'   * `angle`, `ratio`: anisotropy of 2-D coordinates, as in gstat. The range is longest in the direction `angle`, in
 #'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
@@ -67,6 +79,7 @@
 #'   variogram models of gstat; [keops_ops()] for the language of `covariance()`.
 #' @examples
 #' matern(5/2) + nugget()
+#' exponential() + microscale() + nugget(0.01, fixed = "variance")
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
 #' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
 #' own

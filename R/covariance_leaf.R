@@ -97,8 +97,9 @@ as_covariance <- function(x) {
 
 join <- function(operation, a, b) {
   if (operation == "*") {
-    if ("nugget" %in% c(leaf_labels(a), leaf_labels(b))) {
-      stop_kernops("input", "{.fn nugget} can be added to a covariance, but not multiplied by one.", call = NULL)
+    white <- Filter(is_white, c(leaf_labels(a), leaf_labels(b)))
+    if (length(white)) {
+      stop_kernops("input", "{.fn {white[[1]]}} can be added to a covariance, but not multiplied by one.", call = NULL)
     }
     if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }

@@ -6,8 +6,10 @@
 #'
 #' @section Kriging:
 #' `y ~ 1` is ordinary kriging, covariates give universal kriging, and `y ~ 0` with `known = list(beta = m)` is simple
-#' kriging with the known mean m. The nugget is the noise variance of the observations: [predict()][predict.gp] predicts
+#' kriging with the known mean m. [nugget()] is the noise variance of the observations: [predict()][predict.gp] predicts
 #' either a new observation, with its noise (`interval = "prediction"`), or the field without noise (`"confidence"`).
+#' Where the discontinuity of the variogram is not due to errors, [microscale()] in place of the nugget keeps it in the
+#' field: predictions at the observations are what was observed.
 #'
 #' @section Many observations:
 #' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each is

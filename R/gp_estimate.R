@@ -71,7 +71,8 @@ start_candidates <- function(starts, target, some) {
   parameters <- target$model$parameters
   given <- !parameters$fixed & !is.na(parameters$value)
   sill <- sum(best$theta[parameters$kind == "variance"])
-  little <- setdiff(target$model$nugget[best$theta[target$model$nugget] < 1e-3 * sill], which(parameters$fixed))
+  white <- white_rows(target$model)
+  little <- setdiff(white[best$theta[white] < 1e-3 * sill], which(parameters$fixed))
   rows <- c(list(best), best$rivals)
   candidates <- unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
                              replace(best$theta, given, parameters$value[given]),

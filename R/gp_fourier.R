@@ -15,6 +15,10 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
 # With these amplitudes, independent for each draw, the sum has the exact covariance on average, and normal margins.
 # Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
+  if (isTRUE(term$white)) {
+    place <- do.call(paste, as.data.frame(u)) # one value for each
+    return(sqrt(term$variance) * matrix(stats::rnorm(nrow(u) * nsim), nrow(u))[match(place, place), , drop = FALSE])
+  }
   linear <- lapply(term$linear, function(coordinates) coordinates(u))
   oscillates <- length(term$spectral) > 0
   widths <- vapply(linear, ncol, 0L)
@@ -61,7 +65,8 @@ spectral_leaf <- function(x, where, call) {
   chosen <- function(u) u[, dims, drop = FALSE]
   if (x$own) return(list(own_spectrum(x, where, call)))
   switch(
-    x$label, nugget = list(), constant = list(list(variance = p$variance)),
+    x$label, nugget = list(), microscale = list(list(variance = p$variance, white = TRUE)),
+    constant = list(list(variance = p$variance)),
     linear = list(list(variance = p$variance,
                        linear = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
     list(list(variance = p$variance, spectral = list(list(

@@ -68,7 +68,7 @@ leaf_metric <- function(leaf, p, u) {
   p$variance[is.na(p$variance)] <- 1
   metric <- list(variance = p$variance, matrix = matrix(0, d, d), views = list())
   chosen <- function(u) u[, dims, drop = FALSE]
-  if (leaf$label == "nugget") {
+  if (is_white(leaf$label)) {
     metric$variance <- 0
   } else if (leaf$label == "linear") {
     metric$variance <- p$variance * mean_square(leaf, u)

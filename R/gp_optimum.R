@@ -109,7 +109,7 @@ lines_through <- function(theta, model) {
     unique(rows)
   }
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
-  nugget <- intersect(model$nugget, which(free))
+  nugget <- intersect(white_rows(model), which(free))
   sill <- sum(theta[parameters$kind == "variance"])
   # covariances of compact support have an optimum wherever their range passes many distances
   fine <- function(of) if (nth_leaf(model$covariance, parameters$leaf[[of[[1]]]])$most_dims < Inf) 0.1 else 0.3

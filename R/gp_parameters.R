@@ -85,7 +85,7 @@ nth_leaf <- function(x, n) leaves_of(x)[[n]]
 # to the unit of the response, as starts and bounds are.
 with_free_scale <- function(model, u, y) {
   row <- model$parameters[model$scale[[1]], ]
-  if (row$label == "nugget" || is.na(row$value)) return(model)
+  if (is_white(row$label) || is.na(row$value)) return(model)
   start <- 0.9 * typical_variance(model, row, u, mean(y^2))
   model$parameters$value[model$scale] <- model$parameters$value[model$scale] * start / row$value
   model

@@ -46,11 +46,12 @@
 #'   "prediction"` is an error.
 #'
 #'   The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
-#'   covariance parameters. With `interval = "prediction"`, `se.fit` is the standard error of a new observation.
-#'   Otherwise it is the standard error of the field, that is, of a measurement without error, which is too small for
-#'   new observations. If `se.fit = TRUE` is used without naming an interval, a message of class `kernops_field_se`
-#'   reports this, once a session. The noise of a new observation is the nugget only: the model has no `known$noise` at
-#'   new points.
+#'   covariance parameters. The field has the microscale variation of [microscale()], but not the noise of the
+#'   observations, `nugget()`: see [covariance_functions]. With `interval = "prediction"`, `se.fit` is the standard
+#'   error of a new observation. Otherwise it is the standard error of the field, that is, of a measurement without
+#'   error, which is too small for new observations. If `se.fit = TRUE` is used without naming an interval, a message of
+#'   class `kernops_field_se` reports this, once a session. The noise of a new observation is the nugget only: the model
+#'   has no `known$noise` at new points.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
 #'   among `fit`, `se.fit`, `lwr`, `upr`, quantiles and probabilities, or `trend` and `process`. For points and maps of

@@ -20,6 +20,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   data$logdet_xx <- check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
   check_duplicates(data, model, call)
+  if (estimate != "none") check_white(model, data$u, call)
   problem <- list(data = data, model = model, center = center)
   if (estimate == "none") return(problem)
   warn_about_copies(data, model)

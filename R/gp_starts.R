@@ -42,10 +42,10 @@ start_at <- function(model, u, total, open, unit, periods, n) {
     # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
     family <- if (row$kind == "range" && nth_leaf(model$covariance, row$leaf)$unit_range) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
-    if (row$label != "nugget") seen[[family]] <- unique(c(seen[[family]], row$leaf))
+    if (!is_white(row$label)) seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[k]] <- switch(
       family,
-      variance = if (row$label == "nugget") total * between(at[[k]], 0.01, 0.9) else
+      variance = if (is_white(row$label)) total * between(at[[k]], 0.01, 0.9) else
         0.9 / (1 + repeated) * typical_variance(model, row, u, total),
       range = row$extent * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
         (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else
