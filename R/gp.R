@@ -61,7 +61,8 @@
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
 #'   and any number of columns. Not needed for spatial objects, which have their own. In a formula, `scale(x)` uses the
-#'   mean and the standard deviation of the fitted data at new points, too.
+#'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
+#'   (`Date`, `POSIXct`, `difftime`) are numbers of days.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors.
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
@@ -76,6 +77,7 @@
 #'   variables of `data`.
 #' @param weights positive numbers, or an expression in variables of `data` as in [lm()]. The nugget of an observation
 #'   is divided by its weight. Without a nugget, weights are an error.
+#' @param subset the observations to be used: an expression in variables of `data` as in [lm()], or numbers of rows.
 #' @param transform `NULL`; or `"log"`, the parameter of a Box-Cox transformation, \eqn{(y^\lambda - 1) / \lambda}, or
 #'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process. See the
 #'   section about transformations.
@@ -169,7 +171,7 @@
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
-               known = list(), weights = NULL, transform = NULL, precision = c("float64", "float32"),
+               known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...), ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
@@ -187,8 +189,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   control <- as_control(control)
   source <- spatial_parts(data)
   weights <- within_data(rlang::enquo(weights), source$data, here)
+  subset <- within_data(rlang::enquo(subset), source$data, here)
   known$noise <- noise_values(known$noise, source$data, here)
-  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here)
+  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   if (data_parts$long_lat) covariance <- on_the_globe(covariance, ncol(data_parts$u))
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)

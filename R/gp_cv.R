@@ -6,7 +6,7 @@
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
-#'   for observations removed because of missing values are allowed).
+#'   for all rows of the data, also those that were not used, are allowed).
 #' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
 #'   error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.
@@ -52,7 +52,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
     if (refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
     leave_one_out(object)
   } else {
-    folds <- fold_labels(folds, object$parts$rows, length(object$na.action), seed)
+    folds <- fold_labels(folds, object$parts$rows, object$parts$given, seed)
     predict_folds(object, folds, refit)
   }
   observed <- object$parts$y
@@ -64,13 +64,13 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.
-fold_labels <- function(folds, rows, left_out, seed, call = caller_env()) {
+fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
     check_number(folds, "folds", least = 2, whole = TRUE, most = n, call = call)
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
-  if (left_out > 0 && length(folds) == n + left_out) folds <- folds[rows]
+  if (given > n && length(folds) == given) folds <- folds[rows]
   if (!is.atomic(folds) || length(dim(folds)) > 1 || length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
     stop_kernops("dim", "{.arg folds} must be a number of at least 2, or {n} labels with at least 2 distinct values.",
                  call = call)

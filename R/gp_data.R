@@ -2,13 +2,14 @@
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes
 # to do the same to new data.
-gp_data <- function(formula, source, coords, weights, noise, na.action, call) {
+gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
   u <- coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
-  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call)
+  kept <- subset_numbers(subset, n, call)
+  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call, kept)
   refuse_integer64(frame, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
@@ -25,7 +26,7 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call) {
                 offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
                 noise = given("(noise)", 0), weights = given("(weights)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = row_numbers(frame, nrow(u)),
+                na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
                 needed = needed_variables(terms, coords, source$data, n),
                 points = !is.null(source$u),
                 long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
@@ -65,7 +66,20 @@ unname_rows <- function(u) {
   `storage.mode<-`(u, "double")
 }
 
-trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
+# The rows of the data that `subset` selects.
+subset_numbers <- function(subset, n, call) {
+  rows <- seq_len(n)
+  if (is.null(subset)) return(rows)
+  fits <- is.logical(subset) && length(subset) == n || is.numeric(subset) && all(abs(subset) <= n, na.rm = TRUE)
+  if (!fits) {
+    stop_kernops("input", "{.arg subset} must be {n} logical values, or numbers of rows up to {n}.", call = call)
+  }
+  rows <- rows[if (is.logical(subset)) which(subset) else subset]
+  if (anyDuplicated(rows)) stop_kernops("input", "{.arg subset} must not select a row twice.", call = call)
+  rows
+}
+
+trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept = seq_len(nrow(u))) {
   n <- nrow(u)
   per_point <- function(x, name, least) {
     if (is.null(x)) return(NULL)
@@ -80,6 +94,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call) {
   extra <- Filter(Negate(is.null), list(weights = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   act <- if_incomplete(na.action, call)
+  if (length(kept) < n || is.unsorted(kept)) extra$subset <- kept
   tryCatch(
     do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = act, drop.unused.levels = TRUE), extra),
             quote = TRUE),
@@ -161,6 +176,7 @@ coordinate_columns <- function(formula, data, call) {
       stop_kernops("input", "The coordinate {.code {name}} was not found: {conditionMessage(e)}.", call = call)
     })
     refuse_integer64(stats::setNames(list(value), name), call)
+    value <- in_days(value)
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
     if (NCOL(value) > 1) {
       stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
@@ -170,6 +186,13 @@ coordinate_columns <- function(formula, data, call) {
   })
   if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
   do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
+}
+
+# Dates and times, whichever class new data have them in.
+in_days <- function(x) {
+  if (inherits(x, "POSIXt")) return(as.numeric(as.POSIXct(x)) / 86400)
+  if (inherits(x, "difftime")) return(as.numeric(x, units = "days"))
+  if (inherits(x, "Date")) as.numeric(x) else x
 }
 
 # A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
