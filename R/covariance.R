@@ -17,6 +17,14 @@
 #' | `spherical()` | v (1 - 1.5 h / r + 0.5 (h / r)^3), 0 from r on | up to 3 dimensions |
 #' | `wendland()` | v (1 - h / r)^4 (4 h / r + 1), 0 from r on | up to 3 dimensions, smooth |
 #' | `linear()` | v (x - center) . (y - center) | linear trends |
+#' | `powered_exponential()` | v exp(-(h / r)^power) | 0 < power <= 2; also called stable |
+#' | `circular()` | v (1 - 2 (q sqrt(1 - q^2) + asin(q)) / pi), q = h / r, 0 from r on | up to 2 dimensions |
+#' | `pentaspherical()` | v (1 - 15 q / 8 + 5 q^3 / 4 - 3 q^5 / 8), q = h / r, 0 from r on | up to 5 dimensions |
+#' | `triangular()` | v (1 - h / r), 0 from r on | one dimension |
+#' | `wave()` | v sin(h / r) / (h / r) | hole effect, up to 3 dimensions |
+#' | `cosine()` | v cos(2 pi h / period) | one dimension |
+#' | `power_law()` | variogram v h^power, 0 < power < 2 | intrinsic |
+#' | `logarithmic()` | variogram v log(1 + h / r) | intrinsic |
 #' | `constant()` | v | an unknown mean |
 #' | `microscale()` | v at the same location, else 0 | variation of the field at short distances |
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
@@ -24,6 +32,12 @@
 #' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
 #' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
 #' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
+#'
+#' @section Intrinsic models:
+#' These have an unbounded variogram and no covariance: only differences of the field have a variance. The trend must
+#' then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of contrasts
+#' (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the field is 0 at a point
+#' outside of the data. They can be added to other covariances, and multiplied by numbers.
 #'
 #' @section The two parts of a nugget:
 #' The discontinuity of a variogram at the origin is the sum of two variances: that of the errors of measurement,
@@ -39,8 +53,8 @@
 #' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
 #' `glm(family = "gaussian")`.
 #'
-#' @param variance,range,shape,period the parameters, positive numbers in the units of the data. With `NULL`, [gp()]
-#'   chooses the starting value; with a number, the search starts from that value. If several variances scale the whole
+#' @param variance,range,shape,period,power the parameters, positive numbers in the units of the data. With `NULL`,
+#'   [gp()] chooses the starting value; with a number, the search starts from that value. If several variances scale the whole
 #'   covariance, only their ratios are used as starting values, and the scale is estimated from the response. A range
 #'   for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
 #'   determination).
@@ -51,7 +65,9 @@
 #'   * `ard`: whether each coordinate has its own range;
 #'   * `angle`, `ratio`: anisotropy of 2-D coordinates, as in gstat. The range is longest in the direction `angle`, in
 #'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
-#'     times the longest range;
+#'     times the longest range. In 3-D, they are the angles p, q, r and the ratios s, t of `gstat::vgm(anis = )`: the
+#'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about it,
+#'     whose ranges are s and t times the longest one (Deutsch and Journel 1998, section II.3);
 #'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
 #'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
 #'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
@@ -69,6 +85,11 @@
 #' @section Errors: class `kernops_input_error` for invalid parameters.
 #'
 #' @references
+#' Chiles, J.-P. and Delfiner, P. (2012) *Geostatistics: Modeling Spatial Uncertainty*. 2nd edition, Wiley.
+#'
+#' Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd edition,
+#' Oxford University Press.
+#'
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
 #' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal
@@ -81,6 +102,7 @@
 #' matern(5/2) + nugget()
 #' exponential() + microscale() + nugget(0.01, fixed = "variance")
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
+#' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
 #' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
 #' own
 #' # the same as exponential(), and estimated alike
@@ -96,14 +118,14 @@ NULL
 #' @export
 squared_exponential <- function(variance = NULL, range = NULL, ...) {
   stationary("squared_exponential", "variance * Exp(-{q} / 2)", list(variance = variance, range = range), ...,
-             spectrum = normal_frequencies, gstat = c(Gau = 1 / sqrt(2)))
+             spectrum = normal_frequencies)
 }
 
 #' @rdname covariance_functions
 #' @export
 exponential <- function(variance = NULL, range = NULL, ...) {
   stationary("exponential", "variance * Exp(-Sqrt({q}))", list(variance = variance, range = range), ...,
-             spectrum = student_frequencies, constants = list(nu = 0.5), gstat = c(Exp = 1))
+             spectrum = student_frequencies, constants = list(nu = 0.5))
 }
 
 #' @rdname covariance_functions
@@ -119,8 +141,7 @@ matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   scaled <- paste0("Sqrt(", format(2 * nu, digits = 15), " * {q})")
   formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)
   stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)),
-             spectrum = student_frequencies, constants = list(nu = nu),
-             gstat = c(Mat = sqrt(2 * nu), Ste = 1 / sqrt(2)))
+             spectrum = student_frequencies, constants = list(nu = nu))
 }
 
 #' @rdname covariance_functions
@@ -146,10 +167,13 @@ periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
 #' @rdname covariance_functions
 #' @export
 spherical <- function(variance = NULL, range = NULL, ...) {
-  ball <- "Min2(Sqrt({q}), 1)"
-  stationary("spherical", paste0("variance * (1 - 1.5 * ", ball, " + 0.5 * Pow(", ball, ", 3))"),
-             list(variance = variance, range = range), ..., most_dims = 3, spectrum = spherical_frequencies,
-             gstat = c(Sph = 1))
+  stationary("spherical", within_ball("1 - 1.5 * {b} + 0.5 * Pow({b}, 3)"), list(variance = variance, range = range),
+             ..., most_dims = 3, spectrum = ball_frequencies, constants = list(balls = 3))
+}
+
+# The distance over the range, at most 1, is {b}.
+within_ball <- function(correlation) {
+  paste0("variance * (", gsub("{b}", "Min2(Sqrt({q}), 1)", correlation, fixed = TRUE), ")")
 }
 
 #' @rdname covariance_functions

@@ -22,6 +22,7 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
   # theta holds what the formula reads; the nugget comes last and stands outside
   list(formula = text, parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
        translation_invariant = all_leaves(covariance, function(leaf) leaf$translation_invariant),
+       intrinsic = any_intrinsic(covariance),
        covariance = covariance)
 }
 
@@ -75,9 +76,13 @@ check_leaf_dims <- function(leaf, dims, d, call) {
                  "{.fn {leaf$label}} is valid for at most {leaf$most_dims} coordinates, not {length(dims)}.",
                  call = call)
   }
-  if (leaf$geometry %in% c("anisotropic", "great_circle") && length(dims) != 2) {
-    what <- if (leaf$geometry == "anisotropic") "Anisotropy" else "Great-circle distance"
-    stop_kernops("dim", "{what} needs 2 coordinates, not {length(dims)}.", call = call)
+  need <- if (leaf$geometry == "great_circle") 2L else if (leaf$geometry == "anisotropic") {
+    length(leaf$parameters$ratio) + 1L
+  }
+  if (length(need) && length(dims) != need) {
+    what <- if (leaf$geometry == "great_circle") "Great-circle distance" else
+      if (need == 2) "Anisotropy" else "Anisotropy by three angles"
+    stop_kernops("dim", "{what} needs {need} coordinates, not {length(dims)}.", call = call)
   }
   if (leaf$own) return()  # whatever its parameters are called
   ranges <- length(leaf$parameters$range)
@@ -114,7 +119,15 @@ expand_geometry <- function(leaf, dims, d) {
     return(paste0("(", leaf$formula, ")"))
   }
   point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
-  text <- gsub("{q}", scaled_sq_distance(leaf, point), leaf$formula, fixed = TRUE)
+  variogram <- function(from, to) gsub("{q}", scaled_sq_distance(leaf, list(x = from, y = to)), leaf$formula,
+                                       fixed = TRUE)
+  if (leaf$intrinsic) {
+    # the covariance of the field that is 0 at the origin: contrasts have the same one
+    origin <- function(p) paste0("(0 * ", p, ")")
+    return(sprintf("(%s + %s - %s)", variogram(point$x, origin(point$x)), variogram(point$y, origin(point$y)),
+                   variogram(point$x, point$y)))
+  }
+  text <- variogram(point$x, point$y)
   for (name in names(point)) text <- gsub(paste0("{", name, "}"), point[[name]], text, fixed = TRUE)
   text
 }
@@ -155,18 +168,37 @@ scaled_sq_distance <- function(leaf, point) {
     lat <- paste0("(0.017453292519943295 * Elem(", p, ", 1))")
     sprintf("(6371.0088 * Concat(Cos(%s) * Concat(Cos(%s), Sin(%s)), Sin(%s)))", lat, lon, lon, lat)
   }
-  anisotropic <- function(p) {
-    s <- "Sin(0.017453292519943295 * angle)"
-    c <- "Cos(0.017453292519943295 * angle)"
+  anisotropic <- function() {
     u <- paste0("(", point$x, " - ", point$y, ")")
-    sprintf("(Square(Elem(%s, 0) * %s + Elem(%s, 1) * %s) + Square((Elem(%s, 0) * %s - Elem(%s, 1) * %s) / ratio))",
-            u, s, u, c, u, c, u, s)
+    if (length(leaf$parameters$ratio) == 1) return(plane_anisotropy(u))
+    space_anisotropy(u)
   }
   if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
   distance <- switch(leaf$geometry, anisotropic = anisotropic(),
                      great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
                      sprintf("SqDist(%s, %s)", point$x, point$y))
-  paste0("(", distance, " / Square(range))")
+  if (!"range" %in% names(leaf$parameters)) distance else paste0("(", distance, " / Square(range))")
+}
+
+plane_anisotropy <- function(u) {
+  s <- "Sin(0.017453292519943295 * angle)"
+  c <- "Cos(0.017453292519943295 * angle)"
+  sprintf("(Square(Elem(%s, 0) * %s + Elem(%s, 1) * %s) + Square((Elem(%s, 0) * %s - Elem(%s, 1) * %s) / ratio))",
+          u, s, u, c, u, c, u, s)
+}
+
+# Rotations by one angle after another: from north, from the plane, about the longest axis.
+space_anisotropy <- function(u) {
+  rotate <- function(a, b, k) {
+    angle <- sprintf("(0.017453292519943295 * Elem(angle, %d))", k)
+    c(sprintf("(%s * Cos(%s) + %s * Sin(%s))", a, angle, b, angle),
+      sprintf("(%s * Cos(%s) - %s * Sin(%s))", b, angle, a, angle))
+  }
+  plane <- rotate(sprintf("Elem(%s, 1)", u), sprintf("Elem(%s, 0)", u), 0)
+  along <- rotate(plane[[1]], sprintf("Elem(%s, 2)", u), 1)
+  across <- rotate(along[[2]], plane[[2]], 2)
+  sprintf("(Square(%s) + Square(%s / Elem(ratio, 0)) + Square(%s / Elem(ratio, 1)))", along[[1]], across[[2]],
+          across[[1]])
 }
 
 choose_coordinates <- function(name, dims, d) {

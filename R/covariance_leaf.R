@@ -1,17 +1,20 @@
 # How leaves are made, joined and printed.
 
 # `formula` may speak of {q}, the squared distance over the squared range. `spectrum` draws frequencies (gp_spectrum.R),
-# given the parameters and `constants`. `gstat` has, by the names of its models, the factors that turn their ranges into
-# ours.
+# given the parameters and `constants`. `screens`: whether the correlation decreases with the distance. `intrinsic`:
+# whether `formula` is a variogram.
 stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = NULL,
                        dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, spectrum = NULL,
-                       constants = list(), gstat = NULL, unit_range = FALSE, call = caller_env()) {
+                       constants = list(), unit_range = FALSE, screens = TRUE, intrinsic = FALSE, call = caller_env()) {
   if (...length()) {
     known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
                "fixed")
     stop_further_arguments(paste0("{.fn ", label, "}"), list(...), known, call)
   }
   check_flag(ard, "ard", call)
+  if (ard && !"range" %in% names(parameters)) {
+    stop_kernops("input", "{.fn {label}} has no {.arg range}: {.arg ard} is not possible.", call = call)
+  }
   if (!is.null(distance)) check_choice(distance, "distance", c("euclidean", "great_circle"), call)
   great_circle <- identical(distance, "great_circle")
   anisotropic <- !is.null(angle) || !is.null(ratio)
@@ -19,7 +22,7 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
     stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
                  call = call)
   }
-  if (anisotropic) parameters <- c(parameters, list(angle = angle %||% 0, ratio = ratio %||% 0.5))
+  if (anisotropic) parameters <- c(parameters, anisotropy(angle, ratio, call))
   if (great_circle && (ard || length(parameters$range) > 1)) {
     stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   }
@@ -28,9 +31,18 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   leaf$geometry <- if (anisotropic) "anisotropic" else if (unit_range) "none" else distance %||% "euclidean"
   leaf$distance <- distance  # what the user chose, if anything
   leaf$translation_invariant <- !great_circle  # not where coordinates are angles
-  leaf[c("most_dims", "spectrum", "constants", "gstat", "unit_range")] <-
-    list(most_dims, spectrum, constants, gstat, unit_range)
+  leaf[c("most_dims", "spectrum", "constants", "unit_range", "screens", "intrinsic")] <-
+    list(most_dims, spectrum, constants, unit_range, screens, intrinsic)
   leaf
+}
+
+# One angle and ratio in the plane, three angles and two ratios in space.
+anisotropy <- function(angle, ratio, call) {
+  in_space <- length(angle) == 3 || length(ratio) == 2
+  given <- list(angle = angle %||% rep(0, if (in_space) 3 else 1), ratio = ratio %||% rep(0.5, if (in_space) 2 else 1))
+  if (identical(lengths(given, use.names = FALSE), if (in_space) 3:2 else c(1L, 1L))) return(given)
+  stop_kernops("input", "Anisotropy needs one {.arg angle} and one {.arg ratio} in 2-D, three angles and two ratios in
+                         3-D.", call = call)
 }
 
 new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, translation_invariant = TRUE,
@@ -48,7 +60,7 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
   structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
                  dims = dims, translation_invariant = translation_invariant, about = about, ard = FALSE,
                  geometry = "none", most_dims = Inf, positive = NULL, own = own,
-                 unit_range = FALSE), class = "kernops_covariance")
+                 unit_range = FALSE, screens = FALSE, intrinsic = FALSE), class = "kernops_covariance")
 }
 
 check_parameter <- function(x, name, own, call) {
@@ -57,10 +69,10 @@ check_parameter <- function(x, name, own, call) {
     stop_kernops("input", "{.arg {name}} must be finite and numeric, or {.code NULL} to be estimated.", call = call)
   }
   if (own || name == "center") return()
-  if (length(x) > 1 && name != "range") {
+  if (length(x) > 1 && !name %in% c("range", "angle", "ratio")) {
     stop_kernops("input", "{.arg {name}} must be one number, not {length(x)}.", call = call)
   }
-  if (name == "ratio" && x > 1) {
+  if (name == "ratio" && any(x > 1)) {
     stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is the direction of the
                            longest range.",
                  call = call)
@@ -101,9 +113,18 @@ join <- function(operation, a, b) {
     if (length(white)) {
       stop_kernops("input", "{.fn {white[[1]]}} can be added to a covariance, but not multiplied by one.", call = NULL)
     }
+    if (any_intrinsic(a) || any_intrinsic(b)) check_intrinsic_product(a, b)
     if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }
   structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
+}
+
+any_intrinsic <- function(x) !all_leaves(x, function(leaf) !leaf$intrinsic)
+
+check_intrinsic_product <- function(a, b) {
+  if (all(leaf_labels(a) == "constant") || all(leaf_labels(b) == "constant")) return(invisible())
+  stop_kernops("input", "An intrinsic model can be multiplied by a number, but not by another covariance.",
+               call = NULL)
 }
 
 leaf_labels <- function(x) if (x$kind == "leaf") x$label else unlist(lapply(x$parts, leaf_labels))

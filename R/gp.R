@@ -64,13 +64,13 @@
 #'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
 #'   (`Date`, `POSIXct`, `difftime`) are numbers of days.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
-#'   null model: the trend with independent errors.
+#'   null model: the trend with independent errors. A variogram model of gstat is taken as by [as_gp()].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
 #'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
 #'   about many observations.
-#' @param estimate `"ML"`; `"REML"` (the likelihood of error contrasts of unit length, Harville 1974: the value of
-#'   package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
+#' @param estimate `"ML"`, the default unless the covariance is intrinsic; `"REML"` (the likelihood of error contrasts
+#'   of unit length, Harville 1974: the value of package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
 #'   every parameter.
 #' @param known a list of known quantities: `beta`, the coefficients of the trend, by name or in order (one number, the
 #'   mean, with `y ~ 0`), and `noise`, the noise variance of each observation: numbers, or a formula such as `~ sd^2` in
@@ -174,13 +174,16 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...), ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
+  default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   precision <- check_precision(precision)
   backend <- check_backend(backend)
   here <- environment()
+  if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
   if (!is_covariance(covariance)) {
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
+  if (default && any_intrinsic(covariance)) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
   if (!missing(control) && ...length()) {
@@ -207,7 +210,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   transform <- as_transform(transform, estimate, method, here)
   if (!is.null(transform)) check_positive_response(data_parts, here)
   problem_of <- function(parts) prepare_problem(parts, model, known, estimate, here)
-  how <- list(method = method, reml = estimate == "REML", precision = precision, backend = backend, control = control)
+  how <- list(method = method, reml = estimate == "REML" || model$intrinsic, precision = precision, backend = backend,
+              control = control)
   with_bar("Fitting", wanted = control$progress == "bar", {
     if (isTRUE(transform$estimated)) transform$lambda <- estimated_lambda(data_parts, problem_of, how, here)
     if (!is.null(transform)) data_parts <- transformed(data_parts, transform$lambda)

@@ -29,7 +29,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
       best_from(of_a_fifth(candidates, target), target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE), call)
-  angles <- with(problem$model$parameters, kind == "angle" & !fixed)
+  angles <- with(problem$model, is_direction(parameters) & !parameters$fixed)
   best$theta[angles] <- best$theta[angles] %% 180
   best$at_bound <- at_bound(problem$model, best$theta)
   best$precision <- how$precision

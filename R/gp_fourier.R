@@ -64,6 +64,11 @@ spectral_leaf <- function(x, where, call) {
   p <- x$parameters
   chosen <- function(u) u[, dims, drop = FALSE]
   if (x$own) return(list(own_spectrum(x, where, call)))
+  if (is.null(x$spectrum) && !x$label %in% c("nugget", "microscale", "constant", "linear")) {
+    stop_kernops("input", c("Spectral simulation is not available for {.fn {x$label}}.",
+                            i = "{.code gp_control(exact_limit = )} allows exact draws for more points, and a fit by
+                                 {.code method = \"vecchia\"} has its own."), call = call)
+  }
   switch(
     x$label, nugget = list(), microscale = list(list(variance = p$variance, white = TRUE)),
     constant = list(list(variance = p$variance)),
@@ -86,8 +91,17 @@ scaled_frequencies <- function(x, d) {
 
 # A with |A h| the scaled distance of h, so that frequencies are A' w: rows along and across the angle.
 anisotropic_scales <- function(p) {
+  range <- p$range %||% 1
   a <- p$angle * pi / 180
-  rbind(c(sin(a), cos(a)) / p$range, c(cos(a), -sin(a)) / (p$range * p$ratio))
+  if (length(a) == 1) return(rbind(c(sin(a), cos(a)) / range, c(cos(a), -sin(a)) / (range * p$ratio)))
+  rotation <- function(k, from, to) {
+    turn <- diag(3)
+    turn[c(from, to), c(from, to)] <- cbind(c(cos(a[[k]]), -sin(a[[k]])), c(sin(a[[k]]), cos(a[[k]])))
+    turn
+  }
+  # north, east and up become the longest axis and those across it
+  axes <- rotation(3, 3, 2) %*% rotation(2, 1, 3) %*% rotation(1, 1, 2) %*% diag(3)[c(2, 1, 3), ]
+  axes / (range * c(1, p$ratio))
 }
 
 # Points of longitude and latitude in degrees in space, in km.

@@ -1,15 +1,29 @@
 #' A covariance from a variogram model of gstat
 #'
-#' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`: the terms `"Nug"` and `"Err"` become a
-#'   [nugget()]; `"Exp"`, `"Gau"`, `"Sph"`, `"Mat"` and `"Ste"` become the corresponding [covariance_functions], with
-#'   the ranges converted and with anisotropy in the plane.
+#' [gp()] takes a variogram model of gstat directly, by this function. Models may be nested, each with an anisotropy in
+#' 2-D or 3-D.
+#'
+#' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`. Its terms become these [covariance_functions]:
+#'
+#'   | gstat | kernops |
+#'   |---|---|
+#'   | `"Nug"`, `"Err"` | [nugget()] |
+#'   | `"Exp"`, `"Gau"`, `"Exc"` | [exponential()], [squared_exponential()], [powered_exponential()] |
+#'   | `"Mat"`, `"Ste"`, `"Bes"` | [matern()]; `"Bes"` with nu = 1 |
+#'   | `"Sph"`, `"Cir"`, `"Pen"` | [spherical()], [circular()], [pentaspherical()] |
+#'   | `"Lin"` | [triangular()], in one dimension only; with range 0 [power_law()] with power 1 |
+#'   | `"Wav"`, `"Hol"`, `"Per"` | [wave()] for both; [cosine()], in one dimension only |
+#'   | `"Pow"` | [power_law()] |
+#'   | `"Log"` | [logarithmic()]; it includes a nugget of psill log(range), for ranges of at least 1 |
 #' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
 #' @return A covariance for [gp()].
-#' @section Errors: class `kernops_input_error` for other terms and for anisotropy in three dimensions.
+#' @section Errors: class `kernops_input_error` for other terms. `"Spl"` and `"Leg"` of gstat have negative values at
+#'   short distances, thus are no variograms.
 #' @seealso [gp_variogram()] for the empirical variogram, [covariance_functions] for covariances, [gp()].
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
+#'   as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5)))
 #' }
 #' @export
 as_gp <- function(model, fixed = FALSE) {
@@ -18,33 +32,60 @@ as_gp <- function(model, fixed = FALSE) {
     stop_kernops("input", "{.arg model} must be a {.cls variogramModel} of gstat, not {.cls {class(model)[[1]]}}.")
   }
   terms <- lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed))
-  noise <- vapply(terms, is.numeric, NA)
-  smooth <- Reduce(`+`, terms[!noise])
-  total <- sum(unlist(terms[noise]))
-  if (total == 0) return(smooth)
-  own <- nugget(total, fixed = if (fixed) "variance" else character())
-  if (is.null(smooth)) own else smooth + own
+  smooth <- lapply(terms, `[[`, "field")
+  noise <- sum(unlist(lapply(terms, `[[`, "nugget")))
+  Reduce(`+`, Filter(Negate(is.null), c(smooth, if (noise > 0) list(nugget(noise, if (fixed) "variance")))))
 }
 
-# One term: a covariance, or the number that is its part of the nugget.
+# By the names of gstat: a list of the field and the nugget of a term of sill v, range r and smoothness k. `own` are its
+# anisotropy, and what is fixed.
+gstat_models <- list(
+  Nug = function(v, r, k, own) list(nugget = v),
+  Err = function(v, r, k, own) list(nugget = v),
+  Exp = function(v, r, k, own) own(exponential, range = r),
+  Gau = function(v, r, k, own) own(squared_exponential, range = r / sqrt(2)),
+  Exc = function(v, r, k, own) own(powered_exponential, range = r, power = k),
+  Mat = function(v, r, k, own) own(matern, nu = k, range = r * sqrt(2 * k)),
+  Ste = function(v, r, k, own) own(matern, nu = k, range = r / sqrt(2)),
+  Bes = function(v, r, k, own) own(matern, nu = 1, range = r * sqrt(2)),
+  Sph = function(v, r, k, own) own(spherical, range = r),
+  Cir = function(v, r, k, own) own(circular, range = r),
+  Pen = function(v, r, k, own) own(pentaspherical, range = r),
+  Lin = function(v, r, k, own) if (r == 0) own(power_law, power = 1, fixed = "power") else own(triangular, range = r),
+  Wav = function(v, r, k, own) own(wave, range = r / pi),
+  Hol = function(v, r, k, own) own(wave, range = r),
+  Per = function(v, r, k, own) own(cosine, period = r),
+  Pow = function(v, r, k, own) own(power_law, power = r),
+  # gstat's is log(h + r), but 0 at 0
+  Log = function(v, r, k, own) c(own(logarithmic, range = r), if (r > 1) list(nugget = v * log(r)))
+)
+
 gstat_term <- function(row, fixed) {
   name <- as.character(row$model)
-  if (name %in% c("Nug", "Err")) return(row$psill)
-  smoothness <- if (name %in% c("Mat", "Ste")) row$kappa else 0.5
-  families <- list(exponential, squared_exponential, spherical, function(...) matern(smoothness, ...))
-  factors <- lapply(families, function(make) make()$gstat)
-  family <- which(vapply(factors, function(known) name %in% names(known), NA))
-  if (!length(family)) {
+  if (!name %in% names(gstat_models)) {
     stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
-                            i = "{.val {c('Nug', 'Err', names(unlist(factors)))}} are supported."), call = NULL)
+                            x = if (name %in% c("Spl", "Leg")) "It has negative values at short distances, thus is
+                                 no variogram.",
+                            i = "{.val {names(gstat_models)}} are supported."), call = NULL)
   }
-  anisotropic <- !is.null(row$anis1) && row$anis1 != 1
-  if (any(unlist(row[names(row) %in% c("ang2", "ang3")]) != 0, row$anis2 != 1)) {
-    stop_kernops("input", "The anisotropy of {.val {name}} is in three dimensions: only anisotropy in
-                           the plane is supported.",
+  if (name == "Log" && row$range < 1) {
+    stop_kernops("input", "The model {.val Log} of gstat is negative at short distances if its range is below 1.",
                  call = NULL)
   }
-  given <- c(list(variance = row$psill, range = row$range * factors[[family]][[name]]),
-             if (anisotropic) list(angle = row$ang1, ratio = row$anis1))
-  do.call(families[[family]], c(given, list(fixed = if (fixed) names(given) else character())))
+  own <- function(family, nu = NULL, fixed = character(), ...) {
+    given <- c(list(variance = row$psill, ...), gstat_anisotropy(row))
+    if (length(nu)) family <- function(...) matern(nu, ...)
+    list(field = do.call(family, c(given, list(fixed = c(fixed, if (all_fixed) names(given))))))
+  }
+  all_fixed <- fixed
+  gstat_models[[name]](row$psill, row$range, row$kappa, own)
+}
+
+gstat_anisotropy <- function(row) {
+  value <- function(name, default) if (is.null(row[[name]])) default else row[[name]]
+  angles <- c(value("ang1", 0), value("ang2", 0), value("ang3", 0))
+  ratios <- c(value("anis1", 1), value("anis2", 1))
+  if (all(ratios == 1)) return(NULL)
+  if (ratios[[2]] == 1 && all(angles[-1] == 0)) return(list(angle = angles[[1]], ratio = ratios[[1]]))
+  list(angle = angles, ratio = ratios)
 }

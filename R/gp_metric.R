@@ -60,26 +60,25 @@ join_metrics <- function(operation, parts) {
        views = Filter(function(view) view$weight > 0, do.call(c, views)))
 }
 
-# A constant or linear field, or noise, has no range. What has no value is taken as 1.
+# A constant or linear field, or noise, has no range; that of a power is a typical distance. What has no value is taken
+# as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf$dims %||% seq_len(d)
   if (leaf$own) return(own_metric(leaf, p, u))
   p$variance[is.na(p$variance)] <- 1
-  metric <- list(variance = p$variance, matrix = matrix(0, d, d), views = list())
+  if (leaf$label == "power_law") p$range <- typical_distance(leaf, u)
+  variance <- p$variance * if (is_white(leaf$label)) 0 else mean_square(leaf, u)
+  metric <- list(variance = variance, matrix = matrix(0, d, d), views = list())
   chosen <- function(u) u[, dims, drop = FALSE]
-  if (is_white(leaf$label)) {
-    metric$variance <- 0
-  } else if (leaf$label == "linear") {
-    metric$variance <- p$variance * mean_square(leaf, u)
-  } else if (leaf$label == "periodic") {
-    place <- function(u) on_circles(chosen(u), p$period, rep_len(p$range, length(dims)))
+  if (leaf$label %in% c("periodic", "cosine")) {
+    place <- function(u) on_circles(chosen(u), p$period, rep_len(p$range %||% 1, length(dims)))
     metric$views <- list(list(place = place, weight = 1))
   } else if (leaf$geometry == "great_circle") {
     metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
   } else if (leaf$geometry == "anisotropic") {
     metric$matrix[dims, dims] <- crossprod(anisotropic_scales(p))
-  } else if (leaf$label != "constant") {
+  } else if (!leaf$label %in% c("nugget", "microscale", "constant", "linear")) {
     metric$matrix[cbind(dims, dims)] <- 1 / rep_len(p$range, length(dims))^2
   }
   metric

@@ -76,7 +76,7 @@ apart <- function(a, b, target) {
   parameters <- target$model$parameters
   from <- to_search(parameters, a$theta)
   to <- to_search(parameters, b$theta)
-  angle <- parameters$kind == "angle" # half a turn changes nothing
+  angle <- is_direction(parameters) # half a turn changes nothing
   to[angle] <- from[angle] + (to[angle] - from[angle] + pi / 2) %% pi - pi / 2
   if (all(abs(to - from)[parameters$kind != "variance"] < 0.05)) return(FALSE)
   between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) target$value(from_search(parameters, from + t * (to - from))), 0)
@@ -129,7 +129,9 @@ angle_lines <- function(angle, theta, model, line) {
   ratio <- own("ratio")
   range <- own("range")
   angles <- theta[[angle]] + seq(0, 165, by = 15)
-  if (any(parameters$fixed[c(ratio, range)])) return(list(line(angle, cbind(angles))))
+  # in space, or without a range, or not free
+  alone <- length(ratio) != 1 || length(range) != 1 || any(parameters$fixed[c(ratio, range)])
+  if (alone) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]
   more <- 2 * sum(theta[own("variance")])
   shapes <- expand.grid(part = c(1, 0.25, 0.06), more = if (length(nugget)) c(FALSE, TRUE) else FALSE)

@@ -12,6 +12,9 @@ search_slope <- function(parameters, theta) {
   ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
 }
 
+# Angles in the plane, that half a turn does not change: those in space are numbered.
+is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
+
 # By how much the search is to magnify a parameter: a period shifts the phase at the far end by so many radians.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
@@ -26,7 +29,8 @@ with_bounds <- function(model, u, y) {
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
-      period = extent * c(2e-3, 5), shape = c(0.02, 100), angle = c(-180, 360), ratio = c(0.02, 1),
+      period = extent * c(2e-3, 5), shape = c(0.02, 100), power = c(0.05, 1.99), angle = c(-180, 360),
+      ratio = c(0.02, 1),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
@@ -70,11 +74,19 @@ held_variance <- function(x, u) {
   if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
 }
 
-# The variance of the field, on average, where that of this leaf is 1: only a linear covariance has other units.
+# The variance of the field, on average, where that of this leaf is 1: only linear covariances and variograms that are
+# unbounded have other units.
 mean_square <- function(leaf, u) {
+  if (leaf$label == "power_law") return(typical_distance(leaf, u)^(leaf$parameters$power %||% 1))
   if (leaf$label != "linear") return(1)
   v <- t(u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]) - leaf$parameters$center
   max(sum(v^2) / nrow(u), .Machine$double.xmin)
+}
+
+typical_distance <- function(leaf, u) {
+  v <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
+  if (leaf$geometry == "great_circle") v <- on_sphere(v)
+  max(sqrt(2 * sum(apply(v, 2, stats::var))), .Machine$double.eps)
 }
 
 leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))

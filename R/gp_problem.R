@@ -11,7 +11,9 @@ prepare_problem <- function(parts, model, known, estimate, call) {
                    call = call)
     }
   }
-  center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
+  if (model$intrinsic) check_intrinsic(full, beta, estimate, call)
+  center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
+    if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
   data <- list(
     y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],
@@ -25,6 +27,22 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   if (estimate == "none") return(problem)
   warn_about_copies(data, model)
   with_search(problem, parts$y, call)
+}
+
+# Only contrasts have a variance: the constant is unknown, and the likelihood is that of contrasts.
+check_intrinsic <- function(x, beta, estimate, call) {
+  if (estimate == "ML") {
+    stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
+                 call = call)
+  }
+  if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), rep(1, nrow(x)))^2) < 1e-12 * nrow(x)) return(invisible())
+  stop_kernops("input", "An intrinsic model needs a trend with an unknown constant, as in {.code y ~ 1}.", call = call)
+}
+
+# An origin next to the points, so that none of them is there, where an intrinsic field is 0.
+origin_beside <- function(u) {
+  width <- apply(u, 2, function(v) diff(range(v)))
+  apply(u, 2, min) - ifelse(width > 0, width / 2, 1)
 }
 
 # Additional data of an estimate: bounds, and the detrended response, for starting values.

@@ -13,12 +13,11 @@ gamma_frequencies <- function(n, d, about) {
   normal_frequencies(n, d, about) * sqrt(stats::rgamma(n, about$shape, about$shape))
 }
 
-spherical_frequencies <- function(n, d, about) in_all_directions(accepted(n, spherical_proposal), d)
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# What is isotropic in space is so on its planes and lines: frequencies in three dimensions, of which d are used.
-in_all_directions <- function(radius, d) {
-  direction <- matrix(stats::rnorm(3 * length(radius)), ncol = 3)
+# What is isotropic in space is so on its planes and lines: frequencies in `of` dimensions, of which d are used.
+in_all_directions <- function(radius, d, of = 3) {
+  direction <- matrix(stats::rnorm(of * length(radius)), ncol = of)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]
 }
 
@@ -32,12 +31,32 @@ accepted <- function(n, proposal) {
   draws[seq_len(n)]
 }
 
-# The spherical covariance is the overlap of two balls of diameter 1. The transform of a ball gives the length r = 2 z
-# of a frequency the density of j(z)^2, with j the spherical Bessel function of order 1; it is below 1.3 / (1 + z^2).
-spherical_proposal <- function(n) {
-  z <- abs(stats::rcauchy(n))
-  j <- ifelse(z < 1e-3, z / 3, (sin(z) / z - cos(z)) / z)
-  list(at = 2 * z, chance = j^2 * (1 + z^2) / 1.3)
+# The overlap of two balls of diameter 1 in `balls` dimensions is the triangular, circular, spherical or pentaspherical
+# covariance. The transform of a ball gives the length r = 2 z of a frequency the density of J(z)^2 / z, with J the
+# Bessel function of order balls / 2, which is below that of a Cauchy variate up to a factor.
+ball_frequencies <- function(n, d, about) {
+  of <- about$balls
+  order <- of / 2
+  factor <- c(1.48, 2.62, 3.86, NA, 6.59)[[of]]
+  radius <- accepted(n, function(n) {
+    z <- abs(stats::rcauchy(n))
+    j <- besselJ(pmin(z, 1e5), order)
+    list(at = 2 * z, chance = pi * order * j^2 * (1 + z^2) / z / factor)
+  })
+  in_all_directions(radius, d, of)
+}
+
+# sin(h) / h is the mean of cos(w . h) over the unit sphere.
+wave_frequencies <- function(n, d, about) in_all_directions(rep(1, n), d)
+
+cosine_frequencies <- function(n, d, about) matrix(2 * pi / about$period, n, 1)
+
+# exp(-h^p) is the mean of exp(-s h^2) over a positive stable variate s of index p / 2 (Kanter 1975).
+stable_frequencies <- function(n, d, about) {
+  a <- about$power / 2
+  u <- stats::runif(n, 0, pi)
+  s <- sin(a * u) / sin(u)^(1 / a) * (sin((1 - a) * u) / stats::rexp(n))^((1 - a) / a)
+  normal_frequencies(n, d, about) * sqrt(2 * s)
 }
 
 # The length of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h), here in closed form

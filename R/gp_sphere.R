@@ -19,10 +19,11 @@ change_leaves <- function(x, f) {
   x
 }
 
-has_open_distance <- function(leaf) !is.null(leaf$spectrum) && !leaf$unit_range && is.null(leaf$distance)
+has_open_distance <- function(leaf) leaf$geometry != "none" && is.null(leaf$distance)
 
 fits_globe <- function(leaf, d) {
-  has_open_distance(leaf) && leaf$geometry == "euclidean" && !leaf$ard && identical(leaf_dims(leaf, d), c(1, 2))
+  has_open_distance(leaf) && leaf$geometry == "euclidean" && !leaf$ard && identical(leaf_dims(leaf, d), c(1, 2)) &&
+    leaf$most_dims >= 3  # chords are distances in space
 }
 
 takes_degrees <- function(leaf, d) {

@@ -81,7 +81,7 @@ chosen_method <- function(n, model, precision, control) {
 
 # Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance.
 is_local <- function(x) {
-  if (x$kind == "leaf") return(is_white(x$label) || (!is.null(x$spectrum) && !x$unit_range))
+  if (x$kind == "leaf") return(is_white(x$label) || x$screens)
   parts <- vapply(x$parts, is_local, NA)
   if (x$kind == "*") any(parts) else all(parts)
 }

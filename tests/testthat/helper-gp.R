@@ -33,6 +33,19 @@ oracle_covariance <- list(
     h <- sqrt(sum((p - q)^2)) / 0.4
     if (h < 1) 2 * (1 - h)^4 * (4 * h + 1) else 0
   }),
+  powered_exponential = pairs_apply(\(p, q) 2 * exp(-(sqrt(sum((p - q)^2)) / 0.4)^1.3)),
+  circular = pairs_apply(\(p, q) {
+    h <- min(sqrt(sum((p - q)^2)) / 0.4, 1)
+    4 / pi * (acos(h) - h * sqrt(1 - h^2))
+  }),
+  pentaspherical = pairs_apply(\(p, q) {
+    h <- min(sqrt(sum((p - q)^2)) / 0.4, 1)
+    2 * (1 - 15 / 8 * h + 5 / 4 * h^3 - 3 / 8 * h^5)
+  }),
+  wave = pairs_apply(\(p, q) {
+    h <- sqrt(sum((p - q)^2)) / 0.4
+    if (h == 0) 2 else 2 * sin(h) / h
+  }),
   linear = pairs_apply(\(p, q) 2 * sum((p - 0.3) * (q - 0.3))),
   constant = pairs_apply(\(p, q) 2)
 )
@@ -41,7 +54,9 @@ oracle_objects <- function() list(
   matern52 = matern(5/2, 2, 0.4), matern_general = matern(1.2, 2, 0.4),
   rational_quadratic = rational_quadratic(2, 0.4, 0.7),
   periodic = periodic(2, 0.4, 0.9),
-  spherical = spherical(2, 0.4), wendland = wendland(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
+  spherical = spherical(2, 0.4), wendland = wendland(2, 0.4),
+  powered_exponential = powered_exponential(2, 0.4, 1.3), circular = circular(2, 0.4),
+  pentaspherical = pentaspherical(2, 0.4), wave = wave(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
 )
 
 # k(a, b) of a covariance object, by the engine.

@@ -18,9 +18,12 @@ test_that("likelihood and trend are those of dense algebra, by ML and REML", {
 test_that("the gradient is that of finite differences, for every covariance", {
   withr::local_seed(2)
   d <- smooth_case(70)
-  own_names <- c("exponential", "matern52", "matern_general", "rational_quadratic", "periodic", "linear")
+  own_names <- c("exponential", "matern52", "matern_general", "rational_quadratic", "periodic", "linear",
+                 "powered_exponential", "pentaspherical", "wave")
   cases <- c(oracle_objects()[own_names],
              list(ard = matern(3/2, 1, c(0.3, 0.7)), turned = exponential(1, 0.4, angle = 20, ratio = 0.5),
+                  circular = circular(1, 2), # differences fail where a pair is at the range
+                  power = power_law(1, 1.3, angle = 20, ratio = 0.5), logarithmic = logarithmic(1, c(0.3, 0.7)),
                   own = covariance("s * Exp(-l * SqDist(x, y))", list(s = 1, l = 3)),
                   joined = matern(1/2, 1, 0.3) * periodic(1, 1, 2) + constant(0.5)))
   for (name in names(cases)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {

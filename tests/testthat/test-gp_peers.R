@@ -42,9 +42,6 @@ test_that("models of gstat become covariances", {
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
   }
-  expect_error(as_gp(gstat::vgm(1, "Hol", 1)), class = "kernops_input_error")
-  in_space <- gstat::vgm(1, "Exp", 1, anis = c(10, 20, 0, 0.5, 0.2))
-  expect_error(as_gp(in_space), "three dimensions", class = "kernops_input_error")
 })
 
 test_that("predictions are those of fields, and the likelihood is at least as high", {
