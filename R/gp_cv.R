@@ -60,7 +60,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   table <- data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
                       fold = if (is.null(folds)) seq_len(n) else folds, row.names = rownames(object$parts$frame))
   table <- at_points(table, object$parts)
-  structure(table, class = c("gp_cv", class(table)))
+  structure(table, class = c("gp_cv", class(table)), coords = object$parts$u)
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.

@@ -1,15 +1,19 @@
 #' Plot a Gaussian process fit
 #'
 #' Draws one panel for each element of `which`: the field (a curve with a confidence band for one coordinate, a map to
-#' scale for two coordinates), the residuals against the fitted values, and the covariance as a function of distance or
-#' along each coordinate.
+#' scale for two coordinates), its standard errors, the residuals against the fitted values, the covariance as a
+#' function of distance or along each coordinate, and the empirical variogram with that of the model.
 #'
-#' @param x a fit of [gp()].
-#' @param which `"field"`, `"residuals"`, `"covariance"`.
+#' @param x,object a fit of [gp()]; for `autoplot()` also a result of [gp_cv()] or [gp_variogram()].
+#' @param which `"field"`, `"se"` (standard errors of the field, as a map or a curve), `"residuals"`, `"covariance"`,
+#'   `"variogram"`; for [gp_cv()] `"observed"` (against predictions), `"qq"` (standardised errors against normal
+#'   quantiles) and `"map"` (standardised errors at their points). `autoplot()` takes one of the first two or
+#'   `"variogram"`, and one of those of [gp_cv()].
+#' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve.
 #' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image].
-#' @return `x`, invisibly.
+#' @return `x`, invisibly; for `autoplot()` an object of ggplot2.
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
@@ -20,18 +24,26 @@
 #' y <- sin(u) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
 #' plot(fit)
+#' plot(fit, "variogram")
+#' plot(gp_cv(fit))
+#' if (requireNamespace("ggplot2", quietly = TRUE)) {
+#'   ggplot2::autoplot(fit)
+#' }
+#' @aliases plot.gp_cv autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
-plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, ...) {
-  check_subset(which, "which", c("field", "residuals", "covariance"))
+plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE, ...) {
+  draw <- list(field = plot_field, se = plot_errors, residuals = plot_residuals, covariance = plot_covariance,
+               variogram = plot_variogram)
+  check_subset(which, "which", names(draw))
+  check_flag(mask, "mask")
   if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE)
-  if (length(which) > 1) {
-    before <- graphics::par(mfrow = c(ceiling(length(which) / 2), 2))
-    on.exit(graphics::par(before))
-  }
-  draw <- list(field = plot_field, residuals = plot_residuals, covariance = plot_covariance)
-  for (name in which) draw[[name]](x, n, level, ...)
+  before <- panels(length(which))
+  on.exit(graphics::par(before))
+  for (name in which) draw[[name]](x, n, level, ..., mask = mask)
   invisible(x)
 }
+
+panels <- function(count) if (count > 1) graphics::par(mfrow = c(ceiling(count / 2), 2))
 
 # f(...), where what the user gave wins.
 draw_with <- function(f, ..., given) do.call(f, utils::modifyList(list(...), given))
@@ -40,12 +52,32 @@ viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 
 response_name <- function(x) deparse1(x$formula[[2]])
 
-plot_field <- function(x, n, level, ...) {
-  alone <- !follows_coordinates(x)
-  if (x$model$d == 1 && !alone) return(plot_curve(x, n %||% 200, level, ...))
+plot_field <- function(x, n, level, ..., mask) {
+  switch(field_kind(x), curve = plot_curve(x, n %||% 200, level, ...),
+         map = plot_map(x, map_of(x, n %||% 1e4, mask), paste("Field of", response_name(x)), ...),
+         plot_observations(x, ...))
+}
+
+plot_errors <- function(x, n, level, ..., mask) {
+  kind <- field_kind(x)
+  if (kind == "map") {
+    return(plot_map(x, map_of(x, n %||% 1e4, mask, "se.fit"), "Standard errors of the field", ...))
+  }
+  if (kind != "curve") {
+    stop_kernops("input", "Standard errors cannot be drawn between the observations of this fit: see {.fn plot.gp}.")
+  }
+  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n %||% 200)
+  draw_with(graphics::plot, x = at, y = predict_at(x, matrix(at), se.fit = TRUE, interval = "none")$se.fit, type = "l",
+            las = 1, lwd = 2, col = viridis(3)[[1]], xlab = colnames(x$parts$u), ylab = "standard error",
+            main = "Standard errors of the field", given = list(...))
+  graphics::rug(x$parts$u[, 1])
+}
+
+# How the field can be drawn: as a curve, a map, or not between the observations.
+field_kind <- function(x) {
+  if (!follows_coordinates(x)) return("points")
   wide <- all(apply(x$parts$u, 2, max) > apply(x$parts$u, 2, min))
-  if (x$model$d == 2 && wide && !alone) return(plot_map(x, n %||% 1e4, ...))
-  plot_observations(x, ...)
+  if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
 # Whether the trend is the same when it is computed from the coordinates alone, by their names.
@@ -67,12 +99,30 @@ curve_of <- function(x, n, level) {
   list(at = at, band = predict_at(x, matrix(at), interval = "confidence", level = level))
 }
 
-map_of <- function(x, n) {
+# With `mask`, NA outside of the convex hull of the observations.
+map_of <- function(x, n, mask = FALSE, what = "fit") {
   u <- x$parts$u
   spans <- apply(u, 2, function(v) diff(range(v)))
   steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
   at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
-  list(at = at, z = matrix(predict_at(x, as.matrix(expand.grid(at))), steps[[1]]))
+  grid <- as.matrix(expand.grid(at))
+  shown <- if (mask) in_hull(grid, u, max(spans / steps)) else rep(TRUE, nrow(grid))
+  z <- rep(NA_real_, nrow(grid))
+  some <- grid[shown, , drop = FALSE]
+  z[shown] <- if (what == "fit") predict_at(x, some) else predict_at(x, some, se.fit = TRUE, interval = "none")$se.fit
+  list(at = at, z = matrix(z, steps[[1]]))
+}
+
+# Whether points lie in the convex hull of u, or not farther out than `margin`.
+in_hull <- function(points, u, margin = 0) {
+  corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
+  along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner
+  inside <- rep(TRUE, nrow(points))
+  for (k in seq_len(nrow(corner))) {
+    across <- along[k, 1] * (points[, 2] - corner[k, 2]) - along[k, 2] * (points[, 1] - corner[k, 1])
+    inside <- inside & across >= -margin * sqrt(sum(along[k, ]^2))
+  }
+  inside
 }
 
 plot_curve <- function(x, n, level, ...) {
@@ -89,9 +139,8 @@ plot_curve <- function(x, n, level, ...) {
   graphics::points(u, x$parts$y, pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
 }
 
-plot_map <- function(x, n, ...) {
+plot_map <- function(x, map, title, ...) {
   u <- x$parts$u
-  map <- map_of(x, n)
   at <- map$at
   z <- map$z
   levels <- pretty(z, 8)
@@ -99,7 +148,7 @@ plot_map <- function(x, n, ...) {
   on.exit(graphics::par(before))
   draw_with(graphics::image, x = at[[1]], y = at[[2]], z = z, col = viridis(length(levels) - 1),
             breaks = levels, useRaster = TRUE, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]],
-            ylab = colnames(u)[[2]], main = paste("Field of", response_name(x)), given = list(...))
+            ylab = colnames(u)[[2]], main = title, given = list(...))
   graphics::contour(at[[1]], at[[2]], z, levels = levels, add = TRUE, drawlabels = FALSE,
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
@@ -127,7 +176,7 @@ plot_observations <- function(x, ...) {
   graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
 }
 
-plot_residuals <- function(x, n, level, ...) {
+plot_residuals <- function(x, n, level, ..., mask) {
   draw_with(graphics::plot, x = fitted.gp(x), y = residuals.gp(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
             ylab = "residual", main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6),
             given = list(...))
@@ -138,8 +187,8 @@ measures_degrees <- function(x) {
   x$parts$long_lat || !all_leaves(x$model$covariance, function(leaf) leaf$geometry != "great_circle")
 }
 
-# Along each coordinate from the first observation; one curve where all are the same.
-plot_covariance <- function(x, n, level, ...) {
+# Along each coordinate from the first observation; `shown` are the different ones.
+covariance_curves <- function(x) {
   u <- x$data$u
   d <- ncol(u)
   reach <- apply(u, 2, function(v) diff(range(v))) / 2
@@ -157,8 +206,15 @@ plot_covariance <- function(x, n, level, ...) {
   same <- vapply(curves, function(curve) {
     isTRUE(all.equal(stats::approx(curves[[longest]]$h, curves[[longest]]$k, curve$h)$y, curve$k, tolerance = 1e-2))
   }, NA)
-  shown <- if (all(same)) longest else seq_len(d)
-  colours <- viridis(d + 1)
+  list(curves = curves, reach = reach, shown = if (all(same)) longest else seq_len(d))
+}
+
+plot_covariance <- function(x, n, level, ..., mask) {
+  found <- covariance_curves(x)
+  curves <- found$curves
+  reach <- found$reach
+  shown <- found$shown
+  colours <- viridis(length(curves) + 1)
   draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, ylab = "covariance",
             xlab = if (measures_degrees(x)) "distance in degrees" else "distance",
             y = range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), main = "Covariance",

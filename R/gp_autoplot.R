@@ -1,0 +1,71 @@
+# What plot() draws, for ggplot2.
+
+# For the checks, which do not see the columns that aesthetics name.
+utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value"))
+
+#' @rdname plot.gp
+#' @method autoplot gp
+#' @rawNamespace S3method(ggplot2::autoplot, gp)
+autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL, level = 0.95, mask = TRUE, ...) {
+  which <- check_choice(which, "which", c("field", "se", "variogram"))
+  check_flag(mask, "mask")
+  if (which == "variogram") return(autoplot_variogram(object))
+  kind <- field_kind(object)
+  names <- colnames(object$parts$u)
+  if (kind == "map") {
+    map <- map_of(object, n %||% 1e4, mask, if (which == "field") "fit" else "se.fit")
+    cells <- data.frame(expand.grid(x = map$at[[1]], y = map$at[[2]]), value = as.vector(map$z))
+    return(ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
+             ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
+             ggplot2::labs(x = names[[1]], y = names[[2]],
+                           fill = if (which == "field") response_name(object) else "standard error"))
+  }
+  if (kind != "curve" || which == "se") {
+    stop_kernops("input", "{.fn autoplot} draws {.val {which}} of this fit only as a map: see {.fn plot.gp}.")
+  }
+  curve <- curve_of(object, n %||% 200, level)
+  seen <- data.frame(x = object$parts$u[, 1], y = object$parts$y)
+  ggplot2::ggplot(data.frame(x = curve$at, curve$band), ggplot2::aes(x)) +
+    ggplot2::geom_ribbon(ggplot2::aes(ymin = lwr, ymax = upr), alpha = 0.3) +
+    ggplot2::geom_line(ggplot2::aes(y = fit)) + ggplot2::geom_point(ggplot2::aes(x, y), seen, size = 0.8) +
+    ggplot2::labs(x = names, y = response_name(object))
+}
+
+autoplot_variogram <- function(object) {
+  parts <- variogram_of(object)
+  autoplot.gp_variogram(parts$empirical) +
+    ggplot2::geom_line(ggplot2::aes(dist, gamma, linetype = along), parts$model) +
+    ggplot2::labs(x = parts$xlab, linetype = "along")
+}
+
+#' @rdname plot.gp
+#' @method autoplot gp_variogram
+#' @rawNamespace S3method(ggplot2::autoplot, gp_variogram)
+autoplot.gp_variogram <- function(object, ...) {
+  ggplot2::ggplot(as.data.frame(unclass(object)[c("dist", "gamma")]), ggplot2::aes(dist, gamma)) +
+    ggplot2::geom_point() + ggplot2::expand_limits(x = 0, y = 0) +
+    ggplot2::labs(x = "distance", y = "semivariance")
+}
+
+#' @rdname plot.gp
+#' @method autoplot gp_cv
+#' @rawNamespace S3method(ggplot2::autoplot, gp_cv)
+autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
+  which <- check_choice(which, "which", c("observed", "qq", "map"))
+  table <- as.data.frame(unclass(object)[c("observed", "fit", "zscore")])
+  if (which == "observed") {
+    return(ggplot2::ggplot(table, ggplot2::aes(fit, observed)) + ggplot2::geom_abline(linetype = 2) +
+             ggplot2::geom_point() + ggplot2::labs(x = "predicted without it", y = "observed"))
+  }
+  if (which == "qq") {
+    return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + ggplot2::geom_abline(linetype = 2) +
+             ggplot2::stat_qq() + ggplot2::labs(x = "normal quantile", y = "standardised error"))
+  }
+  at <- attr(object, "coords")
+  if (!is.matrix(at) || nrow(at) != nrow(table) || ncol(at) != 2) {
+    stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
+  }
+  ggplot2::ggplot(data.frame(x = at[, 1], y = at[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
+    ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed() +
+    ggplot2::labs(x = colnames(at)[[1]], y = colnames(at)[[2]], colour = "standardised error")
+}

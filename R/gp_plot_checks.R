@@ -1,0 +1,69 @@
+# Plots that say whether a fit is good: the empirical variogram over that of the model, and cross-validation.
+
+plot_variogram <- function(x, n, level, ..., mask) {
+  parts <- variogram_of(x)
+  draw_with(graphics::plot, x = parts$empirical$dist, y = parts$empirical$gamma, pch = 16, las = 1,
+            xlim = c(0, max(parts$empirical$upper)), ylim = range(0, parts$empirical$gamma, parts$model$gamma),
+            xlab = parts$xlab, ylab = "semivariance", main = "Variogram", given = list(...))
+  along <- unique(parts$model$along)
+  colours <- viridis(length(along) + 1)
+  for (k in seq_along(along)) {
+    with(parts$model[parts$model$along == along[[k]], ], graphics::lines(dist, gamma, col = colours[[k]], lwd = 2,
+                                                                         lty = k))
+  }
+  if (length(along) > 1) {
+    graphics::legend("bottomright", paste("along", along), lty = seq_along(along), col = colours, lwd = 2, bty = "n")
+  }
+}
+
+# That of the response without its trend, nugget included, and that of the model along the coordinates that differ.
+variogram_of <- function(x) {
+  residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
+  globe <- on_globe(x$model)
+  place <- function(u) if (globe) on_sphere(u) else u
+  empirical <- gp_variogram(place(x$data$u), residual)
+  found <- covariance_curves(x)
+  product <- covariance_product(x$model)
+  origin <- x$data$u[1, , drop = FALSE]
+  model <- lapply(found$shown, function(k) {
+    at <- origin[rep(1, 200), , drop = FALSE]
+    at[, k] <- at[, k] + found$reach[[k]] * seq(1e-6, 1, length.out = 200)
+    covariance <- as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1)))
+    field <- as.vector(product(list(theta = x$theta, x = origin, y = origin, b = 1)))
+    dist <- sqrt(rowSums((place(at) - place(origin[rep(1, 200), , drop = FALSE]))^2))
+    data.frame(dist, gamma = field + nugget_of(x) - covariance, along = colnames(x$parts$u)[[k]])
+  })
+  model <- do.call(rbind, model)
+  list(empirical = empirical, model = model[model$dist <= max(empirical$upper), ],
+       xlab = if (globe) "distance in km" else if (measures_degrees(x)) "distance in degrees" else "distance")
+}
+
+#' @rdname plot.gp
+#' @export
+plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
+  at <- attr(x, "coords")
+  drawable <- is.matrix(at) && nrow(at) == nrow(x) && ncol(at) == 2
+  if (missing(which) && !drawable) which <- c("observed", "qq")
+  check_subset(which, "which", c("observed", "qq", "map"))
+  if ("map" %in% which && !drawable) {
+    stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
+  }
+  before <- panels(length(which))
+  on.exit(graphics::par(before))
+  colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
+  if ("observed" %in% which) {
+    draw_with(graphics::plot, x = x$fit, y = x$observed, pch = 16, cex = 0.6, las = 1, col = colour,
+              xlab = "predicted without it", ylab = "observed", main = "Cross-validation", given = list(...))
+    graphics::abline(0, 1, lty = 2, col = "grey40")
+  }
+  if ("qq" %in% which) {
+    stats::qqnorm(x$zscore, pch = 16, cex = 0.6, las = 1, col = colour, main = "Standardised errors")
+    graphics::abline(0, 1, lty = 2, col = "grey40")
+  }
+  if ("map" %in% which) {
+    draw_with(graphics::plot, x = at[, 1], y = at[, 2], asp = 1, las = 1, pch = ifelse(x$zscore < 0, 25, 24),
+              cex = pmin(abs(x$zscore), 4) / 2, bg = ifelse(x$zscore < 0, viridis(3)[[1]], viridis(3)[[3]]),
+              xlab = colnames(at)[[1]], ylab = colnames(at)[[2]], main = "Standardised errors", given = list(...))
+  }
+  invisible(x)
+}

@@ -1,0 +1,74 @@
+# What plots show, by the numbers that they draw.
+
+seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
+fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")
+withr::local_pdf(NULL)
+
+test_that("a map has predictions within the hull of the observations only", {
+  skip_if_not_installed("sp")
+  map <- kernops:::map_of(fit, 400, mask = TRUE)
+  grid <- expand.grid(a = map$at[[1]], b = map$at[[2]])
+  whole <- kernops:::map_of(fit, 400)$z
+  expect_equal(as.vector(whole), unname(predict(fit, grid)))
+  expect_equal(map$z[!is.na(map$z)], whole[!is.na(map$z)])
+  hull <- seen[chull(seen$a, seen$b), ]
+  inside <- sp::point.in.polygon(grid$a, grid$b, hull$a, hull$b) > 0
+  expect_identical(kernops:::in_hull(as.matrix(grid), as.matrix(seen[c("a", "b")])), inside)
+  # cells that the hull crosses are drawn
+  expect_true(all(!is.na(map$z[inside])) && anyNA(map$z))
+  errors <- kernops:::map_of(fit, 400, what = "se.fit")
+  expect_equal(as.vector(errors$z), predict(fit, grid, se.fit = TRUE, interval = "confidence")$se.fit)
+})
+
+test_that("the variogram of the model is its sill minus its covariance", {
+  parts <- kernops:::variogram_of(fit)
+  h <- parts$model$dist
+  expect_equal(parts$model$gamma, 1.35 - 1.3 * (1 + sqrt(3) * h / 0.4) * exp(-sqrt(3) * h / 0.4))
+  u <- as.matrix(seen[c("a", "b")])
+  expect_equal(parts$empirical, gp_variogram(u, seen$z), tolerance = 1e-8)
+  field <- gp(z ~ 1, seen, ~ a + b, matern(3/2, 1.3, c(0.4, 0.1)) + microscale(0.05), estimate = "none")
+  both <- kernops:::variogram_of(field)$model
+  expect_identical(unique(both$along), c("a", "b"))
+  h <- both$dist / ifelse(both$along == "a", 0.4, 0.1)
+  expect_equal(both$gamma, 1.35 - 1.3 * (1 + sqrt(3) * h) * exp(-sqrt(3) * h), tolerance = 1e-6)
+})
+
+test_that("distances on the globe are in km", {
+  places <- withr::with_seed(102, data.frame(lon = runif(40, 0, 5), lat = runif(40, 45, 50), z = rnorm(40)))
+  globe <- gp(z ~ 1, places, ~ lon + lat, exponential(1, 200, distance = "great_circle"), estimate = "none")
+  parts <- kernops:::variogram_of(globe)
+  expect_equal(parts$model$gamma, 1 - exp(-parts$model$dist / 200), tolerance = 1e-6)
+  expect_identical(parts$xlab, "distance in km")
+})
+
+test_that("all panels are drawn, for maps, curves and cross-validation", {
+  expect_identical(plot(fit, c("field", "se", "residuals", "covariance", "variogram"), n = 100), fit)
+  expect_identical(plot(fit, "field", n = 100, mask = FALSE), fit)
+  curve <- gp(z ~ 1, seen, ~ a, given(), estimate = "none")
+  expect_identical(plot(curve, c("field", "se", "variogram"), n = 50), curve)
+  crossed <- gp_cv(fit)
+  expect_identical(plot(crossed), crossed)
+  expect_identical(plot(gp_cv(curve))$fit, gp_cv(curve)$fit)
+  logged <- gp(exp(z) ~ 1, seen, ~ a + b, given(), estimate = "none", transform = "log")
+  expect_equal(kernops:::map_of(logged, 100)$z, kernops:::map_of(fit, 100)$z)
+})
+
+test_that("autoplot() has the same numbers", {
+  skip_if_not_installed("ggplot2")
+  map <- kernops:::map_of(fit, 100, mask = TRUE)$z
+  expect_equal(ggplot2::autoplot(fit, n = 100)$data$value, map[!is.na(map)])
+  curve <- gp(z ~ 1, seen, ~ a, given(), estimate = "none")
+  drawn <- ggplot2::autoplot(curve, n = 50)
+  expect_equal(drawn$data$upr, predict(curve, data.frame(a = drawn$data$x), interval = "confidence")$upr)
+  crossed <- gp_cv(fit)
+  shown <- list(ggplot2::autoplot(fit, "se", n = 100), ggplot2::autoplot(fit, "variogram"), ggplot2::autoplot(crossed),
+                ggplot2::autoplot(crossed, "qq"), ggplot2::autoplot(crossed, "map"), drawn,
+                ggplot2::autoplot(gp_variogram(as.matrix(seen[c("a", "b")]), seen$z)))
+  for (plot in shown) expect_s3_class(ggplot2::ggplot_build(plot)$plot, "ggplot")
+})
+
+test_mistakes("kernops_input_error", alist(
+  `a panel that is none` = plot(fit, "map"),
+  `standard errors over covariates` = plot(gp(z ~ w, seen, ~ a + b, given(), estimate = "none"), "se"),
+  `a map of some cross-validated observations` = plot(gp_cv(gp(z ~ 1, seen, ~ a, given(), estimate = "none")), "map")
+))
