@@ -26,35 +26,36 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   return part<0, N>(all);
 }
 
+// Entry k of item n. What kind it is of is asked for each entry: a loop for each kind takes longer to compile.
+template <class T>
+__device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given, long long n, int k) {
+  const long long at = n * s.item + k * s.entry;
+  if (s.kind == DeviceSource::doubles) return T(__ldg(static_cast<const double*>(s.data) + at));
+  if (s.kind == DeviceSource::floats) return T(__ldg(static_cast<const float*>(s.data) + at));
+  return T(s.kind == DeviceSource::constant ? s.value
+           : s.kind == DeviceSource::given  ? given[s.first + k]
+                                            : double(s.first + n + 1));
+}
+
 // Every `step`th entry of a source, from `first` on, into item n of a level. Where a thread has a long item to itself,
 // it writes 16 bytes at a time: the threads of a warp write far from one another.
 template <bool by_quads = false, class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first,
                                        int step) {
-  const auto read = [&](auto type) {
-    const auto* data = static_cast<const decltype(type)*>(s.data) + n * s.item;
-    int k = first;
-    if constexpr (by_quads) {
-      const int whole = s.offset % 4 == 0 ? s.size / 4 * 4 : 0;
-      KERNOPS_UNROLL_BY(1)
-      for (; k < whole; k += 4) {
-        alignas(16) T some[4];
-        KERNOPS_UNROLL
-        for (int e = 0; e < 4; ++e) some[e] = T(__ldg(data + (k + e) * s.entry));
-        KERNOPS_UNROLL
-        for (int e = 0; e < 4; e += Quad<T>::size) copy_quad(out + s.offset + k + e, some + e);
-      }
+  int k = first;
+  if constexpr (by_quads) {
+    const int whole = s.offset % 4 == 0 ? s.size / 4 * 4 : 0;
+    KERNOPS_UNROLL_BY(1)
+    for (; k < whole; k += 4) {
+      alignas(16) T some[4];
+      KERNOPS_UNROLL
+      for (int e = 0; e < 4; ++e) some[e] = entry_of<T>(s, given, n, k + e);
+      KERNOPS_UNROLL
+      for (int e = 0; e < 4; e += Quad<T>::size) copy_quad(out + s.offset + k + e, some + e);
     }
-    KERNOPS_UNROLL_BY(4)
-    for (; k < s.size; k += step) out[s.offset + k] = T(__ldg(data + k * s.entry));
-  };
-  if (s.kind == DeviceSource::doubles) return read(double());
-  if (s.kind == DeviceSource::floats) return read(float());
+  }
   KERNOPS_UNROLL_BY(1)
-  for (int k = first; k < s.size; k += step)
-    out[s.offset + k] = T(s.kind == DeviceSource::constant ? s.value
-                          : s.kind == DeviceSource::given  ? given[s.first + k]
-                                                           : double(s.first + n + 1));
+  for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
 // What is there once, by all threads of a block.
