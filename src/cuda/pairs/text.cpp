@@ -18,6 +18,8 @@ bool is_special(const Step& step) {
   return special.count(op_row(step.op).name) > 0;
 }
 
+bool turns(const Step& step) { return op_row(step.op).name == "Cos" || op_row(step.op).name == "Sin"; }
+
 }  // namespace
 
 std::string number(int n) { return std::to_string(n); }
@@ -53,8 +55,17 @@ bool Words::takes_turns(const Step& step) const {
   return op_row(step.op).is(OpId::Exp2) && !wide() && std::any_of(steps.begin(), steps.end(), is_special);
 }
 
+// Of sums, whose states are few numbers, as a tile may be met twice.
+bool Words::watches_turns() const {
+  const auto& steps = plan.steps[int(Level::pair)];
+  return settings.single && !wide() && reduction_table()[plan.reduction.row].sums() &&
+         std::any_of(steps.begin(), steps.end(), turns);
+}
+
 std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
+  if (watches_turns() && turns(step))
+    return std::string(op_row(step.op).name == "Cos" ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
   const bool empty = op_row(step.op).vectors.empty();
   return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) +
          (empty ? ", T>(" : ">(") + arguments(step, names, "");

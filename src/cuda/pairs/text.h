@@ -20,6 +20,7 @@ struct Words {
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
+  bool watches_turns() const;  // whether sines and cosines are those of cuda/turns.cuh
   int row_in_vector_sum() const;
 
  private:

@@ -17,14 +17,15 @@ class Pairs {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
     std::string out = "  static constexpr int row = " + entries(Level::row) + ", column = " + entries(Level::column) +
-                      ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) + ";\n";
+                      ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) +
+                      ", turns = " + yes_or_no(words.watches_turns()) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(sums_vectors ? 1 : plan.slots[plan.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(sums_vectors ? 1 : plan.w_size) + ">;\n";
-    out += "  template <class O, class X, class Y" + std::string(wide ? ", class C" : "") +
+    out += "  template <class O, class X, class Y, class " + std::string(wide ? "C" : "A") +
            "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
-           (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn) {\n");
+           (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn, A& turns) {\n");
     Names names = words.names;
     int count = 0;
     for (const Step& step : plan.steps[int(Level::pair)]) {

@@ -9,6 +9,7 @@
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
 #include <kernops/cuda/block_pairs.cuh>
+#include <kernops/cuda/turns.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -39,9 +40,9 @@ struct MadeColumns {
 template <int n> struct Group { static constexpr int size = n; };
 
 // The rows of a thread meet the columns of a tile.
-template <class Pairs, int unrolled, class T, class O, class Row, int R>
-__device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* columns,
-                                     int column_stride, int first, int count) {
+template <class Pairs, int unrolled, class Turns, class T, class O, class Row, int R>
+__device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R],
+                                        const T* columns, int column_stride, int first, int count) {
   const auto some = [&](int n, auto group) {
     constexpr int copies = Pairs::much_work ? 1 : group.size;
     Vec<T, Pairs::column> y[group.size];
@@ -52,7 +53,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
       typename Pairs::F f[group.size];
       typename Pairs::W w[group.size];
       KERNOPS_UNROLL_BY(copies)
-      for (int u = 0; u < group.size; ++u) Pairs::pair(o, x[r], y[u], f[u], w[u], r + u * R);
+      for (int u = 0; u < group.size; ++u) Pairs::pair(o, x[r], y[u], f[u], w[u], r + u * R, turns);
       state[r].add(f, w, first + n, group.size);
     }
   };
@@ -62,6 +63,26 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
   for (int n = 0; n < whole; n += group) some(n, Group<group>());
   if (group > 1)
     for (int n = whole; n < count; ++n) some(n, Group<1>());
+}
+
+// Where angles are watched, a tile that has too large ones is met once more.
+template <class Pairs, int unrolled, class T, class O, class Row, int R>
+__device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* columns,
+                                     int column_stride, int first, int count) {
+  AnyTurns any;
+  if constexpr (Pairs::turns) {
+    Row before[R];
+    KERNOPS_UNROLL
+    for (int r = 0; r < R; ++r) before[r] = state[r];
+    FewTurns few;
+    meet_by<Pairs, unrolled>(few, o, x, state, columns, column_stride, first, count);
+    if (few.enough()) return;
+    KERNOPS_UNROLL
+    for (int r = 0; r < R; ++r) state[r] = before[r];
+    meet_by<Pairs, 1>(any, o, x, state, columns, column_stride, first, count);
+  } else {
+    meet_by<Pairs, unrolled>(any, o, x, state, columns, column_stride, first, count);
+  }
 }
 
 // long: one kernel; what its loops share lives in registers
