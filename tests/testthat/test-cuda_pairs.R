@@ -4,6 +4,47 @@ expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))
 }
 
+test_that("a weight for each coordinate of a distance, of any sign, near and far from the origin", {
+  withr::local_seed(1)
+  for (D in c(2, 8)) {
+    x <- round(64 * uniform(300, D)) / 64  # exact in float32, also when moved
+    y <- round(64 * uniform(270, D)) / 64
+    b <- rnorm(270)
+    args <- c(sprintf(c("s = Pm(%d)", "x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)")
+    some <- rep_len(c(2, 0.5, 1, 0.25), D)
+    for_each_backend(\(kernel, precision) {
+      gauss <- kernel("Sum_Reduction(Exp(-WeightedSqDist(s, x, y)) * b, 1)", args)
+      soft <- kernel("LogSumExp_Reduction(-WeightedSqDist(s, x, y), 1)", args[-4])
+      root <- "Sqrt(WeightedSqDist(s, x, y))"
+      laplace <- kernel(sprintf("Sum_Reduction(Exp(-%s) * b, 1)", root), args)
+      matern <- kernel(sprintf("Sum_Reduction((1 + %1$s) * Exp(-%1$s) * b, 1)", root), args)
+      cauchy <- kernel("Sum_Reduction(b / (1 + WeightedSqDist(s, x, y)), 1)", args)
+      weights <- list(some, replace(some, 1, 0), replace(some, 2, -0.5), -some, 40 * some)
+      for (s in weights) for (moved in c(0, 4, 2^12)) {
+        squares <- Reduce(`+`, lapply(seq_len(D), \(d) s[d] * outer(x[, d], y[, d], `-`)^2))
+        data <- list(s, x + moved, y + moved, b)
+        expect_near(gauss(data), exp(-squares) %*% b, precision)
+        expect_close(soft(data[-4]), log(rowSums(exp(-squares))), precision)
+        if (min(s) < 0) next
+        expect_near(laplace(data), exp(-sqrt(squares)) %*% b, precision)
+        expect_near(matern(data), ((1 + sqrt(squares)) * exp(-sqrt(squares))) %*% b, precision)
+        expect_near(cauchy(data), (1 / (1 + squares)) %*% b, precision)
+      }
+    })
+  }
+})
+
+test_that("the levels of a kernel have the weights of a distance", {
+  expands <- function(formula) {
+    op <- keops_kernel(formula, c("s = Pm(8)", "x = Vi(8)", "y = Vj(8)"), precision = "float32")
+    grepl("expands = true", keops_source(op), fixed = TRUE)
+  }
+  expect_true(expands("Sum_Reduction(Exp(-WeightedSqDist(s, x, y)), 1)"))
+  expect_true(expands("Sum_Reduction(Exp(-WeightedSqDist(Inv(Square(s)), x, y)), 1)"))
+  expect_true(expands("Sum_Reduction(Exp(-Sqrt(WeightedSqDist(s, x, y))), 1)"))
+  expect_false(expands("Sum_Reduction(Exp(-WeightedSqDist(s + x, x, y)), 1)"))  # weights of each row
+})
+
 test_that("sines and cosines of few turns, of many, and of none", {
   withr::local_seed(2)
   y <- round(64 * uniform(500, 1)) / 64

@@ -6,6 +6,8 @@
 // c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this
 // is for short ones, too. It saves a multiplication, and what keeps an exponent within limits. The polynomial that
 // stands before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
+//
+// The distance may have a weight for each coordinate, which costs a pair nothing then.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -37,15 +39,18 @@ class Expander {
     const Step* made = plan_.maker(slot);
     const int root = made && op_row(made->op).is(OpId::Sqrt) ? slot : 0;
     if (root) made = plan_.maker(made->in[0]);
-    if (!made || op_row(made->op).name != "SqDist") return {};
-    int row = made->in[0], column = made->in[1];
+    const bool weighted = made && op_row(made->op).is(OpId::DiagSqDist);
+    if (!made || !(weighted || op_row(made->op).is(OpId::SqDist))) return {};
+    const int weights = weighted ? made->in[0] : 0;
+    if (weighted && (long_vectors_ || plan_.slots[weights].level != Level::uniform)) return {};
+    int row = made->in[weighted], column = made->in[1 + weighted];
     if (plan_.slots[row].level == Level::column) std::swap(row, column);
     if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
       return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
     // a column has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
-    return {exponent, made->out, root, factor, row, column, 0, 0, 0, 0, 0, {}};
+    return {exponent, made->out, root, factor, row, column, weights, 0, 0, 0, 0, 0, {}};
   }
 
   // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next

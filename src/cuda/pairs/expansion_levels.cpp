@@ -57,23 +57,33 @@ class Placing {
   }
 
   void multiply_row() {
+    const int valid =
+        e_.weights ? add(Level::uniform, OpId::Step, 1, add(Level::uniform, OpId::Min, 1, e_.weights)) : 0;
     const auto norm = [&](Level level, int vector) {
-      return add(level, OpId::Mult, 1, e_.factor, add(level, OpId::SqNorm2, 1, vector));
+      const int product = add(level, OpId::Mult, 1, e_.factor, square(level, vector));
+      return valid ? add(level, OpId::Divide, 1, product, valid) : product;
     };
     e_.row_norm = norm(Level::row, e_.row), e_.column_norm = norm(Level::column, e_.column);
-    const int twice = add(Level::uniform, OpId::Add, 1, e_.factor, e_.factor);
-    e_.row_vector =
-        add(Level::row, OpId::Mult, plan_.slots[e_.row].size, add(Level::uniform, OpId::Minus, 1, twice), e_.row);
+    const int size = plan_.slots[e_.row].size, twice = add(Level::uniform, OpId::Add, 1, e_.factor, e_.factor);
+    int scale = add(Level::uniform, OpId::Minus, 1, twice);
+    if (e_.weights) scale = add(Level::uniform, OpId::Mult, size, scale, e_.weights);
+    e_.row_vector = add(Level::row, OpId::Mult, size, scale, e_.row);
     e_.column_vector = e_.column;
     tiling_.used[e_.row] = false, tiling_.used[e_.row_vector] = true;
+  }
+  int square(Level level, int vector) {
+    return e_.weights ? add(level, OpId::DiagSqNorm, 1, e_.weights, vector) : add(level, OpId::SqNorm2, 1, vector);
   }
 
   void scale_both() {
     const int scale = add(Level::uniform, OpId::Minus, 1, e_.factor);
     int square = 0;
     const int positive = add(Level::uniform, OpId::ReLU, 1, add(Level::uniform, OpId::Sign, 1, scale));
-    scale_vector(Level::row, e_.row, scale, positive, e_.row_vector, e_.row_norm);
-    scale_vector(Level::column, e_.column, scale, positive, e_.column_vector, e_.column_norm);
+    const int size = plan_.slots[e_.row].size;
+    const int roots = e_.weights ? add(Level::uniform, OpId::Sqrt, size, e_.weights) : 0;
+    const int scales = roots ? add(Level::uniform, OpId::Mult, size, scale, roots) : scale;
+    scale_vector(Level::row, e_.row, scales, positive, e_.row_vector, e_.row_norm);
+    scale_vector(Level::column, e_.column, scales, positive, e_.column_vector, e_.column_norm);
     for (const Step& product : plan_.steps[int(Level::pair)]) {
       if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
       for (const int n : {0, 1}) {

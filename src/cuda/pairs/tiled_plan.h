@@ -18,9 +18,11 @@ struct Entries {
 // cuda/values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the
 // distance, the exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'|
 // then, and infinite or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their
-// slots, what multiplies those of x' and y' instead. All 0 where there is none.
+// slots, what multiplies those of x' and y' instead. Where there are weights of the coordinates, those of the vectors
+// have them too, and norms are infinite or NaN unless all weights are >= 0. All 0 where there is none.
 struct Expansion {
-  int exponent, distance, root, factor, row, column, row_norm, column_norm, row_vector, column_vector, centre;
+  int exponent, distance, root, factor, row, column, weights;
+  int row_norm, column_norm, row_vector, column_vector, centre;
   std::map<int, int> factors;
 };
 
