@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string>
 #include <vector>
 
 using kernops::segment_tile;
@@ -142,8 +143,13 @@ std::vector<long long> random_offsets(int mean) {
   return offsets;
 }
 
-void compare(int mean, const Array<float>& x) {
-  const std::vector<long long> edges = random_offsets(mean);
+std::vector<long long> fixed_offsets(int length) {
+  std::vector<long long> offsets(count / length + 1);
+  for (size_t n = 0; n < offsets.size(); ++n) offsets[n] = (long long)n * length;
+  return offsets;
+}
+
+void compare(const char* name, const std::vector<long long>& edges, const Array<float>& x) {
   const Array<long long> offsets(edges);
   const Array<int> narrow(std::vector<int>(edges.begin(), edges.end())), keys(count);
   const int m = int(edges.size()) - 1;
@@ -184,7 +190,7 @@ void compare(int mean, const Array<float>& x) {
   const float by_key = median_ms([&] { by_keys.by_key(keys, x, firsts, out, states); });
   const bool right = firsts.host() == their_firsts.host() && is_the_plan() && out.host() == first;
   const char* wrong_keys = planned_right && right ? "" : "WRONG";
-  std::printf("%9d %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", mean, m, cub,
+  std::printf("%9s %9d | %8.3f %5.2f | %6.3f %5.2f %6.3f %s%s | %6.3f %5.2f | %6.3f %5.2f %6.3f %s\n", name, m, cub,
               gb / cub, applied, gb / applied, planned, wrong, same ? "" : "OTHER BITS", cub_keys, keys_gb / cub_keys,
               by_key, keys_gb / by_key, keys_planned, wrong_keys);
 }
@@ -232,8 +238,12 @@ int main() {
       [&](void* memory, size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); }, 15);
   std::printf("%d floats; copy %.2f TB/s, sum by CUB %.2f TB/s; ms and TB/s\n", count, 8e-9 * count / copy,
               4e-9 * count / sum);
-  std::printf("   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key         plan\n");
-  for (const int mean : {4, 16, 64, 256, 1024, 65536, 1 << 24, 0}) compare(mean, x);
+  std::printf(
+      "   length  segments | CUB segmented  | with a plan         plan | CUB by key   | by key         "
+      "plan\n");
+  for (const int length : {4, 16, 64}) compare(("all " + std::to_string(length)).c_str(), fixed_offsets(length), x);
+  for (const int mean : {4, 16, 64, 256, 1024, 65536, 1 << 24, 0})
+    compare(std::to_string(mean).c_str(), random_offsets(mean), x);
   compare_empty(x);
   check(cudaGetLastError());
 }
