@@ -54,12 +54,14 @@
 #' `glm(family = "gaussian")`.
 #'
 #' @param variance,range,shape,period,power the parameters, positive numbers in the units of the data. With `NULL`,
-#'   [gp()] chooses the starting value; with a number, the search starts from that value. If several variances scale the whole
-#'   covariance, only their ratios are used as starting values, and the scale is estimated from the response. A range
-#'   for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
+#'   [gp()] chooses the starting value; with a number, the search starts from that value. If several variances scale the
+#'   whole covariance, only their ratios are used as starting values, and the scale is estimated from the response. A
+#'   range for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
 #'   determination).
 #' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 are much faster than other
-#'   values, which need Bessel functions.
+#'   values, which need Bessel functions. With `NA`, [gp()] estimates it, between 0.1 and 20, with the exact gradient:
+#'   the parameter `matern.nu`. Observations identify it by pairs at distances that are short for the range; with a
+#'   nugget its standard error is large, as `confint(method = "profile")` shows.
 #' @param center a fixed point, one number or one for each coordinate.
 #' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;
@@ -100,6 +102,7 @@
 #'   variogram models of gstat; [keops_ops()] for the language of `covariance()`.
 #' @examples
 #' matern(5/2) + nugget()
+#' matern(NA)
 #' exponential() + microscale() + nugget(0.01, fixed = "variance")
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
 #' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
@@ -131,9 +134,13 @@ exponential <- function(variance = NULL, range = NULL, ...) {
 #' @rdname covariance_functions
 #' @export
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
+  if (length(nu) == 1 && is.atomic(nu) && is.na(nu)) {
+    return(stationary("matern", "variance * Matern(nu, Sqrt({q}))", list(variance = variance, range = range, nu = NULL),
+                      ..., spectrum = student_frequencies))
+  }
   known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
   if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
-    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, not ", shown(nu), "."),
+    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
   digits <- format(nu, digits = 15)

@@ -166,7 +166,9 @@ format_leaf <- function(x) {
     if (length(v) > 1) paste0("c(", toString(text), ")") else paste(text)
   }, "")
   marks <- ifelse(names(given) %in% setdiff(x$fixed, "center"), " (fixed)", "")
-  shown <- c(if (x$own) deparse(x$formula), x$about, if (length(given)) paste0(names(given), " = ", values, marks),
+  open <- "nu" %in% names(x$parameters) && is.null(given$nu)
+  shown <- c(if (x$own) deparse(x$formula), x$about, if (open) "nu = NA",
+             if (length(given)) paste0(names(given), " = ", values, marks),
              if (x$ard && is.null(given$range)) "ard = TRUE",
              if (x$geometry == "great_circle") "great circle",
              if (!is.null(x$dims)) paste0("dims = ", paste(x$dims, collapse = ",")))

@@ -29,7 +29,7 @@ with_bounds <- function(model, u, y) {
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
-      period = extent * c(2e-3, 5), shape = c(0.02, 100), power = c(0.05, 1.99), angle = c(-180, 360),
+      period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
       ratio = c(0.02, 1),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
