@@ -1,77 +1,160 @@
-#' Empirical variogram of all pairs
+#' Empirical variograms of all pairs
 #'
-#' Computes half the mean squared difference of pairs of values, in classes of distance. All n (n - 1) / 2 pairs are
-#' used, in a single reduction with memory proportional to n.
+#' Computes half the mean squared difference of pairs of values, in classes of distance and direction. All n (n - 1) / 2
+#' pairs are used, in a single reduction with memory proportional to n.
 #'
-#' @param x the points: a matrix or data frame of coordinates, a vector, or an object of sf, terra or sp. Distances
-#'   are Euclidean, or great-circle distances in km (chords, as in [covariance_functions]) for objects whose
-#'   reference system is one of longitude and latitude; a message of class `kernops_great_circle` then says so.
-#' @param y the values, for example residuals of a trend; logical values are taken as 0 and 1.
-#' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to a
-#'   third of the largest extent. A class contains its upper limit, but not its lower one.
+#' @param x a formula: the response and its trend, whose residuals by least squares are used, such as `log(zinc) ~ 1`.
+#'   With several responses, `cbind(a, b) ~ 1`, cross-variograms are computed, too: half the mean product of
+#'   differences, over points that have both. Or the points: a matrix or data frame of coordinates, a vector, or an object of sf,
+#'   terra or sp. Distances are Euclidean, or great-circle distances in km (chords, as in [covariance_functions]) for
+#'   objects whose reference system is one of longitude and latitude; a message of class `kernops_great_circle` then
+#'   says so.
+#' @param y for a formula, the data: a data frame or a spatial object, as in [gp()]. Otherwise the values, for example
+#'   residuals of a trend; logical values are taken as 0 and 1.
+#' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to
+#'   `cutoff`. A class contains its upper limit, but not its lower one.
 #' @param backend as in [keops_kernel()].
+#' @param coords for a formula, the coordinates as in [gp()], such as `~ x + y`.
+#' @param cutoff the largest distance; default: a third of the largest extent.
+#' @param width the width of the classes, instead of their number.
+#' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, each with its own
+#'   variogram.
+#' @param tol the largest angle between a pair and the direction, in degrees; default: 90 / number of directions.
+#' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
+#' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean root of absolute
+#'   differences, with a correction for its bias, which outliers affect less (Cressie and Hawkins 1980).
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
-#'   distance `dist`, the semivariance `gamma`, and the limits `lower` and `upper`. It has a `plot()` method. It is a
-#'   `gstatVariogram`, too, with the columns `dir.hor`, `dir.ver` and `id`: `gstat::fit.variogram()` accepts it.
-#' @references Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
-#' @seealso [gp()], which needs no variogram; [as_gp()] for a model fitted by gstat; [covariance_functions].
+#'   distance `dist`, the semivariance `gamma`, the direction `dir.hor`, the variables `id`, and the limits `lower` and
+#'   `upper`. It has a `plot()` method. It is a `gstatVariogram`, too, with the column `dir.ver`:
+#'   `gstat::fit.variogram()` and `gstat::fit.lmc()` accept it; gstat itself counts each pair of a cross-variogram
+#'   twice. A cloud has the rows `left` and `right` of each pair.
+#' @section Errors: class `kernops_dim_error` if points and values differ in number; `kernops_input_error` for other
+#'   invalid arguments.
+#' @references
+#' Cressie, N. and Hawkins, D. M. (1980) Robust estimation of the variogram: I. *Mathematical Geology* 12, 115-125.
+#'
+#' Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
+#' @seealso [fit_variogram()], which fits a covariance to it; [gp()], which needs no variogram; [as_gp()] for a model
+#'   fitted by gstat; [covariance_functions].
 #' @examples
 #' set.seed(1)
-#' x <- matrix(runif(400), 200)
-#' v <- gp_variogram(x, sin(6 * x[, 1]), breaks = 10)
+#' d <- data.frame(a = runif(200), b = runif(200))
+#' d$z <- sin(6 * d$a) + d$b + rnorm(200, sd = 0.1)
+#' v <- gp_variogram(z ~ b, d, breaks = 10, coords = ~ a + b)
 #' v[1:3, c("np", "dist", "gamma")]
 #' plot(v)
+#' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1, estimator = "cressie")
+#' # points and values
+#' gp_variogram(d[c("a", "b")], d$z, breaks = c(0, 0.1, 0.2))
 #' @aliases plot.gp_variogram
 #' @export
-gp_variogram <- function(x, y, breaks = 15, backend = c("auto", "cpu", "cuda")) {
-  points <- spatial_parts(x)
-  x <- points$u %||% x
-  if (points$long_lat) {
-    tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
-    x <- on_sphere(x)
+gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "cuda"), coords = NULL, cutoff = NULL,
+                         width = NULL, alpha = NULL, tol = NULL, cloud = FALSE,
+                         estimator = c("matheron", "cressie")) {
+  check_flag(cloud, "cloud")
+  estimator <- check_choice(estimator, "estimator", c("matheron", "cressie"))
+  parts <- if (inherits(x, "formula") && length(x) == 3) trend_residuals(x, y, coords, environment()) else {
+    given_values(x, y, environment())
   }
-  x <- if (is.numeric(x) || is.data.frame(x)) as.matrix(x)
-  if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
-    stop_kernops("dim", "{.arg x} and {.arg y} must be numeric, with as many points in {.arg x} as values in {.arg y}.")
+  directions <- pair_directions(alpha, tol, ncol(parts$u), parts$long_lat)
+  variables <- colnames(parts$values)
+  pairs <- c(lapply(variables, rep, 2), if (length(variables) > 1) utils::combn(variables, 2, simplify = FALSE))
+  if (length(variables) > 1 && estimator == "cressie") {
+    stop_kernops("input", "{.code estimator = \"cressie\"} is for one variable: it has no cross-variogram.")
   }
-  complete <- is.finite(rowSums(x)) & is.finite(y)
-  x <- unname(sweep(x, 2, colMeans(x[complete, , drop = FALSE])))[complete, , drop = FALSE]
-  y <- y[complete] - mean(y[complete])
-  if (length(y) < 2) stop_kernops("input", "A variogram needs at least two points.")
-  breaks <- variogram_breaks(x, breaks)
-  classes <- length(breaks) - 1
-  # how many of the limits the distance exceeds is the class; for each, the count, the distance and half the square
-  op <- keops_kernel(
-    paste0("Sum_Reduction(TensorProd(OneHot(Sum(LessThan(limits, Norm2(x - y))), ", classes + 2, "), ",
-           "Concat(1, Concat(Norm2(x - y), 0.5 * Square(a - b)))), 1)"),
-    c(sprintf("limits = Pm(%d)", classes + 1), sprintf("x = Vi(%d)", ncol(x)), sprintf("y = Vj(%d)", ncol(x)),
-      "a = Vi(1)", "b = Vj(1)"), precision = "float64", backend = backend
-  )
-  all <- colSums(op(list(limits = breaks, x = x, y = x, a = y, b = y)))
-  sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
-  # each pair was counted twice; a point with itself lies in the class that contains 0, if any
-  own <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
-  if (own >= 1 && own <= classes) sums[1, own] <- sums[1, own] - length(y)
-  all <- data.frame(np = sums[1, ] / 2, dist = sums[2, ] / sums[1, ], gamma = sums[3, ] / sums[1, ], dir.hor = 0,
-                    dir.ver = 0, id = factor("var1"), lower = breaks[-length(breaks)], upper = breaks[-1])
-  structure(all[all$np > 0, ], class = c("gp_variogram", "gstatVariogram", "data.frame"))
+  breaks <- variogram_breaks(parts$u, if (is.null(width)) breaks else by_width(parts$u, cutoff, width), cutoff)
+  tables <- lapply(pairs, function(pair) {
+    kept <- stats::complete.cases(parts$u, parts$values[, pair])
+    if (sum(kept) < 2) stop_kernops("input", "A variogram needs at least two points.", call = NULL)
+    values <- parts$values[kept, pair, drop = FALSE]
+    u <- parts$u[kept, , drop = FALSE]
+    tables <- lapply(directions, function(direction) {
+      if (cloud) variogram_cloud(u, values, max(breaks), direction, which(kept)) else
+        variogram_classes(u, values, breaks, direction, estimator, backend)
+    })
+    table <- do.call(rbind, tables)
+    table$id <- rep(paste(unique(pair), collapse = "."), nrow(table))
+    table
+  })
+  all <- do.call(rbind, tables)
+  all$id <- factor(all$id, unique(all$id))
+  structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"))
 }
 
-variogram_breaks <- function(x, breaks, call = caller_env()) {
+# A list of u, the points in the space of distances, and values, a column for each variable.
+given_values <- function(x, y, call) {
+  points <- spatial_parts(x)
+  x <- points$u %||% x
+  x <- if (is.numeric(x) || is.data.frame(x)) as.matrix(x)
+  if (!is.numeric(x) || !(is.numeric(y) || is.logical(y)) || nrow(x) != length(y)) {
+    stop_kernops("dim", "{.arg x} and {.arg y} must be numeric, with as many points in {.arg x} as values in {.arg y}.",
+                 call = call)
+  }
+  as_variogram_parts(x, matrix(as.numeric(y), dimnames = list(NULL, "var1")), points$long_lat)
+}
+
+trend_residuals <- function(formula, data, coords, call) {
+  source <- spatial_parts(data)
+  u <- coordinates_of(coords, source, environment(formula), call)
+  frame <- tryCatch(stats::model.frame(formula, source$data, na.action = stats::na.pass), error = function(e) {
+    stop_kernops("input", "The variables of the formula cannot be evaluated: {conditionMessage(e)}.", call = call)
+  })
+  y <- as.matrix(stats::model.response(frame))
+  if (!is.numeric(y) && !is.logical(y)) stop_kernops("input", "The response must be numeric.", call = call)
+  if (nrow(y) != nrow(u)) stop_kernops("dim", "The response and the coordinates differ in length.", call = call)
+  if (ncol(y) == 1) colnames(y) <- "var1"
+  colnames(y) <- colnames(y) %||% paste0("var", seq_len(ncol(y)))
+  y <- y - (stats::model.offset(frame) %||% 0)
+  x <- stats::model.matrix(attr(frame, "terms"), frame)
+  for (k in seq_len(ncol(y))) {
+    used <- stats::complete.cases(u, y[, k], x)
+    y[!used, k] <- NA
+    if (ncol(x) && any(used)) y[used, k] <- stats::lm.fit(x[used, , drop = FALSE], y[used, k])$residuals
+  }
+  as_variogram_parts(u, y, is.null(coords) && source$long_lat)
+}
+
+as_variogram_parts <- function(u, values, long_lat) {
+  if (long_lat) {
+    tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
+    u <- on_sphere(u)
+  }
+  values[!is.finite(values)] <- NA
+  u[!is.finite(u)] <- NA
+  kept <- stats::complete.cases(u) & rowSums(!is.na(values)) > 0
+  if (sum(kept) < 2) stop_kernops("input", "A variogram needs at least two points.", call = NULL)
+  list(u = unname(sweep(u, 2, colMeans(u[kept, , drop = FALSE]))),
+       values = sweep(values, 2, colMeans(values, na.rm = TRUE)), long_lat = long_lat)
+}
+
+by_width <- function(u, cutoff, width, call = caller_env()) {
+  check_number(width, "width", least = 0, above = TRUE, call = call)
+  most <- cutoff %||% (largest_extent(u) / 3)
+  if (most / width > 1e6) stop_kernops("input", "{.arg width} makes more than a million classes.", call = call)
+  unique(c(seq(0, most, by = width), most))
+}
+
+largest_extent <- function(u) sqrt(sum(apply(u, 2, function(v) diff(range(v, na.rm = TRUE)))^2))
+
+variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
+  if (!is.null(cutoff)) check_number(cutoff, "cutoff", least = 0, above = TRUE, call = call)
   if (!is.numeric(breaks) || !all(is.finite(breaks)) || is.unsorted(breaks, strictly = TRUE)) {
     stop_kernops("input", "{.arg breaks} must be ascending numbers, or the number of classes.", call = call)
   }
   if (length(breaks) > 1) return(breaks)
   check_number(breaks, "breaks", least = 1, whole = TRUE, most = 1e6, call = call)
-  extent <- sqrt(sum(apply(x, 2, function(v) diff(range(v)))^2))
+  extent <- largest_extent(x)
   if (extent == 0) stop_kernops("input", "All points are at the same location: all distances are zero.", call = call)
-  seq(0, extent / 3, length.out = breaks + 1)
+  seq(0, cutoff %||% (extent / 3), length.out = breaks + 1)
 }
 
 #' @export
 plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
-  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, 0)),
-            ylim = c(0, max(x$gamma, 0, na.rm = TRUE)),
-            pch = 16, las = 1, col = viridis(3)[[1]], xlab = xlab, ylab = ylab, given = list(...))
+  # a colour for each variable and direction
+  curve <- interaction(x$id, x$dir.hor, drop = TRUE)
+  colours <- if (nlevels(curve) > 1) viridis(nlevels(curve))[as.integer(curve)] else viridis(3)[[1]]
+  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, x$dist, 0)),
+            ylim = range(0, x$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab, ylab = ylab,
+            given = list(...))
   invisible(x)
 }

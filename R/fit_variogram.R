@@ -1,0 +1,102 @@
+#' Fit of a covariance to an empirical variogram
+#'
+#' Weighted least squares of the semivariances, without the likelihood of the data. [gp()] estimates by maximum
+#' likelihood instead, for which no classes of distance are chosen.
+#'
+#' @param variogram a result of [gp_variogram()] or `gstat::variogram()`, of one variable. Directions are those of two
+#'   coordinates.
+#' @param covariance a covariance whose semivariance depends on the difference of two points only, such as
+#'   `spherical() + nugget()`, or a variogram model of gstat. Given values are starting values; without them, the search
+#'   starts from several ones.
+#' @param weights of each class of np pairs at the mean distance h: `"np/h^2"`; `"np/gamma^2"` with the fitted
+#'   semivariance, which is the criterion of Cressie (1985): gstat instead holds these weights in each of its
+#'   iterations, and ends elsewhere; `"np"`; or `"equal"`.
+#' @return The covariance with the values found, for [gp()]. Its attribute `"sum_of_squares"` is the weighted sum of
+#'   squares.
+#' @section Errors and warnings: class `kernops_input_error` for invalid arguments; a warning of class
+#'   `kernops_not_converged` if the search stopped early.
+#' @references Cressie, N. (1985) Fitting variogram models by weighted least squares. *Mathematical Geology* 17,
+#'   563-586.
+#' @seealso [gp_variogram()], [gp()], [covariance_functions].
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(a = runif(300), b = runif(300))
+#' d$z <- sin(6 * d$a) + d$b + rnorm(300, sd = 0.1)
+#' v <- gp_variogram(z ~ 1, d, coords = ~ a + b, cutoff = 0.4)
+#' found <- fit_variogram(v, spherical() + nugget())
+#' found
+#' fit <- gp(z ~ 1, d, ~ a + b, found, estimate = "none")
+#' @export
+fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma^2", "np", "equal")) {
+  weights <- check_choice(weights, "weights", c("np/h^2", "np/gamma^2", "np", "equal"))
+  if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
+  if (!is_covariance(covariance)) stop_kernops("input", "{.arg covariance} must be a covariance.")
+  lags <- variogram_lags(variogram, covariance)
+  model <- covariance_model(covariance, ncol(lags))
+  if (!model$translation_invariant) {
+    stop_kernops("input", "The semivariance must depend on the difference of two points only: {.fn linear}, great-circle
+                           distances and user-defined formulas have no variogram of distances.")
+  }
+  semivariance <- model_semivariance(model, lags)
+  sum_of_squares <- function(theta) {
+    fitted <- semivariance(theta)
+    weight <- switch(weights, "np/h^2" = variogram$np / variogram$dist^2, "np/gamma^2" = variogram$np / fitted^2,
+                     np = variogram$np, equal = 1)
+    sum(weight * (variogram$gamma - fitted)^2)
+  }
+  # bounds and starting values are those of data that vary and extend as the variogram does
+  like <- rbind(lags, -lags)
+  spread <- rep(c(-1, 1), length.out = nrow(like)) * sqrt(max(variogram$gamma))
+  model <- with_bounds(model, like, spread)
+  found <- least_squares(model, starting_values(model, like, spread), sum_of_squares)
+  result <- with_values(model, found$theta)
+  attr(result, "sum_of_squares") <- found$value
+  result
+}
+
+# The differences of points along the direction of each class, or on a line if directions do not matter.
+variogram_lags <- function(variogram, covariance, call = caller_env()) {
+  needed <- c("np", "dist", "gamma")
+  if (!is.data.frame(variogram) || !all(needed %in% names(variogram)) || !nrow(variogram)) {
+    stop_kernops("input", "{.arg variogram} must be a result of {.fn gp_variogram} or {.fn gstat::variogram}.",
+                 call = call)
+  }
+  if (length(unique(variogram$id)) > 1 || any(variogram$dist <= 0) || any(variogram[["dir.ver"]] != 0)) {
+    stop_kernops("input", "{.arg variogram} must be of one variable, at distances above 0, in the plane.", call = call)
+  }
+  isotropic <- all_leaves(covariance, function(leaf) leaf$geometry != "anisotropic" && !leaf$ard)
+  if (isotropic) return(cbind(variogram$dist))
+  variogram$dist * t(vapply(variogram[["dir.hor"]] %||% rep(0, nrow(variogram)), unit_direction, c(0, 0)))
+}
+
+model_semivariance <- function(model, lags) {
+  between <- function(x, y) replace_names(model$formula, stats::setNames(c(x, y), c("x", "y")))
+  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", between("x", "x"), between("y", "y"), model$formula)
+  op <- kernel_operator(paste0("Sum_Reduction(", half, ", 1)"), point_declarations(model), "auto", "float64", "cpu")
+  # beside the origin, where an intrinsic field is 0
+  here <- matrix(1, 1, ncol(lags))
+  function(theta) {
+    as.vector(op(list(theta = theta, x = 1 + lags, y = here))) + if (length(model$nugget)) theta[[model$nugget]] else 0
+  }
+}
+
+# The best of searches from all starts.
+least_squares <- function(model, starts, value) {
+  p <- model$parameters
+  free <- !p$fixed
+  theta_of <- function(s, theta) replace(theta, free, from_search(p[free, ], s))
+  limit <- function(bounds) to_search(p[free, ], bounds[free])
+  lower <- ifelse(p$kind == "variance", 1e-6 * p$lower, p$lower)
+  searches <- lapply(seq_len(nrow(starts)), function(n) {
+    start <- starts[n, ]
+    if (!any(free)) return(list(theta = start, value = value(start), convergence = 0L))
+    end <- stats::nlminb(to_search(p[free, ], start[free]), function(s) value(theta_of(s, start)), lower = limit(lower),
+                         upper = limit(p$upper), control = list(rel.tol = 1e-14, iter.max = 500, eval.max = 1000))
+    list(theta = theta_of(end$par, start), value = end$objective, convergence = end$convergence, message = end$message)
+  })
+  best <- lowest(searches)
+  if (best$convergence != 0 && !grepl("singular|false", best$message)) {
+    cli::cli_warn("The search for the covariance stopped: {best$message}.", class = "kernops_not_converged")
+  }
+  best
+}

@@ -1,0 +1,83 @@
+# Empirical variograms against those of gstat, and against loops.
+
+meuse_points <- function() {
+  data("meuse", package = "sp", envir = environment())
+  meuse
+}
+theirs <- \(formula, data, ...) gstat::variogram(formula, ~ x + y, data, ...)
+expect_same_variogram <- function(ours, expected) {
+  columns <- c("np", "dist", "gamma", "dir.hor")
+  expect_equal(as.data.frame(ours)[columns], as.data.frame(expected)[columns], ignore_attr = TRUE, tolerance = 1e-10)
+}
+
+test_that("residuals of a trend, classes and directions are gstat's", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  d <- meuse_points()
+  for (formula in c(log(zinc) ~ 1, log(zinc) ~ sqrt(dist) + x)) {
+    expect_same_variogram(gp_variogram(formula, d, coords = ~ x + y), theirs(formula, d))
+    expect_same_variogram(gp_variogram(formula, d, coords = ~ x + y, cutoff = 1000, width = 90),
+                          theirs(formula, d, cutoff = 1000, width = 90))
+    expect_same_variogram(gp_variogram(formula, d, coords = ~ x + y, alpha = c(0, 45, 90, 135)),
+                          theirs(formula, d, alpha = c(0, 45, 90, 135)))
+    expect_same_variogram(gp_variogram(formula, d, coords = ~ x + y, alpha = 30, tol = 17),
+                          theirs(formula, d, alpha = 30, tol.hor = 17))
+    expect_same_variogram(gp_variogram(formula, d, coords = ~ x + y, estimator = "cressie"),
+                          theirs(formula, d, cressie = TRUE))
+  }
+})
+
+test_that("a cloud has gstat's pairs", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  d <- meuse_points()[1:60, ]
+  in_order <- \(v) as.data.frame(v)[order(v$dist, v$gamma), ]
+  for (alpha in list(NULL, c(20, 110))) {
+    ours <- gp_variogram(log(zinc) ~ dist, d, coords = ~ x + y, cutoff = 500, cloud = TRUE, alpha = alpha)
+    expected <- theirs(log(zinc) ~ dist, d, cutoff = 500, cloud = TRUE, alpha = alpha %||% 0)
+    columns <- c("dist", "gamma", "dir.hor", "left", "right")
+    expect_equal(in_order(ours)[columns], in_order(expected)[columns], ignore_attr = TRUE)
+  }
+})
+
+test_that("cross-variograms are gstat's, where both variables have a value", {
+  skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
+  d <- meuse_points()
+  ours <- gp_variogram(cbind(a = log(zinc), b = sqrt(lead)) ~ dist, d, coords = ~ x + y, cutoff = 1200)
+  g <- gstat::gstat(NULL, "a", log(zinc) ~ dist, ~ x + y, d)
+  expected <- gstat::variogram(gstat::gstat(g, "b", sqrt(lead) ~ dist, ~ x + y, d), cutoff = 1200)
+  expect_setequal(levels(ours$id), c("a", "b", "a.b"))
+  # gstat counts each pair of two variables twice
+  expected$np <- expected$np / ifelse(expected$id == "a.b", 2, 1)
+  for (id in levels(ours$id)) expect_same_variogram(ours[ours$id == id, ], expected[expected$id == id, ])
+  # of which gstat makes a model
+  model <- gstat::fit.lmc(ours, gstat::gstat(g, "b", sqrt(lead) ~ dist, ~ x + y, d), gstat::vgm(1, "Sph", 800, 1))
+  expect_s3_class(model, "gstat")
+  gap <- transform(d, lead = replace(lead, 1:30, NA))
+  ours <- gp_variogram(cbind(a = log(zinc), b = sqrt(lead)) ~ 1, gap, coords = ~ x + y)
+  expect_same_variogram(ours[ours$id == "a", ], theirs(log(zinc) ~ 1, d))
+  expect_same_variogram(ours[ours$id == "b", ], theirs(sqrt(lead) ~ 1, d[-(1:30), ], cutoff = max(ours$upper),
+                                                       width = max(ours$upper) / 15))
+})
+
+test_that("the robust estimator is a loop", {
+  withr::local_seed(1)
+  d <- smooth_case(30)
+  ours <- gp_variogram(z ~ 1, d, c(0, 0.2, 0.5), coords = ~ a + b, estimator = "cressie")
+  h <- as.matrix(dist(d[c("a", "b")]))
+  gap <- abs(outer(d$z, d$z, `-`))
+  for (k in 1:2) {
+    pair <- lower.tri(h) & h > c(0, 0.2)[k] & h <= c(0.2, 0.5)[k]
+    expect_equal(ours$gamma[k], mean(sqrt(gap[pair]))^4 / (0.457 + 0.494 / sum(pair)) / 2)
+  }
+})
+
+test_mistakes("kernops_input_error", alist(
+  `directions on a line` = gp_variogram(dist ~ 1, cars, coords = ~ speed, alpha = 0),
+  `robust cross-variogram` = gp_variogram(cbind(dist, speed) ~ 1, cars, coords = ~ speed, estimator = "cressie"),
+  `cutoff of 0` = gp_variogram(dist ~ 1, cars, coords = ~ speed, cutoff = 0),
+  `width of 0` = gp_variogram(dist ~ 1, cars, coords = ~ speed, width = 0),
+  `tolerance above 90` = gp_variogram(dist ~ 1, cars, coords = ~ speed + dist, alpha = 0, tol = 91),
+  `variable that is missing` = gp_variogram(height ~ 1, cars, coords = ~ speed)
+))
