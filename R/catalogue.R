@@ -1,6 +1,6 @@
 # The kernels compiled when the package is installed. src/Makevars sources this file alone, before there is a package.
 
-# The formulas of inst/cuda/catalogue.txt, written out: a data frame of `formula` and `args` (a list).
+# The formulas of inst/cuda/catalogue.txt, written out: a data frame of `formula`, `args` (a list) and `stored`.
 catalogue <- function(file) {
   lines <- trimws(sub("#.*", "", readLines(file)))
   lines <- lines[nzchar(lines)]
@@ -14,10 +14,14 @@ catalogue <- function(file) {
 
   # a formula and its variables are one text until every {NAME} in it is replaced
   texts <- write_out(lines[!is_set & !is_variable], sets[names(sets) != "D"])
-  used <- lapply(texts, function(text) variables[names(variables) %in% all.names(parse(text = text))])
+  used <- lapply(sub("^stored ", "", texts), function(text) {
+    variables[names(variables) %in% all.names(parse(text = text))]
+  })
   texts <- mapply(function(text, args) paste(c(text, args), collapse = ";"), texts, used)
   parts <- strsplit(write_out(unname(texts), sets), ";", fixed = TRUE)
-  data.frame(formula = vapply(parts, `[[`, "", 1), args = I(lapply(parts, `[`, -1)))
+  formulas <- vapply(parts, `[[`, "", 1)
+  data.frame(formula = sub("^stored ", "", formulas), args = I(lapply(parts, `[`, -1)),
+             stored = grepl("^stored ", formulas))
 }
 
 # Each text once for every choice from the sets that it names.
@@ -36,13 +40,13 @@ write_out <- function(texts, sets) {
 # The CUDA texts of the catalogue, each once. Kernels for a few rows are left to the first use, for the sake of the time
 # that an installation takes.
 catalogue_sources <- function(entries) {
-  sources <- function(formula, args) {
-    kernel <- tryCatch(kernel_compile(formula, args), error = function(e) {
+  sources <- function(formula, args, stored) {
+    kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {
       stop("the catalogue's formula ", formula, " is wrong: ", conditionMessage(e), call. = FALSE)
     })
     c(cuda_sources(kernel, FALSE, few = FALSE), cuda_sources(kernel, TRUE, few = FALSE))
   }
-  unique(unlist(Map(sources, entries$formula, entries$args)))
+  unique(unlist(Map(sources, entries$formula, entries$args, entries$stored)))
 }
 
 # All that ships: of the formulas, and of the usual reductions of segments.

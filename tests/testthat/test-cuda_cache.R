@@ -164,10 +164,25 @@ test_that("what the README writes is in the catalogue, with its gradient", {
   for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
 })
 
+test_that("what a fit takes of a covariance and a nugget in the plane is in the catalogue", {
+  known <- catalogue_sources(catalogue(catalogue_file))
+  for (field in list(squared_exponential(), exponential(), matern(3 / 2), matern(5 / 2))) {
+    formula <- covariance_model(field + nugget(), 2)$formula
+    takes <- list(list("Sum_Reduction(%s, 1)", NULL, TRUE),
+                  list("Sum_Reduction((%s) * b, 1)", "b = Vj(1)", FALSE),
+                  list("Sum_Reduction(Grad((%s) * (w | e), theta, 1), 1)", c("w = Vi(128)", "e = Vj(128)"), FALSE))
+    for (of in takes) {
+      args <- c("theta = Pm(3)", "x = Vi(2)", "y = Vj(2)", of[[2]])
+      kernel <- kernel_compile(sprintf(of[[1]], formula), args, of[[3]])
+      for (single in c(TRUE, FALSE)) expect_true(all(cuda_sources(kernel, single, few = FALSE) %in% known))
+    }
+  }
+})
+
 # Each formula in three dimensions, both precisions, in the shape that asks most of the registers.
 largest <- function(single) {
   entries <- catalogue(catalogue_file)
-  entries <- entries[vapply(entries$args, \(args) any(grepl("(3)", args, fixed = TRUE)), NA), ]
+  entries <- entries[vapply(entries$args, \(args) any(grepl("V[ij][(]3[)]", args)), NA), ]
   first <- \(formula, args) cuda_sources(kernel_compile(formula, args), single)[[1]]
   unlist(Map(first, entries$formula, entries$args))
 }
