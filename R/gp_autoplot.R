@@ -42,9 +42,10 @@ autoplot_variogram <- function(object) {
 #' @method autoplot gp_variogram
 #' @rawNamespace S3method(ggplot2::autoplot, gp_variogram)
 autoplot.gp_variogram <- function(object, ...) {
-  ggplot2::ggplot(as.data.frame(unclass(object)[c("dist", "gamma")]), ggplot2::aes(dist, gamma)) +
-    ggplot2::geom_point() + ggplot2::expand_limits(x = 0, y = 0) +
-    ggplot2::labs(x = "distance", y = "semivariance")
+  table <- data.frame(dist = object$dist, gamma = object$gamma, along = factor(paste(object$id, object$dir.hor)))
+  points <- if (nlevels(table$along) > 1) ggplot2::geom_point(ggplot2::aes(colour = along)) else ggplot2::geom_point()
+  ggplot2::ggplot(table, ggplot2::aes(dist, gamma)) + points + ggplot2::expand_limits(x = 0, y = 0) +
+    ggplot2::labs(x = "distance", y = "semivariance", colour = "variable and direction")
 }
 
 #' @rdname plot.gp

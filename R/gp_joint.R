@@ -87,7 +87,7 @@ error_covariance <- function(object, targets, weighed) {
   column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
   share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)
   W <- matrix(0, length(rows), targets$n)
-  for (k in seq_along(weighed$near)) {
+  for (k in which(lengths(weighed$near) > 0)) {
     at <- cbind(match(weighed$near[[k]], rows), column[[k]])
     W[at] <- W[at] + share[[k]] * weighed$weights[[k]]
   }
@@ -115,7 +115,10 @@ joint_covariance <- function(object, points, how) {
   if (!memory_holds(bytes)) stop_memory(bytes)
   if (is_local_trend(how)) {
     found <- krige_locally(object, targets, how$nmax, how$maxdist)
-    return(symmetric(error_covariance(object, targets, found)))
+    joint <- symmetric(error_covariance(object, targets, found))
+    unknown <- is.na(found$moments[, "process"])
+    joint[unknown, ] <- joint[, unknown] <- NA
+    return(joint)
   }
   if (how$local || object$method == "vecchia") {
     weighed <- local_weights(object, targets)

@@ -20,6 +20,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata)
+  if (!is.null(areas)) check_plain_coordinates(parts$coords, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.", call = call)
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
@@ -37,6 +38,15 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
   if (is.null(block) && is.null(areas)) points else with_blocks(points, block, areas, call)
+}
+
+# The points within polygons have no other coordinates than those of the polygons.
+check_plain_coordinates <- function(coords, call) {
+  if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
+    return(invisible())
+  }
+  stop_kernops("input", "Means over polygons need a fit whose coordinates are variables as they are, not expressions
+                         such as {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.", call = call)
 }
 
 # A vector is one point, or the points of one coordinate.

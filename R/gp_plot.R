@@ -17,6 +17,10 @@
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
+#'
+#'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
+#'   distances if the trend has many coefficients. Of more than 20,000 observations it takes 20,000. Fits with
+#'   `transform` are drawn on the transformed scale. The methods of `autoplot()` are found once ggplot2 is loaded.
 #' @seealso [gp()], [predict()][predict.gp]; [gp_variogram()], which has a plot of its own.
 #' @examples
 #' set.seed(1)

@@ -108,6 +108,13 @@ test_that("the variance of a sum of local predictions follows from their joint c
   }
 })
 
+test_that("what has no prediction has no covariance", {
+  far <- rbind(new, data.frame(a = 9, b = 9, w = 0))
+  ours <- predict(fits(z ~ 1), far, cov = TRUE, maxdist = 0.5)
+  expect_identical(unname(is.na(diag(ours$cov))), unname(is.na(ours$fit)))
+  expect_equal(ours$cov[1:25, 1:25], predict(fits(z ~ 1), new, cov = TRUE, maxdist = 0.5)$cov)
+})
+
 test_that("rows with missing values have no covariance", {
   gaps <- new
   gaps$w[[3]] <- NA
@@ -156,6 +163,12 @@ test_that("means over polygons are those over their points, for each class", {
     expect_equal(theirs$fit, ours$fit)
   }
 })
+
+scaled <- gp(z ~ 1, seen, ~ scale(a) + b, given(), estimate = "none")
+square <- function() sf::st_sfc(sf::st_polygon(list(cbind(c(0, 1, 1, 0, 0), c(0, 0, 1, 1, 0)))))
+if (requireNamespace("sf", quietly = TRUE)) test_mistakes("kernops_input_error", alist(
+  `polygons for coordinates that are expressions` = predict(scaled, square())
+))
 
 test_mistakes("kernops_input_error", alist(
   `a block of one size for two coordinates` = predict(fits(z ~ 1), new, block = 1),
