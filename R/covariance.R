@@ -33,6 +33,16 @@
 #' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
 #' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
 #'
+#' @section Space and time:
+#' With coordinates 1 and 2 in space and 3 in time, the usual models are
+#'   * separable: `exponential(dims = 1:2) * matern(dims = 3)`;
+#'   * product-sum: `exponential(dims = 1:2) * matern(dims = 3) + exponential(dims = 1:2) + matern(dims = 3)`;
+#'   * metric: `exponential(time = 3)`;
+#'   * sum-metric: `exponential(dims = 1:2) + matern(dims = 3) + spherical(time = 3)`.
+#'
+#' Each part has its own variance and ranges. Non-separable models, such as those of Gneiting (2002), are user-defined
+#' formulas: see the examples.
+#'
 #' @section Intrinsic models:
 #' These have an unbounded variogram and no covariance: only differences of the field have a variance. The trend must
 #' then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of contrasts
@@ -70,6 +80,9 @@
 #'     times the longest range. In 3-D, they are the angles p, q, r and the ratios s, t of `gstat::vgm(anis = )`: the
 #'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about it,
 #'     whose ranges are s and t times the longest one (Deutsch and Journel 1998, section II.3);
+#'   * `time`, `speed`: the number of the coordinate that is time, and how many units of space are as far as one unit of
+#'     time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about space
+#'     and time;
 #'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
 #'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
 #'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
@@ -92,6 +105,9 @@
 #' Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd edition,
 #' Oxford University Press.
 #'
+#' Gneiting, T. (2002) Nonseparable, stationary covariance functions for space-time data. *Journal of the American
+#' Statistical Association* 97, 590-600.
+#'
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
 #' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal
@@ -113,6 +129,11 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
+#' # a covariance of space and time by Gneiting (2002): s = 0 is separable, s = 1 is not
+#' covariance("v / (1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt)) *
+#'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *
+#'       Powf(1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt), -s / 2))",
+#'   list(v = 1, r = 0.3, rt = 2, s = 0.5))
 #' @aliases Ops.kernops_covariance
 #' @name covariance_functions
 NULL

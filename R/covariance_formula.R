@@ -84,6 +84,10 @@ check_leaf_dims <- function(leaf, dims, d, call) {
       if (need == 2) "Anisotropy" else "Anisotropy by three angles"
     stop_kernops("dim", "{what} needs {need} coordinates, not {length(dims)}.", call = call)
   }
+  if (!is.null(leaf$time) && (length(dims) < 2 || !leaf$time %in% dims)) {
+    stop_kernops("dim", "{.fn {leaf$label}} has {.code time = {leaf$time}}, which must be one of several coordinates.",
+                 call = call)
+  }
   if (leaf$own) return()  # whatever its parameters are called
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
@@ -119,7 +123,7 @@ expand_geometry <- function(leaf, dims, d) {
     return(paste0("(", leaf$formula, ")"))
   }
   point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
-  variogram <- function(from, to) gsub("{q}", scaled_sq_distance(leaf, list(x = from, y = to)), leaf$formula,
+  variogram <- function(from, to) gsub("{q}", scaled_sq_distance(leaf, list(x = from, y = to), dims), leaf$formula,
                                        fixed = TRUE)
   if (leaf$intrinsic) {
     # the covariance of the field that is 0 at the origin: contrasts have the same one
@@ -162,7 +166,7 @@ check_own_formula <- function(leaf, d) {
   }
 }
 
-scaled_sq_distance <- function(leaf, point) {
+scaled_sq_distance <- function(leaf, point, dims) {
   sphere <- function(p) {
     lon <- paste0("(0.017453292519943295 * Elem(", p, ", 0))")
     lat <- paste0("(0.017453292519943295 * Elem(", p, ", 1))")
@@ -174,10 +178,18 @@ scaled_sq_distance <- function(leaf, point) {
     space_anisotropy(u)
   }
   if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
-  distance <- switch(leaf$geometry, anisotropic = anisotropic(),
+  distance <- switch(leaf$geometry, anisotropic = anisotropic(), space_time = space_time_distance(leaf, point, dims),
                      great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
                      sprintf("SqDist(%s, %s)", point$x, point$y))
   if (!"range" %in% names(leaf$parameters)) distance else paste0("(", distance, " / Square(range))")
+}
+
+# A unit of time is as far as `speed` units of space.
+space_time_distance <- function(leaf, point, dims) {
+  at <- match(leaf$time, dims)
+  space <- lapply(point, choose_coordinates, seq_along(dims)[-at], length(dims))
+  sprintf("(SqDist(%s, %s) + Square(speed * (Elem(%s, %d) - Elem(%s, %d))))", space$x, space$y, point$x, at - 1L,
+          point$y, at - 1L)
 }
 
 plane_anisotropy <- function(u) {

@@ -4,11 +4,12 @@
 # given the parameters and `constants`. `screens`: whether the correlation decreases with the distance. `intrinsic`:
 # whether `formula` is a variogram.
 stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = NULL,
-                       dims = NULL, fixed = character(), ..., about = NULL, most_dims = Inf, spectrum = NULL,
-                       constants = list(), unit_range = FALSE, screens = TRUE, intrinsic = FALSE, call = caller_env()) {
+                       dims = NULL, fixed = character(), ..., time = NULL, speed = NULL, about = NULL,
+                       most_dims = Inf, spectrum = NULL, constants = list(), unit_range = FALSE, screens = TRUE,
+                       intrinsic = FALSE, call = caller_env()) {
   if (...length()) {
-    known <- c(setdiff(names(formals(label)), "..."), "ard", if (!unit_range) c("angle", "ratio", "distance"), "dims",
-               "fixed")
+    known <- c(setdiff(names(formals(label)), "..."), "ard",
+               if (!unit_range) c("angle", "ratio", "distance", "time", "speed"), "dims", "fixed")
     stop_further_arguments(paste0("{.fn ", label, "}"), list(...), known, call)
   }
   check_flag(ard, "ard", call)
@@ -26,14 +27,28 @@ stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ra
   if (great_circle && (ard || length(parameters$range) > 1)) {
     stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   }
+  if (!is.null(time) || !is.null(speed)) {
+    check_time(time, parameters, ard || anisotropic || !is.null(distance), call)
+    parameters <- c(parameters, list(speed = speed))
+  }
   leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
   leaf$ard <- ard || length(parameters$range) > 1
-  leaf$geometry <- if (anisotropic) "anisotropic" else if (unit_range) "none" else distance %||% "euclidean"
+  leaf$time <- time
+  leaf$geometry <- if (anisotropic) "anisotropic" else if (!is.null(time)) "space_time" else
+    if (unit_range) "none" else distance %||% "euclidean"
   leaf$distance <- distance  # what the user chose, if anything
   leaf$translation_invariant <- !great_circle  # not where coordinates are angles
   leaf[c("most_dims", "spectrum", "constants", "unit_range", "screens", "intrinsic")] <-
     list(most_dims, spectrum, constants, unit_range, screens, intrinsic)
   leaf
+}
+
+check_time <- function(time, parameters, other, call) {
+  if (is.null(time)) stop_kernops("input", "{.arg speed} needs {.arg time}, the number of a coordinate.", call = call)
+  check_number(time, "time", least = 1, whole = TRUE, call = call)
+  if (!other && "range" %in% names(parameters) && length(parameters$range) <= 1) return(invisible())
+  stop_kernops("input", "{.arg time} requires a single {.arg range}, without {.arg ard}, {.arg angle}, {.arg ratio} and
+                         {.arg distance}.", call = call)
 }
 
 # One angle and ratio in the plane, three angles and two ratios in space.
@@ -171,6 +186,7 @@ format_leaf <- function(x) {
              if (length(given)) paste0(names(given), " = ", values, marks),
              if (x$ard && is.null(given$range)) "ard = TRUE",
              if (x$geometry == "great_circle") "great circle",
+             if (!is.null(x$time)) paste0("time = ", x$time),
              if (!is.null(x$dims)) paste0("dims = ", paste(x$dims, collapse = ",")))
   paste0(x$label, "(", toString(shown), ")")
 }

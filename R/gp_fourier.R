@@ -86,7 +86,8 @@ scaled_frequencies <- function(x, d) {
   unit <- function(n) x$spectrum(n, d, c(p, x$constants))
   if (x$unit_range) return(unit)
   if (x$geometry == "anisotropic") return(function(n) unit(n) %*% anisotropic_scales(p))
-  function(n) sweep(unit(n), 2, rep_len(p$range, d), "/")
+  faster <- if (is.null(x$time)) 1 else ifelse((x$dims %||% seq_len(d)) == x$time, p$speed, 1)
+  function(n) sweep(unit(n), 2, rep_len(p$range, d) / faster, "/")
 }
 
 # A with |A h| the scaled distance of h, so that frequencies are A' w: rows along and across the angle.

@@ -79,7 +79,8 @@ leaf_metric <- function(leaf, p, u) {
   } else if (leaf$geometry == "anisotropic") {
     metric$matrix[dims, dims] <- crossprod(anisotropic_scales(p))
   } else if (!leaf$label %in% c("nugget", "microscale", "constant", "linear")) {
-    metric$matrix[cbind(dims, dims)] <- 1 / rep_len(p$range, length(dims))^2
+    scale <- if (is.null(leaf$time)) 1 else ifelse(dims == leaf$time, p$speed, 1)
+    metric$matrix[cbind(dims, dims)] <- (scale / rep_len(p$range, length(dims)))^2
   }
   metric
 }

@@ -30,7 +30,7 @@ with_bounds <- function(model, u, y) {
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
-      ratio = c(0.02, 1),
+      ratio = c(0.02, 1), speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
@@ -48,7 +48,14 @@ leaf_extent <- function(model, row, u) {
   if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   v <- u[, dims, drop = FALSE]
   if (leaf$geometry == "great_circle") v <- on_sphere(v)
+  if (!is.null(leaf$time)) v <- v[, dims != leaf$time, drop = FALSE]
   max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+}
+
+# The extent in space over that in time.
+typical_speed <- function(model, row, u) {
+  time <- u[, nth_leaf(model$covariance, row$leaf)$time]
+  leaf_extent(model, row, u) / max(diff(range(time)), .Machine$double.eps)
 }
 
 # Where a variance is to be looked for, when that of the whole field is `whole`.
