@@ -95,6 +95,9 @@
 #'   there is one, for computations that are large enough.
 #' @param na.action how missing values are treated; default: `getOption("na.action")`.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
+#' @param family what the response is given the linear predictor, as in [glm()]: [gp_families] lists what there is
+#'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a
+#'   nugget.
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
@@ -172,7 +175,8 @@
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
-               backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...), ...) {
+               backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
+               family = stats::gaussian(), ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
@@ -180,12 +184,18 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   backend <- check_backend(backend)
   here <- environment()
   if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
+  family <- as_family(family, here)
+  if (!is.null(family) && missing(covariance)) covariance <- matern(3/2)
   if (!is_covariance(covariance)) {
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
+  }
+  if (!is.null(family) && any_intrinsic(covariance)) {
+    stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = here)
   }
   if (default && any_intrinsic(covariance)) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
+  if (!is.null(family)) check_family_settings(method, estimate, backend, known, transform, here)
   if (!missing(control) && ...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
@@ -194,40 +204,48 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   weights <- within_data(rlang::enquo(weights), source$data, here)
   subset <- within_data(rlang::enquo(subset), source$data, here)
   known$noise <- noise_values(known$noise, source$data, here)
-  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset)
+  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset, family)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   if (data_parts$long_lat) covariance <- on_the_globe(covariance, ncol(data_parts$u))
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
-  if (!is.null(weights) && !length(model$nugget)) {
+  if (!is.null(weights) && !length(model$nugget) && is.null(family)) {
     stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."))
   }
   if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)
+  if (!is.null(family) && method != "exact") stop_many_for_family(length(data_parts$y), here)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }
   transform <- as_transform(transform, estimate, method, here)
   if (!is.null(transform)) check_positive_response(data_parts, here)
-  problem_of <- function(parts) prepare_problem(parts, model, known, estimate, here)
   how <- list(method = method, reml = estimate == "REML" || model$intrinsic, precision = precision, backend = backend,
               control = control)
   with_bar("Fitting", wanted = control$progress == "bar", {
-    if (isTRUE(transform$estimated)) transform$lambda <- estimated_lambda(data_parts, problem_of, how, here)
-    if (!is.null(transform)) data_parts <- transformed(data_parts, transform$lambda)
-    problem <- problem_of(data_parts)
-    likelihood <- likelihood_for(problem$data, problem$model, how)
-    search <- estimate_covariance(problem, likelihood, how, estimate, here)
-    how$precision <- search$precision %||% precision
-    fit <- finish_fit(problem, likelihood, search, how, here)
+    fit <- if (is.null(family)) fit_gaussian(data_parts, model, known, how, estimate, transform, here) else {
+      fit_family(data_parts, model, known, how, estimate, family, here)
+    }
   })
-  fit$loglik <- fit$loglik + (data_parts$jacobian %||% 0)
+  structure(c(fit, list(
+    call = match.call(), formula = formula, method = method, estimate = estimate, known = known,
+    na.action = data_parts$na.action
+  )), class = c(if (!is.null(family)) "gp_family_fit", "gp"))
+}
+
+fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
+  problem_of <- function(parts) prepare_problem(parts, model, known, estimate, call)
+  if (isTRUE(transform$estimated)) transform$lambda <- estimated_lambda(parts, problem_of, how, call)
+  if (!is.null(transform)) parts <- transformed(parts, transform$lambda)
+  problem <- problem_of(parts)
+  likelihood <- likelihood_for(problem$data, problem$model, how)
+  search <- estimate_covariance(problem, likelihood, how, estimate, call)
+  how$precision <- search$precision %||% how$precision
+  fit <- finish_fit(problem, likelihood, search, how, call)
+  fit$loglik <- fit$loglik + (parts$jacobian %||% 0)
   fit$df <- fit$df + isTRUE(transform$estimated)
   if (estimate != "none") warn_about_fit(fit)
-  structure(c(fit, list(
-    call = match.call(), formula = formula, method = method, estimate = estimate, known = known, search = search,
-    how = how, transform = transform, parts = data_parts, na.action = data_parts$na.action
-  )), class = "gp")
+  c(fit, list(search = search, how = how, transform = transform, parts = parts))
 }
 
 #' Settings of gp()

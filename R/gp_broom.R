@@ -39,12 +39,12 @@ NULL
 #' @rawNamespace S3method(generics::tidy, gp)
 tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), ...) {
   table <- do.call(rbind, lapply(effects, function(effect) {
-    estimate <- coef.gp(x, effect)
-    se <- if (effect == "trend") sqrt(diag(vcov.gp(x))) else covariance_errors(x)
+    estimate <- coef(x, effect)
+    se <- if (effect == "trend") sqrt(diag(vcov(x))) else covariance_errors(x)
     part <- data.frame(effect = rep(effect, length(estimate)), term = names(estimate), estimate = unname(estimate),
                        std.error = unname(se))
     if (!conf.int) return(part)
-    limits <- confint.gp(x, level = conf.level, type = effect)
+    limits <- confint(x, level = conf.level, type = effect)
     at <- match(part$term, rownames(limits))
     cbind(part, conf.low = limits[at, 1], conf.high = limits[at, 2], row.names = NULL)
   }))
@@ -65,7 +65,7 @@ glance.gp <- function(x, ...) {
 augment.gp <- function(x, newdata = NULL, ...) {
   if (is.null(newdata)) return(augment_fitted(x))
   if (is_spatial(newdata)) return(augment_spatial(x, newdata))
-  table <- as.data.frame(predict.gp(x, newdata, se.fit = TRUE, interval = "none", type = "link"))
+  table <- as.data.frame(predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x)))
   if (is.numeric(newdata)) {
     newdata <- one_or_many_points(newdata, x$model$d)
     colnames(newdata) <- colnames(newdata) %||% colnames(x$parts$u)
@@ -78,7 +78,7 @@ augment.gp <- function(x, newdata = NULL, ...) {
 
 # Maps are joined, points take further columns.
 augment_spatial <- function(x, newdata) {
-  result <- predict.gp(x, newdata, se.fit = TRUE, interval = "none", type = "link")
+  result <- predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x))
   names(result)[1:2] <- c(".fitted", ".se.fit")
   if (inherits(newdata, "SpatRaster")) return(if (terra::hasValues(newdata)) c(newdata, result) else result)
   if (is_map(newdata)) return(c(newdata, result))
@@ -96,10 +96,17 @@ augment_fitted <- function(x) {
   frame <- x$parts$frame
   frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(weights)"))]
   u <- as.data.frame(x$parts$u)
-  as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
-                      .se.fit = sqrt(field_variance(x, points, terms$process)), .resid = x$parts$y - fit,
-                      check.names = FALSE))
+  se <- sqrt(field_variance(x, points, terms$process))
+  if (!is.null(x$family)) {
+    se <- response_table(x, fit, se^2, TRUE, "none", 0.95)$se.fit
+    fit <- mean_of(x, fit)
+  }
+  as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit, .se.fit = se,
+                      .resid = x$parts$y - fit, check.names = FALSE))
 }
 
 # A tibble, as of broom's own, where that package is there.
 as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
+
+# Means of a family, but no back-transformation.
+augment_scale <- function(x) if (is.null(x$family)) "link" else "response"

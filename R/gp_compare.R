@@ -5,6 +5,8 @@
 #' @export
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
+  # of Student's t distribution
+  if (!is.null(object$family)) return(unname(object$dispersion["scale"]))
   if (length(object$model$nugget)) return(sqrt(nugget_of(object)))
   if (any(object$data$noise > 0)) NA_real_ else 0
 }
@@ -73,6 +75,11 @@ check_comparable <- function(fits, call = caller_env()) {
   response <- function(fit) fit$parts$response %||% fit$parts$y
   y <- response(ours[[1]])
   same <- vapply(ours, function(fit) isTRUE(all.equal(response(fit), y, tolerance = 1e-12)), NA)
+  counts <- vapply(ours, function(fit) isTRUE(fit$family$density$discrete), NA)
+  if (any(counts != counts[[1]])) {
+    stop_kernops("input", "Densities of continuous responses and probabilities of counts cannot be compared.",
+                 call = call)
+  }
   if (!all(same) || any(vapply(fits, stats::nobs, 0) != length(y))) {
     stop_kernops("input", c("Likelihoods of fits to different data cannot be compared.",
                             i = "The responses must be the same, and so must the observations with missing values."),
@@ -106,4 +113,7 @@ boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its
                         "For a single one and no other difference, halve the p-value.\n")
 
 # The trend of `small` is one of `large`: whether the covariances are such is for the user to know.
-is_nested <- function(small, large) spans(large, small, small$data$y - large$data$y)
+is_nested <- function(small, large) {
+  shift <- if (is.null(small$family)) small$data$y - large$data$y else large$response$offset - small$response$offset
+  spans(large, small, shift)
+}

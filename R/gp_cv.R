@@ -22,9 +22,11 @@
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
 #'   It is of class `sf`, too, if the data of the fit were; for objects of stars, terra and sp the coordinates are
 #'   further columns. `summary()` gives the mean error, the root mean square error, the mean log score and the
-#'   proportion of observations within their 95 % intervals. If the trend cannot be estimated without an
-#'   observation, such as the only one of its group, its prediction is `NA` with a `se.fit` of `Inf`, and the
-#'   summary ignores it.
+#'   proportion of observations within their 95 % intervals. A fit with a [family][gp_families] has further columns:
+#'   `log_density`, the logarithm of the probability (density) that was predicted for the observation, of which the
+#'   mean log score is the average, and `within`, whether it is in its 95 % prediction interval. If the
+#'   trend cannot be estimated without an observation, such as the only one of its group, its prediction is `NA` with a
+#'   `se.fit` of `Inf`, and the summary ignores it.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -48,13 +50,13 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   }
   object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
-  result <- if (is.null(folds)) {
-    if (refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
-    leave_one_out(object)
-  } else {
-    folds <- fold_labels(folds, object$parts$rows, object$parts$given, seed)
-    predict_folds(object, folds, refit)
+  if (is.null(folds) && refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
+  if (!is.null(folds)) folds <- fold_labels(folds, object$parts$rows, object$parts$given, seed)
+  own <- !is.null(object$family)
+  result <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
+    predict_folds(object, folds, refit, if (own) family_fold else predict_fold)
   }
+  if (own) result <- scored(object, result)
   observed <- object$parts$y
   residual <- observed - result$fit
   table <- data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
@@ -79,7 +81,7 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
 }
 
 # Folds are predicted as set by future::plan(), without the n x n factor of the fit.
-predict_folds <- function(object, folds, refit) {
+predict_folds <- function(object, folds, refit, predict_fold) {
   object$factor <- NULL
   labels <- unique(folds)
   parts <- lapply_future(labels, function(label) tryCatch(
@@ -200,8 +202,8 @@ summary.gp_cv <- function(object, ...) {
   object <- object[!is.na(object$fit), ]
   structure(list(
     n = nrow(object), mean_error = mean(object$residual), rmse = sqrt(mean(object$residual^2)),
-    log_score = mean(stats::dnorm(object$residual, sd = object$se.fit, log = TRUE)),
-    coverage = mean(abs(object$zscore) <= stats::qnorm(0.975))
+    log_score = mean(object$log_density %||% stats::dnorm(object$residual, sd = object$se.fit, log = TRUE)),
+    coverage = mean(object$within %||% (abs(object$zscore) <= stats::qnorm(0.975)))
   ), class = "summary.gp_cv")
 }
 

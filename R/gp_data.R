@@ -2,7 +2,7 @@
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes
 # to do the same to new data.
-gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL) {
+gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
@@ -14,18 +14,17 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
-  if (NCOL(y) > 1) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
-  if (!is.numeric(y) && !is.logical(y)) {
-    stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
+  response <- if (is.null(family)) list(y = plain_response(y, call)) else {
+    family_response(family, y, as.vector(frame[["(weights)"]]), kept[row_numbers(frame, nrow(u))], call)
   }
-  storage.mode(y) <- "double"
   # names of many rows would take longer than all else here
   x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
+  y <- response$y
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
-  parts <- list(y = as.vector(y), x = x, u = u, coords = lasting_coordinates(coords, source$data),
+  parts <- list(y = y, x = x, u = u, coords = lasting_coordinates(coords, source$data),
                 offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
-                noise = given("(noise)", 0), weights = given("(weights)", 1), terms = terms, frame = frame,
-                contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
+                noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
+                frame = frame, contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
                 needed = needed_variables(terms, coords, source$data, n),
                 points = !is.null(source$u),
@@ -33,6 +32,15 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
                 kind = if (is.null(coords)) source$kind)
   check_gp_values(parts, call)
   parts
+}
+
+plain_response <- function(y, call) {
+  if (NCOL(y) > 1) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
+  if (!is.numeric(y) && !is.logical(y)) {
+    stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
+  }
+  storage.mode(y) <- "double"
+  as.vector(y)
 }
 
 # The value of an argument that may name variables of the data, as the weights of lm().

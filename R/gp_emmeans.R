@@ -11,5 +11,5 @@ emm_basis.gp <- function(object, trms, xlev, grid, ...) {
   if (!length(object$beta)) stop_kernops("input", "Marginal means need a trend whose coefficients are estimated.")
   frame <- stats::model.frame(trms, grid, na.action = stats::na.pass, xlev = xlev)
   list(X = stats::model.matrix(trms, frame, contrasts.arg = object$parts$contrasts), bhat = object$beta,
-       nbasis = matrix(NA), V = vcov.gp(object), dffun = function(k, dfargs) Inf, dfargs = list(), misc = list())
+       nbasis = matrix(NA), V = vcov(object), dffun = function(k, dfargs) Inf, dfargs = list(), misc = list())
 }

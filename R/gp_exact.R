@@ -29,9 +29,10 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 
 # The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp). A list of
 #   matrix                     where it is kept
-#   refill(theta)              L at theta: 0, or the row of the first pivot that is not positive
+#   refill(theta, noise)       L at theta: 0, or the row of the first pivot that is not positive
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
+#   diagonal_of_inverse()      of K^-1
 #   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It overwrites L by K^-1:
 #   inverse_diagonal(), inverse_times(b)
 #   rounding                   of its entries, in machine epsilons
@@ -44,9 +45,9 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
   weighted <- covariance_weighted(model, 128L)
   list(
     matrix = k,
-    refill = function(theta) {
+    refill = function(theta, noise = noise_variance(data, model, theta)) {
       or_too_large(covariance_fill(k, live(values), theta, x, isa(), threads()), n, call)
-      or_too_large(factor_matrix(k, noise_variance(data, model, theta), isa(), threads()), n, call)
+      or_too_large(factor_matrix(k, noise, isa(), threads()), n, call)
     },
     diagonal = function() factor_diagonal(k),
     solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
@@ -56,6 +57,7 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
                                                threads()), n, call)
     },
     inverse_diagonal = function() factor_inverse_diagonal(k),
+    diagonal_of_inverse = function() factor_diagonal_of_inverse(k, isa(), threads()),
     inverse_times = function(b) factor_inverse_times(k, as.matrix(b)),
     rounding = factor_rounding(k)
   )

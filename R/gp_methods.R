@@ -1,7 +1,8 @@
 #' Methods of Gaussian process fits
 #'
 #' @param object a fit of [gp()].
-#' @param type which parameters: `"trend"`, `"covariance"`, or both.
+#' @param type which parameters: `"trend"`, `"covariance"`, or both. For `residuals()` of a fit with a
+#'   [family][gp_families]: the kind of residuals.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level the level of the intervals.
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
@@ -68,6 +69,7 @@
 #' confint(fit, "nugget.variance", method = "profile")
 #' anova(fit, update(fit, . ~ x))
 #' @aliases fitted.gp residuals.gp formula.gp terms.gp model.frame.gp model.matrix.gp nobs.gp weights.gp
+#' @aliases coef.gp_family_fit vcov.gp_family_fit confint.gp_family_fit fitted.gp_family_fit family.gp_family_fit
 #' @name gp_methods
 NULL
 
@@ -216,8 +218,9 @@ observed_information <- function(object, free, step = 1e-3) {
 
 # Standard errors of all parameters of the covariance, NA of what was given.
 covariance_errors <- function(object) {
-  v <- vcov.gp(object, "covariance")
-  stats::setNames(sqrt(diag(v))[match(names(object$theta), rownames(v))], names(object$theta))
+  v <- vcov(object, "covariance")
+  names <- names(coef(object, "covariance"))
+  stats::setNames(sqrt(diag(v))[match(names, rownames(v))], names)
 }
 
 #' @rdname gp_methods
@@ -261,7 +264,7 @@ parameter_rows_of <- function(parm, names, call = caller_env()) {
 #' @export
 summary.gp <- function(object, ...) {
   no_further("summary", ...)
-  se <- sqrt(diag(vcov.gp(object)))
+  se <- sqrt(diag(vcov(object)))
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
   off <- some_residuals(object)
@@ -272,11 +275,13 @@ summary.gp <- function(object, ...) {
 # Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
 some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
-  if (object$method != "vecchia" || n <= most) return(residuals.gp(object))
+  if (object$method != "vecchia" || n <= most) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
   points <- new_points(object, NULL, NULL)
   points <- list(u = points$u[some, , drop = FALSE], x = points$x[some, , drop = FALSE], offset = points$offset[some])
-  object$parts$y[some] - with(predicted_terms(object, points), trend + process)
+  mean <- with(predicted_terms(object, points), trend + process)
+  if (is.null(object$family)) return(object$parts$y[some] - mean)
+  family_residuals(object, object$parts$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
 }
 
 #' @export
@@ -286,9 +291,10 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
+  if (!is.null(fit$family)) cli::cat_line("\nFamily: ", fit$family$name, ", link ", fit$family$link)
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
-  p <- fit$model$parameters
-  table <- data.frame(value = signif(fit$theta, digits), row.names = p$name)
+  p <- if (is.null(fit$family)) fit$model$parameters else subset(fit$outer$parameters, kind != "trend")
+  table <- data.frame(value = signif(coef(fit, "covariance"), digits), row.names = p$name)
   if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
   table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
   print(table)
@@ -297,7 +303,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
-  cli::cat_line("\nResiduals of the fitted field", some, ":")
+  kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"
+  cli::cat_line("\n", kind, " of the fitted field", some, ":")
   print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", likelihood_text(fit$loglik),
                 " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))

@@ -95,7 +95,7 @@ follows_coordinates <- function(x) {
 # Predictions at points, a matrix, where the trend has no other variables.
 predict_at <- function(x, at, ...) {
   colnames(at) <- colnames(x$parts$u)
-  predict.gp(x, as.data.frame(at), coords = at, type = "link", ...)
+  predict(x, as.data.frame(at), coords = at, type = augment_scale(x), ...)
 }
 
 curve_of <- function(x, n, level) {
@@ -167,7 +167,7 @@ map_aspect <- function(x) if (x$parts$long_lat) 1 / cos(mean(x$parts$u[, 2]) * p
 
 plot_observations <- function(x, ...) {
   u <- x$parts$u
-  values <- fitted.gp(x)
+  values <- fitted(x)
   values <- values[!is.na(values)]
   breaks <- pretty(values, 6)
   classes <- cut(values, breaks, include.lowest = TRUE)
@@ -181,7 +181,7 @@ plot_observations <- function(x, ...) {
 }
 
 plot_residuals <- function(x, n, level, ..., mask) {
-  draw_with(graphics::plot, x = fitted.gp(x), y = residuals.gp(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
+  draw_with(graphics::plot, x = fitted(x), y = residuals(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
             ylab = "residual", main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6),
             given = list(...))
   graphics::abline(h = 0, col = "grey40", lty = 2)

@@ -18,6 +18,10 @@ plot_variogram <- function(x, n, level, ..., mask) {
 
 # That of the response without its trend, nugget included, and that of the model along the coordinates that differ.
 variogram_of <- function(x) {
+  if (!is.null(x$family)) {
+    stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",
+                            i = "{.code which = \"covariance\"} draws the latter."))
+  }
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u

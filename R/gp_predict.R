@@ -17,7 +17,8 @@
 #'   with observations; `"confidence"`: the interval of the field, without noise; `"none"`.
 #' @param level the level of the interval.
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
-#'   errors. `"link"` is the scale of the model of a fit with `transform`, otherwise the same as `"response"`.
+#'   errors. `"link"` is the scale of the model of a fit with `transform`, and the linear predictor of one with a
+#'   [family][gp_families], whose terms add up to that; otherwise it is the same as `"response"`.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
 #' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
 #'   point; `"local"` conditions it on its nearest observations, as `method = "vecchia"` of [gp()] does: an

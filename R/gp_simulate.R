@@ -54,7 +54,8 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {
       predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
     }
-    field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
+    field <- field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
+    if (is.null(object$family)) field else family_draws(object, as.matrix(field), noise)
   }
   draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)

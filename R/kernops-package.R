@@ -17,6 +17,7 @@
 #'   \item{`vignette("gaussian-processes", "kernops")`}{Gaussian processes in one dimension and with covariances of
 #'     your own}
 #'   \item{`vignette("kriging", "kernops")`}{maps with standard errors from spatial data}
+#'   \item{`vignette("beyond-gaussian", "kernops")`}{counts, presence and absence, outliers}
 #'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
 #'   \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
 #'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops}

@@ -1,0 +1,201 @@
+#' Responses that are not Gaussian: families of gp()
+#'
+#' With `family`, [gp()] fits a generalised linear model with a latent Gaussian process, a generalised linear
+#' geostatistical model: given the linear predictor \eqn{\eta = X\beta + f(u) + offset}, observations are independent
+#' with mean \eqn{g^{-1}(\eta)}. The likelihood, in which the process is integrated out, is that of the Laplace
+#' approximation.
+#'
+#' @param theta the size of the negative binomial distribution: its variance is \eqn{\mu + \mu^2 / \theta}. Default:
+#'   estimated.
+#' @param df the degrees of freedom of Student's t distribution, at least 1; `NULL`: estimated.
+#' @param scale the scale of Student's t distribution, in units of the response. Default: estimated.
+#' @param x a family.
+#' @param ... not used.
+#'
+#' @section Families:
+#'   * `binomial()`, with the links `"logit"`, `"probit"` and `"cloglog"`: the response is 0 and 1, or `FALSE` and
+#'     `TRUE`, a factor with two levels of which the first is a failure, `cbind(successes, failures)`, or proportions
+#'     with the numbers of trials as `weights`.
+#'   * `poisson()`, with the link `"log"`: counts.
+#'   * `negative_binomial()`, with the link `"log"`: counts. Its parameter is `theta`.
+#'   * `Gamma(link = "log")`: positive numbers. Its parameter is `shape`; the variance is \eqn{\mu^2 / shape}.
+#'   * `student()`, with the link `"identity"`: numbers with outliers. Its parameters are `df` and `scale`.
+#'
+#' `binomial()`, `poisson()` and `Gamma()` are those of package stats; `MASS::negative.binomial(theta)` is
+#' `negative_binomial(theta)`, and `gaussian()` is `gp()` without a family. A family may also be given as a function or
+#' its name. Parameters without a value are estimated together with those of the covariance.
+#'
+#' `weights` are prior weights as in [glm()]: each observation stands for so many. They multiply the log-likelihood of
+#' counts, and `shape` (the response is then a mean); with `student()` the scale of an observation is divided by the
+#' square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
+#' `offset(log(area))` of counts.
+#'
+#' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation:
+#' overdispersion. The default covariance of a family has none: presence and absence do not determine it.
+#'
+#' @section Method:
+#' The mode of the process given the data is found by Newton's method, and the likelihood is that of the normal
+#' approximation there (Rasmussen and Williams 2006, sections 3.4 and 5.5). The factor is that of the covariance matrix
+#' plus the inverse of the second derivatives W; by the scaling of its rows it is as stable as that of
+#' \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are estimated by maximum likelihood with all other
+#' parameters, so that [logLik()], [AIC()] and [anova()] compare trends as well as covariances. All gradients are
+#' exact, including the change of the mode with the parameters. For Student's t distribution, whose second derivatives
+#' have both signs, W is the expected information (Hartmann and Vanhatalo 2019); in the limit of many degrees of freedom
+#' this is the Gaussian model.
+#'
+#' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
+#' for each likelihood.
+#'
+#' The Laplace approximation is accurate where the linear predictor is known well, from counts that are not small or
+#' from many neighbours. For binary data with a field of large variance, the variance is underestimated.
+#'
+#' @section Methods of the fits:
+#' Those of [gp_methods], with these differences.
+#'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
+#'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"` or `"response"`
+#'     residuals, given the fitted process.
+#'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
+#'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
+#'     of the linear predictor, transformed; `"prediction"` that of a new observation.
+#'   * `simulate()` draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
+#'     observations.
+#'   * [gp_cv()] predicts each observation without itself: the cavity of the Laplace approximation.
+#'
+#' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,
+#'   proportions without numbers of trials or factors with three levels; for other families and links; and for
+#'   `estimate = "REML"`, `method = "iterative"` and `"vecchia"`, more observations than `exact_limit` of
+#'   [gp_control()], `backend = "cuda"` and `known$noise`, which families do not have. A warning of class
+#'   `kernops_not_converged` if the mode is not found.
+#'
+#' @return `negative_binomial()` and `student()`: a family for [gp()], an object of class `gp_family`.
+#'
+#' @references
+#' Hartmann, M. and Vanhatalo, J. (2019) Laplace approximation and natural gradient for Gaussian process regression with
+#' heteroscedastic Student-t model. *Statistics and Computing* 29, 753-773.
+#'
+#' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
+#'
+#' @seealso [gp()], [gp_methods], [gp_cv()]; `vignette("beyond-gaussian", "kernops")`.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(80, 0, 10))
+#' d$count <- rpois(80, exp(1 + sin(d$x)))
+#' fit <- gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())
+#' fit
+#' predict(fit, data.frame(x = c(1.5, 4.5)), se.fit = TRUE, interval = "prediction")
+#'
+#' # presence and absence
+#' d$present <- rbinom(80, 1, plogis(2 * sin(d$x)))
+#' seen <- gp(present ~ 1, d, ~ x, matern(5/2), family = binomial())
+#' predict(seen, data.frame(x = c(1.5, 4.5)), type = "response")
+#' summary(gp_cv(seen))
+#'
+#' # outliers
+#' d$y <- sin(d$x) + 0.1 * rt(80, df = 2)
+#' coef(gp(y ~ 1, d, ~ x, matern(5/2), family = student(df = 4)), "covariance")
+#' @name gp_families
+NULL
+
+#' @rdname gp_families
+#' @export
+negative_binomial <- function(theta = NULL) {
+  new_family("negative_binomial", "log", negative_binomial_density, family_parameters(theta = theta))
+}
+
+#' @rdname gp_families
+#' @export
+student <- function(df = 4, scale = NULL) {
+  if (!is.null(df)) check_number(df, "df", least = 1)
+  new_family("student", "identity", student_density, family_parameters(df = df, scale = scale))
+}
+
+#' @rdname gp_families
+#' @export
+print.gp_family <- function(x, ...) {
+  cli::cat_line("<family> ", format(x))
+  invisible(x)
+}
+
+#' @export
+format.gp_family <- function(x, ...) {
+  value <- x$parameters$value
+  words <- paste0(x$parameters$name, " = ", signif(value, 4))[!is.na(value)]
+  paste0(x$name, "(", toString(c(paste0("link = \"", x$link, "\""), words)), ")")
+}
+
+# A family is
+#   name, link
+#   density     how observations depend on the linear predictor: gp_family_density.R
+#   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be found), fixed
+new_family <- function(name, link, density, parameters = family_parameters()) {
+  structure(list(name = name, link = link, density = density, parameters = parameters), class = "gp_family")
+}
+
+family_parameters <- function(..., call = caller_env()) {
+  given <- list(...)
+  for (name in names(given)) {
+    if (!is.null(given[[name]])) check_number(given[[name]], name, least = 0, above = TRUE, call = call)
+  }
+  value <- vapply(given, function(x) if (is.null(x)) NA_real_ else x, 0)
+  data.frame(name = names(given) %||% character(), value = unname(as.numeric(value)), fixed = unname(!is.na(value)))
+}
+
+# The family of a fit from what users give, NULL for Gaussian observations.
+as_family <- function(family, call = caller_env()) {
+  if (is.character(family) && length(family) == 1) family <- get0(family, mode = "function") %||% family
+  if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
+  if (inherits(family, "gp_family")) return(family)
+  if (!inherits(family, "family") || inherits(family, "extended.family")) stop_unknown_family(call)
+  name <- family$family
+  if (name == "gaussian" && family$link == "identity") return(NULL)
+  if (grepl("^Negative Binomial", name)) {
+    known <- negative_binomial(get(".Theta", environment(family$variance)))
+  } else {
+    density <- list(binomial = binomial_density, poisson = poisson_density, Gamma = gamma_density)[[name]]
+    if (is.null(density)) stop_unknown_family(call)
+    own <- if (name == "Gamma") family_parameters(shape = NULL) else family_parameters()
+    known <- new_family(name, family$link, density, own)
+  }
+  links <- family_links[[known$name]]
+  if (family$link %in% links) return(known)
+  stop_kernops("input", "The link of {.fn {known$name}} must be {.or {.val {links}}}, not {.val {family$link}}.",
+               call = call)
+}
+
+family_links <- list(binomial = c("logit", "probit", "cloglog"), poisson = "log", Gamma = "log",
+                     negative_binomial = "log", gaussian = "identity")
+
+stop_unknown_family <- function(call) {
+  stop_kernops("input", "{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
+                         {.code Gamma(link = \"log\")}, {.fn negative_binomial} or {.fn student}.", call = call)
+}
+
+# What a family does not have, with what to use instead.
+check_family_settings <- function(method, estimate, backend, known, transform, call) {
+  if (!is.null(transform)) {
+    stop_kernops("input", c("{.arg transform} is for Gaussian observations.",
+                            i = "A {.arg family} has a link, such as the logarithm."), call = call)
+  }
+  if (estimate == "REML") {
+    stop_kernops("input", c("Restricted likelihoods are those of Gaussian observations.",
+                            i = "{.code estimate = \"ML\"} fits a {.arg family}."), call = call)
+  }
+  if (method %in% c("iterative", "vecchia")) {
+    stop_kernops("input", c("{.code method = \"{method}\"} is for Gaussian observations.",
+                            i = "{.code method = \"exact\"} fits a {.arg family}."), call = call)
+  }
+  if (backend == "cuda") {
+    stop_kernops("input", c("A {.arg family} is fitted on the CPU.",
+                            i = "{.code backend = \"auto\"} or {.val cpu} does so."), call = call)
+  }
+  if (!is.null(known$noise)) {
+    stop_kernops("input", c("{.code known$noise} is the variance of Gaussian observations.",
+                            i = "Other families have {.arg weights}."), call = call)
+  }
+}
+
+stop_many_for_family <- function(n, call) {
+  stop_kernops("input", c("A {.arg family} is fitted by the exact method, but there are {n} observations.",
+                          i = "{.code gp_control(exact_limit = {n})} allows it, in 8 n^2 bytes; counts may be summed
+                               over cells of a grid."), call = call)
+}

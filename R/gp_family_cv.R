@@ -1,0 +1,73 @@
+# Cross-validation of fits with a family: the linear predictor of observations given the others, and scores of these.
+
+# The cavity of the Laplace approximation, the normal distribution of the linear predictor from which the observation
+# is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
+# z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. A column each.
+family_leave_one_out <- function(object) {
+  inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
+    c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
+  }
+  weight <- object$latent$terms$weight
+  precision <- inverse$diagonal - rowSums(inverse$z^2)
+  left <- 1 - precision / weight
+  # without this observation, a coefficient of the trend would be anything
+  told <- precision > 1e-12 * inverse$diagonal
+  mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
+  variance <- left / (weight * (1 - left))
+  # of an observation that tells nothing, the cavity is what all tell
+  idle <- which(left < 1e-9)
+  if (length(idle)) {
+    points <- new_points(object, NULL, NULL)
+    points <- list(u = points$u[idle, , drop = FALSE], x = points$x[idle, , drop = FALSE],
+                   offset = points$offset[idle])
+    terms <- predicted_terms(object, points)
+    mean[idle] <- terms$trend + terms$process
+    variance[idle] <- field_variance(object, points, terms$process) + nugget_of(object)
+  }
+  data.frame(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
+}
+
+# As predict_fold(), of the linear predictor.
+family_fold <- function(object, out, refit) {
+  parts <- object$parts
+  told <- rep(TRUE, sum(out))
+  if (is.null(object$known$beta)) {
+    kept <- independent_columns(parts$x[!out, , drop = FALSE])
+    told <- is_told(parts$x, out, kept)
+    parts$x <- parts$x[, kept, drop = FALSE]
+  }
+  at <- parts$x[out, , drop = FALSE]
+  keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
+  each <- c("y", "x", "u", "offset", "noise", "weights", "rows")
+  parts[each] <- lapply(parts[each], keep)
+  family <- object$family
+  if (!refit) family$parameters$value <- object$dispersion
+  model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
+                            colnames(parts$u))
+  fit <- fit_family(parts, model, object$known, object$how, if (refit) object$estimate else "none", family, NULL)
+  fit <- c(fit, list(known = object$known, method = object$method))
+  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = at,
+                 offset = object$parts$offset[out])
+  terms <- predicted_terms(fit, points)
+  variance <- field_variance(fit, points, terms$process) + nugget_of(fit)
+  cbind(ifelse(told, terms$trend + terms$process, NA), ifelse(told, variance, Inf))
+}
+
+# What normal distributions of the linear predictors, a data frame of means and variances, say of the observations.
+scored <- function(object, found) {
+  mean <- found[[1]]
+  told <- is.finite(mean)
+  spread <- sqrt(ifelse(told, found[[2]], 0))
+  y <- object$parts$y
+  w <- object$parts$weights
+  family <- object$family
+  fit <- average(mean, spread, function(eta) mean_of(object, eta))
+  square <- average(mean, spread, function(eta) {
+    mu <- mean_of(object, eta)
+    (mu - fit)^2 + family$density$variance(mu, w, object$dispersion)
+  })
+  value <- function(eta) family$density$terms(y, w, eta, object$dispersion, family$link)$value
+  ends <- lapply(c(0.025, 0.975), function(p) predictive_quantile(object, p, mean, spread, w))
+  data.frame(fit = fit, se.fit = ifelse(told, sqrt(square), Inf), log_density = log_average(mean, spread, value),
+             within = y >= ends[[1]] - 1e-9 & y <= ends[[2]] + 1e-9)
+}

@@ -1,0 +1,114 @@
+# Methods of fits with a family, where they differ from those of Gaussian fits.
+
+#' @export
+print.gp_family_fit <- function(x, ...) {
+  NextMethod()
+  cat_labelled("family", c(paste0(x$family$name, ", link ", x$family$link), if (length(x$dispersion)) {
+    paste(names(x$dispersion), signif(x$dispersion, 4), sep = " = ")
+  }), ",")
+  invisible(x)
+}
+
+#' @importFrom stats family
+#' @export
+family.gp_family_fit <- function(object, ...) object$family
+
+#' @export
+coef.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), ...) {
+  no_further("coef", ...)
+  type <- check_choice(type, "type", c("trend", "covariance", "both"))
+  c(if (type != "covariance") object$beta, if (type != "trend") c(object$theta, object$dispersion))
+}
+
+#' @rdname gp_methods
+#' @export
+residuals.gp_family_fit <- function(object, type = c("deviance", "pearson", "response"), ...) {
+  no_further("residuals", ...)
+  type <- check_choice(type, "type", c("deviance", "pearson", "response"))
+  parts <- object$parts
+  off <- family_residuals(object, parts$y, fitted_mean(object), parts$weights, type)
+  stats::naresid(object$na.action, stats::setNames(off, rownames(parts$frame)))
+}
+
+family_residuals <- function(object, y, mu, w, type) {
+  density <- object$family$density
+  off <- y - mu
+  switch(type, response = off, pearson = off / sqrt(density$variance(mu, w, object$dispersion)),
+         deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$dispersion))))
+}
+
+# The inverse link of the fitted linear predictor, without the nugget.
+fitted_mean <- function(object) {
+  mean_of(object, with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process))
+}
+
+#' @export
+fitted.gp_family_fit <- function(object, ...) {
+  no_further("fitted", ...)
+  stats::napredict(object$na.action, stats::setNames(fitted_mean(object), rownames(object$parts$frame)))
+}
+
+#' @export
+vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), ...) {
+  no_further("vcov", ...)
+  type <- check_choice(type, "type", c("trend", "covariance", "both"))
+  whole <- family_vcov(object)
+  p <- length(object$beta)
+  own <- setdiff(seq_len(nrow(whole)), seq_len(p))
+  rows <- switch(type, trend = seq_len(p), covariance = own, both = seq_len(nrow(whole)))
+  whole[rows, rows, drop = FALSE]
+}
+
+# Of all parameters that were found, the trend first: the inverse of the information of the search.
+family_vcov <- function(object) {
+  parameters <- object$outer$parameters
+  free <- which(!parameters$fixed)
+  names <- parameters$name[free]
+  trend <- parameters$kind[free] == "trend"
+  # the coefficients of the trend from those of its basis
+  turn <- diag(search_slope(parameters, object$outer_theta)[free], length(free))
+  if (any(trend)) {
+    turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
+    names[trend] <- names(object$beta)
+  }
+  inverse <- turn %*% outer_inverse(object, free) %*% t(turn)
+  order <- c(which(trend), which(!trend))
+  matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
+}
+
+# On the scale of the search: from differences of the gradient, or of larger fits the information of the search.
+outer_inverse <- function(object, free) {
+  if (!length(free)) return(matrix(0, 0, 0))
+  information <- if (length(object$data$y) <= differences_limit && object$method == "exact") {
+    observed_information(replace(object, c("data", "model", "theta"), list(object$response, object$outer,
+                                                                            object$outer_theta)), free)
+  } else object$search$information / 2
+  tryCatch(if (all(is.finite(information))) chol2inv(chol(information)) else stop(), error = function(e) {
+    cli::cli_warn(c("The Hessian of the parameters is not positive definite: there are no standard errors.",
+                    i = "Some of {.code {object$outer$parameters$name[free]}} may be at a bound, or not identified by
+                         the data."))
+    matrix(NA_real_, length(free), length(free))
+  })
+}
+
+#' @export
+confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("both", "trend", "covariance"), ...) {
+  no_further("confint", ...)
+  type <- check_choice(type, "type", c("both", "trend", "covariance"))
+  check_level(level)
+  v <- vcov(object, type)
+  trend <- seq_len(nrow(v)) <= if (type == "covariance") 0 else length(object$beta)
+  own <- object$outer$parameters
+  own <- own[match(rownames(v), own$name), ]
+  other <- coef(object, "covariance")
+  value <- c(if (any(trend)) object$beta, other[rownames(v)[!trend]])
+  own$log <- own$log & !trend
+  own$kind[trend] <- "trend"
+  limits <- (1 + c(-1, 1) * level) / 2
+  half <- sqrt(diag(v)) / search_slope(own, value)
+  out <- vapply(stats::qnorm(limits), function(q) from_search(own, to_search(own, value) + q * half),
+                numeric(nrow(v)))
+  out <- matrix(out, nrow(v), 2,
+                dimnames = list(rownames(v), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
+  if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
+}

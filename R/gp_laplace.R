@@ -1,0 +1,167 @@
+# The Laplace approximation for observations of a family (gp_family.R): the density of y, the process integrated out.
+#
+# With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density there,
+#   -2 log p(y) = -2 log p(y | h) + h' k + log det(K + W^-1) + log det W
+# (Rasmussen and Williams 2006, 3.32, with det(I + KW) = det(K + W^-1) det W). The factor of K + W^-1 is that of
+# I + W^1/2 K W^1/2 with its rows scaled, and so has its accuracy, however small W is.
+#
+# The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
+# with more rows of parameters, and `own`, the covariance model itself (gp_laplace_fit.R).
+
+# As exact_likelihood(): evaluate(theta).
+# long: closures that share the factor and the latest mode
+laplace_likelihood <- function(data, model, how, call = caller_env()) {
+  own <- model$own
+  factor <- covariance_factor(data, own, "cpu", call)
+  product <- covariance_product(own)
+  derivatives_of <- derivative_products(own)
+  latest <- NULL
+  list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
+    at <- split_parameters(theta, model, data)
+    nugget <- if (length(own$nugget)) at$own[[own$nugget]] else 0
+    times <- function(a) as.vector(product(list(theta = at$own, x = data$u, y = data$u, b = a))) + nugget * a
+    terms_at <- terms_of(data, at)
+    mode <- latent_mode(dense_newton(factor, times, at$own, nugget), terms_at, mode_starts(latest, times, data))
+    if (is.null(mode)) return(list(value = Inf, bad = 1L))
+    if (data$family$density$one_mode) latest <<- mode$k
+    weight <- mode$terms$weight
+    state <- c(mode, at, list(
+      value = -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + 2 * sum(log(factor$diagonal())) + sum(log(weight))
+    ))
+    state$gradient <- function() dense_laplace_gradient(factor, state, data, own)
+    state$information <- function(profiled = FALSE) {
+      alpha <- list(alpha = mode$k, z = matrix(0, length(data$y), 0), scale = 1)
+      derivatives <- noisy_derivatives(derivatives_of, alpha, data, own, at$own)
+      laplace_information(average_information(derivatives, alpha, factor$inverse_times, FALSE, 0),
+                          crossprod(data$basis, factor$inverse_times(data$basis)), state, data)
+    }
+    # what predictions need: K^-1 h is that of a Gaussian model with response h + slope / W and noise 1 / W
+    state$trend <- function() {
+      if (!ncol(data$x)) return(list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0)))
+      white <- qr(factor$solve(unname(data$x)), LAPACK = FALSE)
+      list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
+    }
+    state
+  })
+}
+
+# theta as parameters of the covariance, the family and the trend.
+split_parameters <- function(theta, model, data) {
+  theta <- unname(theta)
+  count <- nrow(model$own$parameters)
+  names <- data$family$parameters$name
+  list(own = theta[seq_len(count)], phi = stats::setNames(theta[count + seq_along(names)], names),
+       beta = theta[-seq_len(count + length(names))])
+}
+
+# The density and its derivatives at a process h, as functions of it. No weight is zero.
+terms_of <- function(data, at) {
+  family <- data$family
+  mean <- data$offset + as.vector(data$basis %*% at$beta)
+  function(h) {
+    terms <- family$density$terms(data$y, data$prior, mean + h, at$phi, family$link)
+    terms$weight <- pmax(terms$weight, least_weight)
+    c(terms, list(eta = mean + h))
+  }
+}
+least_weight <- 1e-100
+
+# The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
+# `terms` there, and whether it was `found`. newton(at, terms) is where a step leads, NULL where a matrix is singular.
+# Its last call is at the mode.
+latent_mode <- function(newton, terms_at, starts, maxit = 500) {
+  height <- function(at) {
+    at$terms <- terms_at(at$h)
+    at$height <- sum(at$terms$value) - sum(at$h * at$k) / 2
+    if (is.na(at$height)) at$height <- -Inf
+    at
+  }
+  tried <- lapply(starts, height)
+  at <- tried[[which.max(vapply(tried, `[[`, 0, "height"))]]
+  found <- FALSE
+  before <- Inf
+  for (iteration in seq_len(maxit)) {
+    to <- newton(at, at$terms)
+    if (is.null(to) || !all(is.finite(to$h))) return(NULL)
+    move <- list(h = to$h - at$h, k = to$k - at$k)
+    slope <- sum(move$h * (at$terms$slope - at$k))
+    size <- 1 + sum(abs(at$h * at$k))
+    # at the last digits, steps do not become smaller
+    found <- slope <= 1e-24 * size || (slope <= 1e-10 * size && slope >= before)
+    if (found) break
+    before <- slope
+    for (half in 0:40) {
+      step <- 2^-half
+      trial <- height(list(h = at$h + step * move$h, k = at$k + step * move$k))
+      if (trial$height >= at$height + 1e-4 * step * slope - 1e-13 * abs(at$height)) break
+    }
+    at <- trial
+  }
+  c(at, list(found = found, steps = iteration))
+}
+
+# Starts of a search for the mode: no process, and that of the latest parameters.
+mode_starts <- function(k, times, data) {
+  none <- numeric(length(data$y))
+  c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
+}
+
+dense_newton <- function(factor, times, theta, nugget) {
+  last <- NULL
+  function(at, terms) {
+    if (!identical(terms$weight, last)) {
+      if (factor$refill(theta, 1 / terms$weight + nugget) > 0) return(NULL)
+      last <<- terms$weight
+    }
+    k <- as.vector(factor$solve(factor$solve(at$h + terms$slope / terms$weight), TRUE))
+    list(h = times(k), k = k)
+  }
+}
+
+# Of the value with respect to all parameters. The mode changes with them, and with the mode W: that is what u is for
+# (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
+# u = (K + W^-1)^-1 W^-1 s.
+dense_laplace_gradient <- function(factor, state, data, own) {
+  weight <- state$terms$weight
+  variance <- (1 - factor$diagonal_of_inverse() / weight) / weight
+  s <- variance * state$terms$bend
+  u <- as.vector(factor$solve(factor$solve(s / weight), TRUE))
+  # k k' - (u k' + k u') / 2
+  left <- cbind(state$k - u / 2, u / 2)
+  right <- cbind(state$k - u / 2, -u / 2)
+  total <- factor$slope(state$own, left, right)
+  if (length(own$nugget)) total[[own$nugget]] <- sum(factor$inverse_diagonal() - rowSums(left * right))
+  c(total, family_gradient(state, data, variance, (s - u) / weight, u))
+}
+
+# With respect to the parameters of the family and the trend; ku = K u.
+family_gradient <- function(state, data, variance, ku, u) {
+  by <- dispersion_terms(state, data)
+  c(-2 * colSums(by$value) + colSums(variance * by$weight) + colSums(by$slope * ku),
+    as.vector(crossprod(data$basis, u - 2 * state$k)))
+}
+
+dispersion_terms <- function(state, data, phi = state$phi) {
+  none <- matrix(0, length(data$y), 0)
+  if (!length(phi)) return(list(value = none, slope = none, weight = none))
+  family <- data$family
+  family$density$dispersion(data$y, data$prior, state$terms$eta, phi, family$link)
+}
+
+# For the search: of the covariance (average information) and the trend, that of the Gaussian model with the same mode;
+# of the family, that of the log density for a given process.
+laplace_information <- function(own, trend, state, data) {
+  phi <- state$phi
+  curvature <- vapply(seq_along(phi), function(n) {
+    slope <- function(factor) sum(dispersion_terms(state, data, replace(phi, n, phi[[n]] * factor))$value[, n])
+    max(1 / phi[[n]]^2, -2 * (slope(1.001) - slope(0.999)) / (0.002 * phi[[n]]))
+  }, 0)
+  blocks <- list(own, diag(curvature, length(phi)), 2 * trend)
+  sizes <- vapply(blocks, nrow, 0L)
+  whole <- matrix(0, sum(sizes), sum(sizes))
+  for (n in seq_along(blocks)) {
+    rows <- sum(sizes[seq_len(n - 1)]) + seq_len(sizes[[n]])
+    whole[rows, rows] <- blocks[[n]]
+  }
+  whole
+}

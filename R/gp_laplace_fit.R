@@ -1,0 +1,201 @@
+# Fits with a family: the problem, its search, and the fit.
+
+fit_family <- function(parts, model, known, how, estimate, family, call) {
+  problem <- family_problem(parts, model, known, family, estimate, call)
+  likelihood <- likelihood_for(problem$data, problem$outer, how)
+  search <- estimate_family(problem, likelihood, how, estimate, call)
+  fit <- finish_family(problem, likelihood, search, how, estimate, call)
+  if (estimate != "none") warn_about_family(fit)
+  c(fit, list(search = search, how = how, parts = parts))
+}
+
+# As prepare_problem(). `basis` has the trend as orthogonal columns of mean square 1, whose coefficients are found.
+family_problem <- function(parts, model, known, family, estimate, call) {
+  full <- parts$x
+  beta <- known$beta
+  if (!is.null(beta) && ncol(full) == 0 && length(beta) == 1) full <- matrix(1, length(parts$y), 1)
+  if (!is.null(beta) && length(beta) != ncol(full)) {
+    stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
+                 call = call)
+  }
+  n <- length(parts$y)
+  center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
+  data <- list(
+    y = parts$y, prior = parts$weights, family = family, u = centred(parts$u, center), rows = parts$rows,
+    offset = parts$offset + if (is.null(beta)) 0 else as.vector(full %*% beta),
+    x = if (is.null(beta)) full else full[, 0, drop = FALSE], noise = numeric(n), weights = rep(1, n)
+  )
+  check_trend(data, estimate, call)
+  check_latitudes(model, parts$u, call)
+  data$basis <- if (ncol(data$x)) qr.Q(qr(data$x)) * sqrt(n) else data$x
+  problem <- list(data = data, model = model, center = center)
+  if (estimate != "none") problem <- with_family_search(problem, call)
+  problem$start <- plain_fit(problem$data)
+  problem$outer <- outer_model(problem, estimate)
+  problem
+}
+
+with_family_search <- function(problem, call) {
+  data <- problem$data
+  if (all(data$y == data$y[[1]])) {
+    stop_kernops("input", c("The response is constant: its covariance cannot be estimated.",
+                            i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
+  }
+  if (all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
+    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
+                 call = call)
+  }
+  away <- working_response(data$family, data$y, data$prior) - data$offset
+  problem$residual <- if (ncol(data$x)) qr.resid(qr(data$x), away) else away
+  problem$model <- with_bounds(problem$model, data$u, problem$residual)
+  # on its way to zero, a search for the logarithm would become ever slower
+  nugget <- problem$model$nugget
+  parameters <- problem$model$parameters
+  parameters$lower[nugget] <- pmin(1e-5 * mean(problem$residual^2), parameters$value[nugget], na.rm = TRUE)
+  problem$model$parameters <- parameters
+  check_extents(problem$model$parameters, call)
+  problem
+}
+
+# Without a process: the parameters of the family, where they are to be found, and of the trend.
+plain_fit <- function(data) {
+  family <- data$family
+  away <- working_response(family, data$y, data$prior) - data$offset
+  trend <- as.vector(crossprod(data$basis, away)) / length(away)
+  spread <- stats::mad(away - data$basis %*% trend)
+  if (!spread > 0) spread <- max(stats::sd(away), 1e-8, na.rm = TRUE)
+  first <- c(theta = 1, shape = 1, df = 4, scale = spread)[family$parameters$name]
+  phi <- ifelse(is.na(family$parameters$value), first, family$parameters$value)
+  names(phi) <- family$parameters$name
+  terms <- function(trend) terms_of(data, list(beta = trend, phi = phi))(0)
+  if (length(trend)) {
+    trend <- stats::nlminb(trend, function(b) -sum(terms(b)$value), function(b) -crossprod(data$basis, terms(b)$slope),
+                           lower = trend - 5, upper = trend + 5)$par
+  }
+  list(phi = phi, trend = trend, spread = spread)
+}
+
+# The covariance model with rows for the parameters of the family and the trend. With `estimate = "none"`, the trend is
+# all that is found.
+outer_model <- function(problem, estimate) {
+  model <- problem$model
+  start <- problem$start
+  own <- model$parameters
+  family <- problem$data$family$parameters
+  new_rows <- function(name, value, log, fixed, kind, lower, upper) {
+    rows <- own[rep(1, length(name)), ]
+    rows[c("name", "value", "log", "fixed", "kind", "lower", "upper")] <- list(name, value, log, fixed, kind, lower,
+                                                                              upper)
+    rows$label <- rep("family", length(name))
+    rows$leaf <- rep(0L, length(name))
+    rows$coordinate <- rep(0L, length(name))
+    rows$extent <- rep(1, length(name))
+    rows
+  }
+  limits <- rbind(theta = c(1e-4, 1e6), shape = c(1e-4, 1e8), df = c(1, 1e3), scale = start$spread * c(1e-4, 1e3))
+  limits <- limits[family$name, , drop = FALSE]
+  model$parameters <- rbind(
+    own, new_rows(family$name, start$phi, rep(TRUE, nrow(family)), family$fixed, rep("family", nrow(family)),
+                  pmin(limits[, 1], start$phi), pmax(limits[, 2], start$phi)),
+    new_rows(sprintf("trend %s", colnames(problem$data$basis) %||% seq_along(start$trend)), start$trend,
+             rep(FALSE, length(start$trend)), rep(FALSE, length(start$trend)), rep("trend", length(start$trend)),
+             rep(-Inf, length(start$trend)), rep(Inf, length(start$trend)))
+  )
+  if (estimate == "none") model$parameters$fixed <- model$parameters$kind != "trend"
+  model$scale <- integer()
+  model$own <- problem$model
+  model
+}
+
+# As estimate_covariance().
+estimate_family <- function(problem, likelihood, how, estimate, call) {
+  data <- problem$data
+  model <- problem$outer
+  if (estimate == "none") {
+    family <- data$family$parameters
+    lacking <- with(problem$model$parameters, name[is.na(value)])
+    if (length(lacking <- c(lacking, family$name[is.na(family$value)]))) {
+      stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
+    }
+    if (!ncol(data$x)) return(list(theta = model$parameters$value))
+  }
+  evaluate <- function(theta) likelihood$evaluate(theta, search = TRUE)
+  target <- list(data = data, model = model, how = how, profile = FALSE, value = function(theta) evaluate(theta)$value)
+  target$evaluate <- step_reporter(evaluate, model, how$control)
+  own <- if (estimate == "none") rbind(problem$model$parameters$value) else {
+    starting_values(problem$model, data$u, problem$residual)
+  }
+  more <- c(problem$start$phi, problem$start$trend)
+  starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
+  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed)
+  best <- if (estimate == "none") {
+    information_search(starts[1, ], target$evaluate, model, FALSE, replace(how$control, "gain", 1e-13))
+  } else if (length(some) == length(data$y)) {
+    best_optimum(starts, target)
+  } else best_from(family_candidates(starts, target, some), target)
+  if (identical(best$value, Inf)) stop_no_mode(call)
+  angles <- with(model$parameters, kind == "angle" & !fixed)
+  best$theta[angles] <- best$theta[angles] %% 180
+  if (estimate != "none") best$at_bound <- at_bound(model, best$theta)
+  warn_about_search(best, how$control)
+  if (estimate == "none") best$value <- NULL
+  best
+}
+
+stop_no_mode <- function(call) {
+  stop_kernops("singular", c("The mode of the process was not found: its covariance matrix is singular.",
+                             i = "Add {.fn nugget}, or choose a rougher covariance such as {.code matern(3/2)}."),
+               call = call)
+}
+
+# The optimum of a subset and its competing optima.
+family_candidates <- function(starts, target, some) {
+  data <- target$data
+  rows <- function(x) if (is.matrix(x)) x[some, , drop = FALSE] else x[some]
+  each <- c("y", "prior", "u", "rows", "offset", "x", "noise", "weights", "basis")
+  target$data[each] <- lapply(data[each], rows)
+  if (all(target$data$y == target$data$y[[1]])) return(starts[1, , drop = FALSE])
+  target$how$control$tol <- max(target$how$control$tol, 1e-7)
+  say_progress(step = paste("start from", length(some), "observations"))
+  target$evaluate <- new_evaluate(target)
+  target$value <- function(theta) target$evaluate(theta)$value
+  best <- best_optimum(starts, target)
+  unique(do.call(rbind, lapply(c(list(best), best$rivals), function(end) end$theta)))
+}
+
+# A fit as finish_fit() makes it. To predictions it is one of Gaussian observations with the response h + slope / W and
+# noise 1 / W, whose mean and variance given these are those of the approximation.
+finish_family <- function(problem, likelihood, search, how, estimate, call) {
+  data <- problem$data
+  state <- likelihood$evaluate(search$theta)
+  if (identical(state$value, Inf)) stop_no_mode(call)
+  if (!state$found) {
+    cli::cli_warn(c("The mode of the process was not found in {state$steps} step{?s}: the likelihood is not that of the
+                     Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
+                  class = "kernops_not_converged")
+  }
+  trend <- state$trend()
+  model <- problem$model
+  theta <- stats::setNames(state$own, model$parameters$name)
+  beta <- if (ncol(data$x)) sqrt(length(data$y)) * backsolve(qr.R(qr(data$x)), state$beta) else numeric()
+  names(beta) <- colnames(data$x)
+  weight <- state$terms$weight
+  told <- replace(data, c("y", "noise"), list(state$terms$eta + state$terms$slope / weight - data$offset, 1 / weight))
+  free <- !problem$outer$parameters$fixed
+  list(
+    theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
+    loglik = -state$value / 2, state = list(alpha = state$k, z = trend$z, root = trend$root),
+    latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
+    outer_theta = unname(search$theta), factor = likelihood$factor, data = told, model = model,
+    center = problem$center, df = sum(free)
+  )
+}
+
+warn_about_family <- function(fit) {
+  if (length(ranges <- short_ranges(fit))) {
+    cli::cli_warn(c(
+      "{.code {ranges}} {?is/are} below the spacing of the points: this component is indistinguishable from independent
+       variation.", i = "It predicts nothing between the observations: {.fn nugget} in its place says so."
+    ), class = "kernops_degenerate")
+  }
+}

@@ -1,0 +1,47 @@
+# The Laplace approximation in plain R, for log densities given as functions of the linear predictor.
+
+family_data <- function(n = 40, seed = 1) withr::with_seed(seed, {
+  u <- matrix(runif(2 * n), n, dimnames = list(NULL, c("a", "b")))
+  w <- rnorm(n)
+  eta <- 0.5 + sin(5 * u[, 1]) + 0.3 * w
+  data.frame(u, w, count = rpois(n, exp(eta)), k = rbinom(n, 5, plogis(eta)), present = rbinom(n, 1, plogis(eta)),
+             size = rgamma(n, 3, 3 / exp(eta)), y = eta + 0.3 * rt(n, 3))
+})
+
+# For each family: as gp() takes it, the response, and the log density given phi.
+oracle_families <- function() list(
+  poisson = list(poisson(), count ~ w, \(d, eta, phi) dpois(d$count, exp(eta), log = TRUE)),
+  binary = list(binomial(), present ~ w, \(d, eta, phi) dbinom(d$present, 1, plogis(eta), log = TRUE)),
+  binomial = list(binomial(), cbind(k, 5 - k) ~ w, \(d, eta, phi) dbinom(d$k, 5, plogis(eta), log = TRUE)),
+  probit = list(binomial("probit"), cbind(k, 5 - k) ~ w, \(d, eta, phi) dbinom(d$k, 5, pnorm(eta), log = TRUE)),
+  cloglog = list(binomial("cloglog"), cbind(k, 5 - k) ~ w,
+                 \(d, eta, phi) dbinom(d$k, 5, -expm1(-exp(eta)), log = TRUE)),
+  gamma = list(Gamma("log"), size ~ w, \(d, eta, phi) dgamma(d$size, phi[1], phi[1] / exp(eta), log = TRUE)),
+  negative_binomial = list(negative_binomial(), count ~ w,
+                           \(d, eta, phi) dnbinom(d$count, size = phi[1], mu = exp(eta), log = TRUE)),
+  student = list(student(NULL), y ~ w, \(d, eta, phi) dt((d$y - eta) / phi[2], phi[1], log = TRUE) - log(phi[2]))
+)
+oracle_phi <- list(gamma = c(shape = 2.5), negative_binomial = c(theta = 1.7), student = c(df = 4.5, scale = 0.3))
+
+# Derivatives by differences of high order, for each observation.
+slopes_of <- function(f, eta, h = 1e-3) (f(eta - 2 * h) - 8 * f(eta - h) + 8 * f(eta + h) - f(eta + 2 * h)) / (12 * h)
+
+# -2 log density of y, and the process at the mode. `weight` are the second derivatives where they are not those of the
+# log density.
+oracle_laplace <- function(K, mean, density, weight = NULL) {
+  n <- length(mean)
+  inverse <- solve(K)
+  slope <- \(eta) slopes_of(density, eta)
+  curvature <- \(eta) weight %||% -slopes_of(slope, eta)
+  joint <- \(h) sum(h * (inverse %*% h)) / 2 - sum(density(mean + h))
+  h <- numeric(n)
+  for (round in 1:500) {
+    step <- solve(inverse + diag(curvature(mean + h), n), slope(mean + h) - as.vector(inverse %*% h))
+    part <- 1
+    while (joint(h + part * step) > joint(h) + 1e-13 && part > 1e-8) part <- part / 2
+    h <- h + part * as.vector(step)
+    if (max(abs(step)) < 1e-11) break
+  }
+  W <- curvature(mean + h)
+  list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
+}

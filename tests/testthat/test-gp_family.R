@@ -1,0 +1,143 @@
+# Families: the Laplace approximation against plain R, known answers, and predictions.
+
+d <- family_data()
+u <- as.matrix(d[c("a", "b")])
+own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
+matrix_of <- \(theta) covariance_of(u, theta[1], theta[2], theta[3])
+families <- oracle_families()
+
+with_phi <- function(name) {
+  family <- kernops:::as_family(families[[name]][[1]])
+  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
+  family
+}
+given_fit <- \(name, ...) gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", ...)
+density_of <- \(name, phi = oracle_phi[[name]]) \(eta) families[[name]][[3]](d, eta, phi)
+# Hartmann and Vanhatalo (2019): the expected second derivative
+fixed_weight <- \(name, phi) if (name == "student") rep((phi[1] + 1) / (phi[1] + 3) / phi[2]^2, nrow(d))
+
+for (name in names(families)) test_that(paste("likelihood, mode and gradient are those of plain R:", name), {
+  fit <- given_fit(name)
+  value <- function(theta, count = length(oracle_phi[[name]])) {
+    phi <- theta[3 + seq_len(count)]
+    mean <- fit$response$basis %*% theta[-seq_len(3 + count)]
+    oracle_laplace(matrix_of(theta), as.vector(mean), density_of(name, phi), fixed_weight(name, phi))
+  }
+  theta <- fit$outer_theta
+  plain <- value(theta)
+  expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-9)
+  expect_equal(fit$latent$h, unname(plain$h), tolerance = 1e-6)
+  expect_equal(as.vector(fit$response$basis %*% theta[-seq_len(3 + length(oracle_phi[[name]]))]),
+               as.vector(model.matrix(fit) %*% coef(fit)))
+  likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+  away <- theta * 1.1
+  slope <- likelihood$evaluate(away)$gradient()
+  differences <- vapply(seq_along(away), function(k) {
+    step <- replace(numeric(length(away)), k, 1e-4 * max(1, abs(away[[k]])))
+    (value(away + step)$value - value(away - step)$value) / (2 * max(step))
+  }, 0)
+  expect_equal(unname(slope), differences, tolerance = 1e-5)
+  # the trend is where the likelihood is highest
+  expect_lt(max(abs(likelihood$evaluate(theta)$gradient()[seq_along(theta) > 3 + length(oracle_phi[[name]])])), 1e-2)
+})
+
+test_that("a search ends at the optimum of plain R", {
+  withr::local_seed(3)
+  some <- data.frame(a = seq(0, 1, length.out = 50))
+  some$count <- rpois(50, exp(1 + sin(9 * some$a)))
+  fit <- gp(count ~ 1, some, ~ a, matern(3/2), family = poisson())
+  h <- sqrt(3) * as.matrix(dist(some$a))
+  value <- function(s) {
+    K <- exp(s[1]) * (1 + h / exp(s[2])) * exp(-h / exp(s[2])) + diag(1e-10, 50)
+    oracle_laplace(K, rep(s[3], 50), \(eta) dpois(some$count, exp(eta), log = TRUE))$value
+  }
+  at <- c(log(coef(fit, "covariance")), coef(fit))
+  expect_equal(-2 * fit$loglik, value(at), tolerance = 1e-6)
+  best <- optim(at + c(0.1, -0.1, 0.1), value, method = "BFGS", control = list(reltol = 1e-12))
+  expect_equal(unname(best$par), unname(at), tolerance = 1e-3)
+  hessian <- solve(optimHess(at, value) / 2)
+  expect_equal(unname(sqrt(diag(hessian))), unname(sqrt(diag(vcov(fit, "both")))[c(2, 3, 1)] /
+                                                    c(coef(fit, "covariance"), 1)), tolerance = 1e-2)
+  expect_equal(attr(logLik(fit), "df"), 3)
+})
+
+test_that("student() with many degrees of freedom is the Gaussian model", {
+  limit <- gp(y ~ w, d, ~ a + b, matern(3/2, 1.1, 0.4), family = student(1e9, 0.4), estimate = "none")
+  plain <- gp(y ~ w, d, ~ a + b, matern(3/2, 1.1, 0.4) + nugget(0.16), estimate = "none")
+  expect_equal(limit$loglik, plain$loglik, tolerance = 1e-7)
+  expect_equal(coef(limit), coef(plain), tolerance = 1e-6)
+  at <- data.frame(a = c(0.1, 0.7), b = 0.5, w = 0)
+  expect_equal(predict(limit, at, se.fit = TRUE, type = "link"),
+               predict(plain, at, se.fit = TRUE, interval = "none"), tolerance = 1e-6)
+  expect_equal(predict(limit, at, se.fit = TRUE, interval = "prediction"),
+               predict(plain, at, se.fit = TRUE, interval = "prediction"), tolerance = 1e-6)
+  expect_equal(gp_cv(limit)[c("fit", "se.fit", "zscore")], gp_cv(plain)[c("fit", "se.fit", "zscore")],
+               tolerance = 1e-6, ignore_attr = TRUE)
+  expect_equal(simulate(limit, 2, 1, at), simulate(plain, 2, 1, at), tolerance = 1e-6)
+})
+
+test_that("without variance it is glm()", {
+  for (name in c("poisson", "binary", "binomial", "probit", "cloglog")) {
+    family <- families[[name]]
+    fit <- gp(family[[2]], d, ~ a + b, exponential(1e-8, 0.4), family = family[[1]], estimate = "none")
+    plain <- glm(family[[2]], family[[1]], d)
+    expect_equal(coef(fit), coef(plain), tolerance = 1e-5)
+    if (name %in% c("poisson", "binary", "binomial")) expect_equal(vcov(fit), vcov(plain), tolerance = 1e-3)
+    expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(plain)), tolerance = 1e-6)
+    for (type in c("deviance", "pearson", "response")) {
+      expect_equal(residuals(fit, type), residuals(plain, type), tolerance = 1e-4)
+    }
+    expect_equal(fitted(fit), fitted(plain), tolerance = 1e-5)
+  }
+})
+
+test_that("a random intercept is that of mgcv", {
+  skip_if_not_installed("mgcv")
+  withr::local_seed(4)
+  g <- data.frame(place = rep(1:12, each = 5))
+  g$count <- rpois(60, exp(1 + rnorm(12)[g$place]))
+  g$f <- factor(g$place)
+  # places are so far apart that they are independent
+  fit <- gp(count ~ 0 + offset(rep(0.9, 60)), g, ~ place, exponential(0.5, 0.01), family = poisson(), estimate = "none")
+  smooth <- mgcv::gam(count ~ -1 + offset(rep(0.9, 60)) + s(f, bs = "re"), poisson(), g, sp = 2, method = "ML")
+  expect_equal(unname(predict(fit, type = "link")), as.vector(predict(smooth)), tolerance = 1e-6)
+  expect_equal(fit$loglik, -as.numeric(smooth$gcv.ubre), tolerance = 1e-6)
+  expect_equal(unname(predict(fit, se.fit = TRUE, type = "link")$se.fit),
+               as.vector(predict(smooth, se.fit = TRUE)$se.fit), tolerance = 1e-6)
+})
+
+test_that("predictions integrate the linear predictor", {
+  at <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = c(0, 1))
+  for (name in names(families)) {
+    fit <- given_fit(name)
+    # of plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
+    mean <- as.vector(model.matrix(fit) %*% coef(fit))
+    plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name), fixed_weight(name, oracle_phi[[name]]))
+    K <- matrix_of(c(1.1, 0.4, 0.2)) + diag(1 / plain$W)
+    across <- covariance_values(matern(3/2, 1.1, 0.4), as.matrix(at[1:2]), u)
+    link <- predict(fit, at, se.fit = TRUE, type = "link")
+    x <- cbind(1, at$w)
+    expect_equal(link$fit, as.vector(x %*% coef(fit) + across %*% solve(matrix_of(c(1.1, 0.4, 0.2)), plain$h)),
+                 tolerance = 1e-5)
+    expect_equal(link$se.fit^2, oracle_kriging(K, t(across), 1.1, mean, model.matrix(fit), x)$variance,
+                 tolerance = 1e-5)
+    sd <- sqrt(link$se.fit^2 + 0.2)
+    phi <- oracle_phi[[name]]
+    family <- fit$family
+    over <- \(f, k, sd) integrate(\(eta) f(eta) * dnorm(eta, link$fit[k], sd[k]), link$fit[k] - 9 * sd[k],
+                                  link$fit[k] + 9 * sd[k], rel.tol = 1e-10)$value
+    mu <- \(eta) family$density$mean(eta, phi, family$link)
+    response <- predict(fit, at, se.fit = TRUE, interval = "prediction")
+    expect_equal(response$fit, vapply(1:2, \(k) over(mu, k, sd), 0), tolerance = 1e-6)
+    for (k in 1:2) {
+      total <- \(q) over(\(eta) family$density$cdf(q, eta, 1, phi, family$link), k, sd)
+      step <- if (family$density$discrete) 1 else 1e-4
+      expect_gte(total(response$upr[k] + 1e-6), 0.975 - 1e-6)
+      expect_lte(total(response$upr[k] - step), 0.975)
+      expect_gte(total(response$lwr[k] + 1e-6), 0.025 - 1e-6)
+      expect_lte(total(response$lwr[k] - step), 0.025)
+    }
+    field <- predict(fit, at, interval = "confidence")
+    expect_equal(field$upr, mu(link$fit + qnorm(0.975) * link$se.fit))
+  }
+})
