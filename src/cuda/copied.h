@@ -17,7 +17,7 @@ template <class T> class Copied {
   // Those of the host, if there are any, less what is subtracted of them all.
   template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
 
-  template <class From> void put(size_t at, const From* from, size_t count, double less = 0) {
+  template <class From> void put(size_t at, const From* from, size_t count, double less = 0) const {
     if (!from) return;
     if constexpr (std::is_same<From, T>::value) {
       if (less == 0) return copy_in(there_.pointer() + at * sizeof(T), from, count * sizeof(T));

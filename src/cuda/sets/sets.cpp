@@ -1,20 +1,12 @@
 // Sets of points on the GPU, in batches, which are distributed over devices and merged in order: results do not depend
 // on how many there are.
-#include "cuda/sets/sets.h"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 
-#include "cuda/copied.h"
+#include "cuda/sets/device_sets.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
-
-constexpr Count batch = Count(1) << 18;  // a fraction of a second, after which R may interrupt
-constexpr int chunk = 16;
 
 // Of a set of m neighbours: a row a thread.
 unsigned threads_for(int m) {
@@ -22,114 +14,6 @@ unsigned threads_for(int m) {
   while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
   return threads;
 }
-
-// What a block needs for the largest sets, in the order of SetMemory.
-template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
-  const Plan& values = plan_of(*request.covariance);
-  const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
-  const auto entries = [](const Plan& plan, Level level) { return std::max(plan.entries[int(level)], 1); };
-  const int size = set_columns(job.m + 1);
-  SetMemory to{};
-  int end = set_numbers(size, set_rows<T>(size + job.columns + job.parameters));
-  const auto take = [&](int& place, int count, size_t bytes = sizeof(T)) {
-    place = end, end += int(ceil_div(count * Count(bytes), 16) * 16 / Count(sizeof(T)));
-  };
-  take(to.contrast, size);
-  take(to.once, entries(values, Level::uniform) + entries(slopes, Level::uniform));
-  take(to.columns, std::max(entries(values, Level::column), entries(slopes, Level::column)) * (job.m + 1));
-  take(to.dots, job.parameters * (job.columns + job.parameters));
-  take(to.sums, job.sums(), sizeof(double));
-  take(to.members, job.m, sizeof(int));
-  to.end = end;
-  return to;
-}
-
-// Where points are seen from before they become floats, of which only 24 bits are left: the middle of each coordinate.
-double centre(const double* x, Count count) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (Count i = 0; i < count; ++i)
-    if (std::isfinite(x[i])) low = std::min(low, x[i]), high = std::max(high, x[i]);
-  return low <= high ? low + (high - low) / 2 : 0;
-}
-
-// What a device has of points and of their sets. Neighbours stay there if they take at most half of the memory that is
-// left; else each launch brings those that it needs.
-template <class T> class DeviceSets {
- public:
-  DeviceSets(const SetRequest& request, bool centred)
-      : room_(request.own ? request.sets : 0),
-        rows_(request.n + room_),
-        points_(size_t(rows_ * request.d)),
-        noise_(request.noise ? size_t(rows_) : 0),
-        slope_(request.noise_slope, request.noise_slope ? size_t(request.n) : 0),
-        values_(request.values, size_t(request.n * request.columns)),
-        centre_(size_t(request.d), 0) {
-    for (int k = 0; k < request.d; ++k) {
-      const double* x = request.points + k * request.n;
-      if (centred) centre_[size_t(k)] = centre(x, request.n);
-      points_.put(size_t(k * rows_), x, size_t(request.n), centre_[size_t(k)]);
-    }
-    noise_.put(0, request.noise, size_t(request.n));
-    const std::vector<double> none(size_t(room_), 0);
-    if (request.noise) noise_.put(size_t(request.n), none.data(), none.size());
-    if (!request.own) hold_neighbours(request);
-  }
-
-  // Whether it serves a request for the same points.
-  bool serves(const SetRequest& request) const { return !request.own || request.sets <= room_; }
-
-  void put_own(const SetRequest& request) {
-    for (int k = 0; request.own && k < request.d; ++k)
-      points_.put(size_t(k * rows_ + request.n), request.own + k * request.sets, size_t(request.sets),
-                  centre_[size_t(k)]);
-  }
-
-  // Sets `begin` on, at most a batch of them.
-  DeviceSetJob<T> job(const SetRequest& request, Count begin) const {
-    DeviceSetJob<T> job{};
-    job.points = points_.data(), job.noise = noise_.data(), job.noise_slope = slope_.data(),
-    job.values = values_.data();
-    job.slopes_of_noise = T(request.slopes_of_noise);
-    job.n = rows_, job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
-    job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
-    job.parameters = request.slopes ? request.parameters : 0;
-    job.chunk = chunk, job.blocks = int(ceil_div(job.sets, chunk));
-    job.memory = memory_for(request, job);
-    return job;
-  }
-
-  // run(job, at, count) for the sets of a job, whose first one is number `begin`: all at a time, or as many as can have
-  // what is not there already, their neighbours and so many bytes of results, in a quarter of the memory that is left.
-  // A copy waits for the launch before it, as all that is done on a device.
-  template <class Run>
-  void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {
-    if (!neighbours_) bytes += size_t(job.stride) * sizeof(int);
-    const Count most =
-        bytes == 0 ? job.sets : std::max<Count>(1, Count(memory_left() / 4 / bytes) / chunk) * Count(chunk);
-    for (Count at = 0; at < job.sets; at += most) {
-      const Count count = std::min<Count>(most, job.sets - at);
-      const int* from = request.neighbours + (begin + at) * job.stride;
-      const Copied<int> some(from, neighbours_ ? 0 : size_t(count * job.stride));
-      job.neighbours = neighbours_ ? neighbours_->data() + begin * job.stride : some.data_from(at * job.stride);
-      job.first_block = int(at / chunk);
-      run(job, at, count);
-    }
-  }
-
- private:
-  void hold_neighbours(const SetRequest& request) {
-    const size_t count = size_t(request.sets * request.stride);
-    const auto fit = [&] { return count * sizeof(int) <= memory_left() / 2; };
-    if (!fit()) collect_garbage();
-    if (fit()) neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
-  }
-
-  const Count room_, rows_;  // for own points, and of all
-  Copied<T> points_, noise_;
-  const Copied<T> slope_, values_;
-  std::vector<double> centre_;
-  std::unique_ptr<Copied<int>> neighbours_;
-};
 
 // That of the current device, as the request keeps it. Points become floats as they are seen from their centre, where
 // the formula does not see the difference.
