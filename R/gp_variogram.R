@@ -6,9 +6,9 @@
 #' @param x a formula: the response and its trend, whose residuals by least squares are used, such as `log(zinc) ~ 1`.
 #'   With several responses, `cbind(a, b) ~ 1`, cross-variograms are computed, too: half the mean product of
 #'   differences, over points that have both. Or the points: a matrix or data frame of coordinates, a vector, or an
-#'   object of sf, terra or sp. Distances are Euclidean, or great-circle distances in km (chords, as in [covariance_functions]) for
-#'   objects whose reference system is one of longitude and latitude; a message of class `kernops_great_circle` then
-#'   says so.
+#'   object of sf, terra or sp. Distances are Euclidean, or great-circle distances in km (chords, as in
+#'   [covariance_functions]) for objects whose reference system is one of longitude and latitude; a message of class
+#'   `kernops_great_circle` then says so.
 #' @param y for a formula, the data: a data frame or a spatial object, as in [gp()]. Otherwise the values, for example
 #'   residuals of a trend; logical values are taken as 0 and 1.
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to
