@@ -1045,7 +1045,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_compile
-int cuda_compile(std::string text, std::string architecture);
+Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture);
 RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;

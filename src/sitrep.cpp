@@ -1,5 +1,6 @@
 // What R asks about the CUDA backend.
 #include "border.h"
+#include "cuda/compiler.h"
 #include "cuda/cuda.h"
 #include "cuda/archive.h"
 #include "cuda/segments/segments.h"
@@ -92,10 +93,15 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   return cuda::source(plan, settings, shape);
 }
 
-// Compiles a text without a GPU: bytes of the binary.
+// Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel.
 // [[Rcpp::export]]
-int cuda_compile(std::string text, std::string architecture) {
-  return guard([&] { return int(cuda::compile(text, architecture, cuda::paths().include).size()); });
+Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture) {
+  return guard([&] {
+    std::string log;
+    Rcpp::IntegerVector bytes = {int(cuda::compile(text, architecture, cuda::paths().include, log).size())};
+    bytes.attr("log") = log;
+    return bytes;
+  });
 }
 
 // The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.

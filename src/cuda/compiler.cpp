@@ -1,4 +1,6 @@
 // NVRTC.
+#include "cuda/compiler.h"
+
 #include "cuda/library.h"
 
 namespace kernops {
@@ -77,20 +79,26 @@ std::string compiler_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include) {
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
+                          std::string& log) {
   const Compiler& c = compiler();
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
-  std::vector<const char*> options = {arch.c_str(), folder.c_str()};
+  std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());
-  if (result != 0)
-    throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log_of(program), "compile");
+  log = log_of(program);
+  if (result != 0) throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log, "compile");
   size_t size = 0;
   c.nvrtcGetCUBINSize(program.handle, &size);
   std::vector<char> binary(size);
   c.nvrtcGetCUBIN(program.handle, binary.data());
   return binary;
+}
+
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include) {
+  std::string log;
+  return compile(text, architecture, include, log);
 }
 
 }  // namespace cuda

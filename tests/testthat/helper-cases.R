@@ -1,8 +1,9 @@
 # Random formulas for every operation of oracle_ops.
 
 # A random formula with this operation: list(formula, args, input, value). value(input) are its values in R
-# for some i (they run faster) and all j, one row a pair. In odd trials the first argument is Vi + Vj.
-random_case <- function(name, M, N, trial, some_i = seq_len(M)) {
+# for some i (they run faster) and all j, one row a pair. In odd trials the first argument is Vi + Vj. Names of
+# variables begin with `prefix`.
+random_case <- function(name, M, N, trial, some_i = seq_len(M), prefix = "") {
   op <- oracle_ops[[name]]
   m <- sample(7, 1)
   n <- sample(4, 1)
@@ -10,7 +11,7 @@ random_case <- function(name, M, N, trial, some_i = seq_len(M)) {
   sizes <- op$sizes(m, n)
   homes <- sample(list("i", "j", "p", c("i", "j")), length(sizes), replace = TRUE)
   if (length(homes) && trial %% 2) homes[[1]] <- c("i", "j")
-  letter <- letters[seq_along(sizes)]
+  letter <- paste0(prefix, letters[seq_along(sizes)], recycle0 = TRUE)
   rows <- c(i = M, j = N, p = 1)
   full <- \(domain, home) if (length(home) == 1) \(n) domain(n) + domain(n) else domain
   draw <- \(domain, size, home) lapply(rows[home], \(n) matrix(full(domain, home)(n * size), n))

@@ -45,10 +45,10 @@ expect_reduced <- function(x, dims, op, f = c(of_slice, bits_of_slice)[[op]]) {
   expected <- oracle_axis(x, dims, f)
   for (backend in backends()) {
     actual <- axis_reduce(x, dims, op, backend = backend)
-    expect_equal(actual, expected, tolerance = 1e-12,
-                 info = paste(format(op)[[1]], backend, "dim", toString(dim(x)), "dims", toString(dims)))
+    close <- identical(actual, expected) || isTRUE(all.equal(actual, expected, tolerance = 1e-12))
+    expect(close, paste(format(op)[[1]], backend, "dim", toString(dim(x)), "dims", toString(dims)))
     # min and max of no integers are infinite
-    if (length(x)) expect_identical(typeof(actual), typeof(expected), info = paste(format(op)[[1]], typeof(x)))
+    if (length(x)) expect(typeof(actual) == typeof(expected), paste(format(op)[[1]], typeof(x), typeof(actual)))
   }
 }
 
@@ -209,7 +209,7 @@ test_that("NA and NaN are those of base R", {
 
 test_that("of equal extremes the first one counts, in whatever order the dimensions are walked", {
   withr::local_seed(8)
-  for (size in list(c(4, 7, 40), c(4, 2, 7, 5), c(3, 2, 5000), c(2, 3, 2, 100), c(2, 9, 300))) {
+  for (size in list(c(4, 7, 40), c(4, 2, 7, 5), c(3, 2, 1300), c(2, 3, 2, 100), c(2, 9, 300))) {
     for (values in list(c(-1, 1), c(-Inf, Inf, 0), c(Inf, NA), -Inf, c(NaN, Inf, -Inf))) {
       x <- array(sample(c(values, values), prod(size), TRUE), size)
       for (dims in subsets(length(size))) for (op in c("argmin", "argmax")) {

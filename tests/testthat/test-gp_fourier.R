@@ -91,5 +91,7 @@ test_mistakes("kernops_input_error", alist(
     covariance("Exp(-SqDist(x, y)) * (x | y)"), unit_points
   ),
   `spectral simulation of a formula in many coordinates` = draws_of(covariance("Exp(-SqDist(x, y))"), matrix(0, 9, 4)),
-  `spectral simulation of what is no covariance` = draws_of(covariance("1 - 9 * SqDist(x, y)"), unit_points)
+  `spectral simulation of what is no covariance` = draws_of(
+    covariance("1 - 9 * SqDist(x, y)"), unit_points[, 1, drop = FALSE]
+  )
 ))

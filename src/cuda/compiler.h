@@ -1,0 +1,14 @@
+// NVRTC, with what it says.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace kernops {
+namespace cuda {
+
+// As compile() of driver.h; the log has the registers and spills of each kernel.
+std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
+                          std::string& log);
+
+}  // namespace cuda
+}  // namespace kernops
