@@ -27,7 +27,8 @@
 #' @param sum_x,sum_y the dimensions to contract, counted from 1, in the same order.
 #' @param perm the new position of each dimension of the product, counted from 1.
 #' @param order the order of the splines.
-#' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()].
+#' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()]. The two series of `softdtw()` have at most
+#'   4096 numbers together.
 #' @param offset the lowest value of the result.
 #'
 #' @return A [LazyTensor], or numbers if all arguments are numbers: `relu(-1:1)` is `c(0, 0, 1)`.

@@ -2,6 +2,8 @@
 #include "formula/built.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 namespace kernops {
 namespace built {
@@ -25,12 +27,18 @@ struct Diagonal {
   int first, last;
 };
 
+// Each diagonal is some twenty nodes of the formula.
+constexpr int most_numbers = 4096;
+
 }  // namespace
 
 Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
   const Tree x = args[0], y = graph.operation(OpId::Reverse, {args[1]}), gamma = args[2];
   const int A = graph[x].size, B = graph[y].size;
   if (graph[gamma].size != 1) fail("the smoothing parameter of SoftDTW_SqDist must be a scalar");
+  if (A > most_numbers || B > most_numbers - A)
+    fail("the series of SoftDTW_SqDist have " + std::to_string(int64_t(A) + B) +
+         " numbers together; it takes at most " + std::to_string(most_numbers));
   const auto part = [&](Tree v, int from, int to) {
     return graph.operation(OpId::Extract, {v}, {from, to - from + 1});
   };

@@ -238,6 +238,7 @@ test_mistakes("kernops_formula_error", alist(
   `no integers in a list` = make("Kron(x, y, [2,x], [2,3])"),
   `shapes of other lengths` = make("Kron(x, y, [6], [2,3])"),
   `a smoothing that is a vector` = make("SoftDTW_SqDist(x, y, y)"),
+  `series that are too long` = make("SoftDTW_SqDist(SumT(Elem(x, 0), 4091), y, 1)"),
   `a derivative by no variable` = make("Laplacian(SqDist(x, y), x + y)"),
   `a divergence of a scalar` = make("Divergence(SqDist(x, y), x)"),
   `a direction of another size` = make("Diff(x + y, x, 1)"),
