@@ -121,6 +121,40 @@ test_that("processes that compile the same text at once leave whole files", {
   for (result in results) expect_identical(readRDS(result), small_binary())
 })
 
+test_that("processes that share a cache get the right code while another one damages it", {
+  skip_without_nvrtc()
+  skip_on_cran()
+  skip_if_not_in_library()
+  withr::local_seed(1)
+  cache <- local_paths()
+  texts <- sprintf("extern \"C\" __global__ void nothing_%d() {}\n", 1:3)
+  code <- lapply(texts, small_binary)
+  whole <- lapply(kernel_file(cache), readBin, "raw", 1e6)
+  results <- file.path(withr::local_tempdir(), c("1.rds", "2.rds"))
+  for (result in results) in_another_r(wait = FALSE, bquote({
+    kernops:::cuda_set_paths(system.file("include", package = "kernops"), "", .(cache), "test")
+    right <- replicate(15, identical(lapply(.(texts), kernops:::cuda_binary, "sm_80"), .(code)))
+    saveRDS(right, .(paste0(result, ".tmp")))
+    file.rename(.(paste0(result, ".tmp")), .(result))
+  }))
+  # in place, as a file that is copied there or a disk that fails does: readers see all states between
+  damages <- list(
+    cut = \(file) writeBin(head(sample(whole, 1)[[1]], sample(2000, 1)), file),
+    changed = \(file) writeBin(replace(sample(whole, 1)[[1]], sample(500, 9), as.raw(sample(255, 9))), file),
+    of_another_text = \(file) writeBin(sample(whole, 1)[[1]], file),
+    gone = unlink,
+    a_folder = \(file) {unlink(file); dir.create(file)},
+    as_it_was = \(file) unlink(file, recursive = TRUE)
+  )
+  file <- basename(kernel_file(cache))
+  deadline <- Sys.time() + 120
+  while (!all(file.exists(results)) && Sys.time() < deadline) {
+    suppressWarnings(try(sample(damages, 1)[[1]](file.path(cache, sample(file, 1))), silent = TRUE))
+    Sys.sleep(0.005)
+  }
+  for (result in results) expect_identical(readRDS(result), rep(TRUE, 15))
+})
+
 test_that("clearing the cache removes its own files only", {
   cache <- local_paths()
   key <- strrep("0a", 16)
