@@ -67,6 +67,8 @@ test_mistakes("kernops_input_error", alist(
   `infinite offset` = gp(z ~ 1 + offset(c(1 / 0, w[-1])), odd, ~ a + b),
   `infinite noise` = gp(z ~ 1, odd, ~ a + b, known, estimate = "none", known = list(noise = c(1 / 0, rep(1, 11)))),
   `settings that are a number` = gp(z ~ 1, odd, ~ a + b, control = 3),
+  `a column that is a list` = gp(z ~ a, transform(odd, a = I(as.list(a))), ~ w + b),
+  `coordinates in a list` = gp(z ~ 1, transform(odd, a = I(as.list(a))), ~ a + b),
   `coordinates in words` = gp(z ~ 1, transform(odd, g = "p"), ~ g),
   `two nuggets` = gp(z ~ 1, odd, ~ a + b, matern() + nugget() + nugget()),
   `no covariance` = gp(z ~ 1, odd, ~ a + b, "matern"),
