@@ -1,10 +1,9 @@
-# Sums over sets in the processes of future::plan(). Each keeps its part of the sets, so that a likelihood sends the
-# parameters alone.
+# Sums over sets, and predictions, in the processes of future::plan(). Each keeps its part of the sets, so that a
+# likelihood sends the parameters alone.
 
 # As unnamed_sums(), of all parts in their order: with another number of processes the result is the same to rounding.
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
-  n <- ncol(sets$neighbours)
-  ends <- unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
+  ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))
   found <- future_each(names, sums_of_part, theta, count, derivatives)
   if (length(lacking <- which(vapply(found, is.null, NA)))) {
@@ -19,6 +18,9 @@ sums_elsewhere <- function(sets, model, theta, count, derivatives) {
        bad = if (is.na(first)) 0 else ends[[first]] + bad[[first]])
 }
 
+# 0, and where the part of each process ends.
+ends_of_parts <- function(n) unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
+
 future_each <- function(x, f, ...) {
   future.apply::future_lapply(x, f, ..., future.seed = NULL, future.packages = "kernops", future.globals = FALSE)
 }
@@ -30,6 +32,19 @@ part_of_sets <- function(sets, first, last) {
   list(id = sets$id, neighbours = sets$neighbours[, own, drop = FALSE], points = sets$points[points, , drop = FALSE],
        noise = sets$noise[points], noise_derivative = sets$noise_derivative[points],
        values = sets$values[points, , drop = FALSE])
+}
+
+# As local_prediction(), which each process makes of its part of the points.
+local_prediction_elsewhere <- function(object, points, variance) {
+  ends <- ends_of_parts(nrow(points$u))
+  parts <- lapply(seq_along(ends[-1]), function(k) {
+    lapply(points[c("u", "x")], function(x) x[(ends[[k]] + 1):ends[[k + 1]], , drop = FALSE])
+  })
+  object[c("factor", "parts")] <- NULL
+  object$state <- object$state["root"]
+  found <- future_each(parts, function(points, object, variance) local_prediction(object, points, variance), object,
+                       variance)
+  do.call(rbind, found)
 }
 
 # NULL where this process does not have the part.
@@ -52,6 +67,12 @@ new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(temp
 # Whether other processes sum over the sets: a sum takes a fifth of a second or more, and they have more cores than this
 # process uses.
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
+
+# Whether they predict so many points: each receives all observations and makes a tree of them.
+worth_predicting_elsewhere <- function(object, points) {
+  m <- object$vecchia$local
+  !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
+}
 
 # Processes of one host share its cores. Each waits, so that no other one answers in its place.
 cores_elsewhere <- function() {

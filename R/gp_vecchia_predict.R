@@ -22,7 +22,7 @@ sets_covariance <- function(object) {
 local_chunks <- function(object, u, f, width = 20000) {
   data <- object$data
   local <- local_sets(sets_covariance(object), data, object$model, object$theta)
-  m <- min(object$vecchia$local %||% default_local(object), length(data$y))
+  m <- local_count_of(object)
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
     at <- first:min(nrow(u), first + width - 1)
@@ -35,9 +35,10 @@ local_chunks <- function(object, u, f, width = 20000) {
   parts
 }
 
-# For a fit by another method.
-default_local <- function(object) {
+# How many observations a point is conditioned on; a fit by another method has not chosen yet.
+local_count_of <- function(object) {
   n <- length(object$data$y)
+  if (!is.null(object$vecchia$local)) return(min(object$vecchia$local, n))
   m <- neighbour_count(object$how$control, object$model$d, n)
   local_count(object$data, object$model, object$theta, min(2L * m, n), sets_covariance(object))
 }
@@ -57,6 +58,8 @@ check_local <- function(object, sets, u, in_float64) {
 
 # The process at new points and, if asked for, the variance of the field, trend included, and its Lagrange multiplier.
 local_prediction <- function(object, points, variance = FALSE) {
+  object$vecchia$local <- local_count_of(object)
+  if (worth_predicting_elsewhere(object, nrow(points$u))) return(local_prediction_elsewhere(object, points, variance))
   data <- object$data
   residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]

@@ -77,6 +77,29 @@ test_that("sums over sets are distributed over other processes, which keep their
   })
 })
 
+test_that("predictions from near observations are distributed over other processes", {
+  many <- withr::with_seed(4, smooth_case(800))
+  new <- withr::with_seed(5, smooth_case(501))
+  fits <- lapply(c("vecchia", "exact"), function(method) {
+    gp(z ~ w, many, ~ a + b, matern(3/2, 1, 0.4) + nugget(0.1), method, "none")
+  })
+  at <- \(fit, ...) predict(fit, new, interval = "prediction", se = "local", ...)
+  here <- lapply(fits, at, se.fit = TRUE)
+  rule <- kernops:::worth_sharing
+  withr::defer(utils::assignInNamespace("worth_sharing", rule, "kernops"))
+  utils::assignInNamespace("worth_sharing", function(n, m) TRUE, "kernops")
+  under_plans(function(plan) {
+    for (k in 1:2) expect_equal(at(fits[[k]], se.fit = TRUE), here[[k]], tolerance = 1e-12, info = plan)
+    expect_equal(unname(predict(fits[[1]], new)), here[[1]]$fit, tolerance = 1e-12, info = plan)
+    expect_length(predict(fits[[1]], new[0, ]), 0)
+  })
+  few <- list(data = list(y = 1:1e6), vecchia = list(local = 100), how = list(backend = "auto"))
+  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # less than it takes to bring them the observations
+  expect_true(kernops:::worth_predicting_elsewhere(few, 1e4))
+  few$how$backend <- "cuda"
+  expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))
+})
+
 test_that("sums stay here where they take little, or where others have no more cores", {
   expect_false(kernops:::worth_sharing(1e7, 30)) # no other processes
   under_plans(function(plan) {
