@@ -257,12 +257,12 @@ seg_describe_runs <- function(segments) {
     .Call(`_kernops_seg_describe_runs`, segments)
 }
 
-seg_from_groups <- function(g, count) {
-    .Call(`_kernops_seg_from_groups`, g, count)
+seg_from_groups <- function(g, count, threads = 1L, lengths = NULL) {
+    .Call(`_kernops_seg_from_groups`, g, count, threads, lengths)
 }
 
-seg_number_groups <- function(groups) {
-    .Call(`_kernops_seg_number_groups`, groups)
+seg_number_groups <- function(groups, threads = 1L) {
+    .Call(`_kernops_seg_number_groups`, groups, threads)
 }
 
 seg_compile <- function(formula) {

@@ -119,7 +119,7 @@ segments <- function(plan) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$at, plan$sources, n),
                         lengths = seg_from_lengths(plan$at, plan$sources, n),
-                        g = seg_from_groups(plan$at, plan$count), keys = seg_from_keys(plan$at))
+                        g = seg_from_groups(plan$at, plan$count, threads(), plan$sizes), keys = seg_from_keys(plan$at))
   }
   cell$made
 }
@@ -137,8 +137,11 @@ group_numbers <- function(g, sort, call) {
                             i = "{.fn interaction} combines several factors into one."), call = call)
   }
   if (is.factor(g)) return(level_numbers(g, sort))
-  near <- if (sort && is.integer(g) && !is.object(g)) seg_number_groups(g)
-  if (!is.null(near)) return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels)))
+  near <- if (sort && is.numeric(g) && !is.object(g)) seg_number_groups(g, threads())
+  if (!is.null(near)) {
+    storage.mode(near$levels) <- typeof(g)
+    return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels), sizes = near$lengths))
+  }
   plain <- comparable(g)
   keys <- g[!duplicated(g)] # in their class, which unique() drops
   there <- !is.na(keys) | is.double(keys) & is.nan(keys) # NaN is a group, as factor() has it

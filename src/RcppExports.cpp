@@ -828,25 +828,28 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_from_groups
-Rcpp::List seg_from_groups(SEXP g, double count);
-RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP) {
+Rcpp::List seg_from_groups(SEXP g, double count, int threads, Rcpp::Nullable<Rcpp::NumericVector> lengths);
+RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP, SEXP threadsSEXP, SEXP lengthsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type g(gSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_groups(g, count));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericVector> >::type lengths(lengthsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(g, count, threads, lengths));
     return rcpp_result_gen;
 END_RCPP
 }
 // seg_number_groups
-SEXP seg_number_groups(SEXP groups);
-RcppExport SEXP _kernops_seg_number_groups(SEXP groupsSEXP) {
+SEXP seg_number_groups(SEXP groups, int threads);
+RcppExport SEXP _kernops_seg_number_groups(SEXP groupsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type groups(groupsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_number_groups(groups));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_number_groups(groups, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1289,8 +1292,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
-    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 2},
-    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 1},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 4},
+    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 2},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},

@@ -4,7 +4,10 @@
 #include <climits>
 #include <numeric>
 
+#include "run/huge_pages.h"
+#include "run/parallel_for.h"
 #include "seg_plan.h"
+#include "watch.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
@@ -13,46 +16,153 @@ namespace {
 
 // Segments with groups keep their numbers themselves.
 struct Grouped : Segments {
-  std::vector<int> numbers;
+  std::unique_ptr<int[]> numbers;
 };
+
+// work(first, last, part) for equal parts of n values, whose lengths are multiples of `step`.
+template <class Work> void for_parts(Count n, Count parts, Count step, const Work& work) {
+  const Count length = ceil_div(ceil_div(n, parts), step) * step;
+  parallel_for(parts, parts, Settings{}, [&](Count part, Count) {
+    work(std::min(n, part * length), std::min(n, (part + 1) * length), size_t(part));
+  });
+}
+Count parts_of(Count n, int threads) { return n < 100000 ? 1 : threads; }
+
+// Numbers that are read and written in any order, from 0 on: in few pages, as each access would look one up.
+template <class T> class Table {
+ public:
+  explicit Table(size_t size) : numbers_(new T[size]) {
+    in_huge_pages(numbers_.get(), size * sizeof(T));
+    std::fill_n(numbers_.get(), size, T(0));
+  }
+  T& operator[](Count k) { return numbers_[size_t(k)]; }
+
+ private:
+  std::unique_ptr<T[]> numbers_;
+};
+
+constexpr Count few = 16384;  // groups, whose bursts are counted
+
+// What is found in a part of the values.
+struct Found {
+  std::vector<Count> lengths;
+  Count burst = 0, wrong = -1;  // the first value that is no group
+  bool sorted = true;
+};
+
+// Numbers of groups are put to `numbers`, from 0, and -1 for none. Groups are counted where that is asked for.
+Found take_groups(const int* groups, Count first, Count last, Count count, bool counts, int* numbers) {
+  Found found;
+  found.lengths.assign(counts ? size_t(count) : 0, 0);
+  const bool bursts = count <= few;
+  const Count window = scatter_window(count);
+  std::vector<Count> within(bursts ? size_t(count) : 0, 0), window_of(within.size(), -1);
+  const auto number_of = [](int group) { return group == NA_INTEGER ? -1 : group - 1; };
+  int before = first == 0 ? 0 : number_of(groups[first - 1]);
+  for (Count k = first; k < last; ++k) {
+    const int number = number_of(groups[k]);
+    if (number < -1 || number >= count) return found.wrong = k, found;
+    numbers[k] = number;
+    found.sorted = found.sorted && number >= before;
+    before = number;
+    if (number < 0 || !counts) continue;
+    ++found.lengths[number];
+    if (!bursts) continue;
+    if (window_of[number] != k / window) window_of[number] = k / window, within[number] = 0;
+    found.burst = std::max(found.burst, ++within[number]);
+  }
+  return found;
+}
+
+// The least and the greatest key; far apart where a key is no whole number.
+template <class Key> std::pair<Count, Count> range_of(Count n, Count parts, const Key& key) {
+  std::vector<Count> lows(parts), highs(parts);
+  for_parts(n, parts, 1, [&](Count first, Count last, size_t part) {
+    int low = INT_MAX, high = INT_MIN, value = 0;
+    for (Count k = first; k < last; ++k) {
+      if (!key(k, value)) return void(highs[part] = Count(1) << 40);
+      if (value != NA_INTEGER) low = std::min(low, value), high = std::max(high, value);
+    }
+    lows[part] = low, highs[part] = high;
+  });
+  return {*std::min_element(lows.begin(), lows.end()), *std::max_element(highs.begin(), highs.end())};
+}
+
+// Of the keys, whole numbers or NA_INTEGER, that key(k, value) gives; it returns false where there is none. `codes` are
+// the keys themselves, if they may be used as such: where they number the groups from 1.
+template <class Key> SEXP number_groups(Count n, int threads, const Key& key, SEXP codes) {
+  const auto [low, high] = range_of(n, parts_of(n, threads), key);
+  const Count range = high - low + 1;
+  if (range < 1 || double(range) > 2.0 * double(n) + 1000 || n > Count(UINT32_MAX)) return R_NilValue;
+  const Count parts = std::min(parts_of(n, threads), 1 + 4 * n / range);
+  std::vector<Table<std::uint32_t>> counts;
+  for (Count part = 0; part < parts; ++part) counts.emplace_back(size_t(range));
+  for_parts(n, parts, 1, [&, low = low](Count first, Count last, size_t part) {
+    int value = 0;
+    for (Count k = first; k < last; ++k)
+      if (key(k, value) && value != NA_INTEGER) ++counts[part][value - low];
+  });
+  Count count = 0;
+  for (Count k = 0; k < range; ++k) {
+    for (Count part = 1; part < parts; ++part) counts[0][k] += counts[part][k];
+    count += counts[0][k] > 0;
+  }
+  Rcpp::IntegerVector levels = new_integers(double(count)), made;
+  Rcpp::NumericVector lengths = zeros(double(count));
+  Table<int> number{size_t(range)};
+  for (Count k = 0, next = 0; k < range; ++k) {
+    if (counts[0][k] == 0) continue;
+    levels[next] = int(low + k), lengths[next] = counts[0][k];
+    number[k] = int(++next);
+  }
+  if (low != 1 || count != range || Rf_isNull(codes)) {
+    codes = made = new_integers(double(n));
+    int* to = static_cast<int*>(in_huge_pages(made.begin(), size_t(n) * sizeof(int)));
+    for_parts(n, parts, 1, [&, low = low](Count first, Count last, size_t) {
+      int value = 0;
+      for (Count k = first; k < last; ++k)
+        to[k] = key(k, value) && value != NA_INTEGER ? number[value - low] : NA_INTEGER;
+    });
+  }
+  return named_list({{"codes", codes}, {"levels", levels}, {"lengths", lengths}});
+}
 
 }  // namespace
 
-// Numbers of groups from 1; NA is in none.
+// Numbers of groups from 1; NA is in none. `lengths` says how many values each has, if that is known.
 // [[Rcpp::export]]
-Rcpp::List seg_from_groups(SEXP g, double count) {
+Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
+                           Rcpp::Nullable<Rcpp::NumericVector> lengths = R_NilValue) {
   return guard([&] {
     const Rcpp::IntegerVector groups(in_memory(g, INTSXP));
     auto grouped = std::make_unique<Grouped>();
-    const Count n = groups.size();
-    std::vector<int>& numbers = grouped->numbers;
-    std::vector<Count> lengths(size_t(count), 0);
-    numbers.resize(n);
-    const bool few = count <= 16384;
-    std::vector<Count> within(few ? lengths.size() : 0, 0), window_of(within.size(), -1);
-    const Count window = scatter_window(Count(count));
+    const bool counts = lengths.isNull() || count <= few;
+    const Count n = groups.size(), most = counts ? Count(2 * double(n) / (count + 1)) + 1 : threads;
+    const Count parts = std::min(parts_of(n, threads), most);
+    grouped->numbers.reset(new int[size_t(n)]);
+    in_huge_pages(grouped->numbers.get(), size_t(n) * sizeof(int));
+    std::vector<Found> found(parts);
+    const int* from = groups.begin();
+    for_parts(n, parts, scatter_window(Count(count)), [&](Count first, Count last, size_t part) {
+      found[part] = take_groups(from, first, last, Count(count), counts, grouped->numbers.get());
+    });
+    std::vector<Count> all = counts ? found[0].lengths : Rcpp::as<std::vector<Count>>(lengths.get());
     bool sorted = true;
-    int before = 0;
-    for (Count k = 0; k < n; ++k) {
-      const int number = groups[k] == NA_INTEGER ? -1 : groups[k] - 1;
-      if (number < -1 || number >= count)
-        refuse("g", "must number the groups from 1 to " + in_words(count), k, std::to_string(groups[k]));
-      numbers[k] = number;
-      sorted = sorted && number >= before;
-      before = number;
-      if (number < 0) continue;
-      ++lengths[number];
-      if (!few) continue;
-      if (window_of[number] != k / window) window_of[number] = k / window, within[number] = 0;
-      grouped->burst = std::max(grouped->burst, ++within[number]);
+    for (const Found& part : found) {
+      if (part.wrong >= 0)
+        refuse("g", "must number the groups from 1 to " + in_words(count), part.wrong,
+               std::to_string(groups[part.wrong]));
+      sorted = sorted && part.sorted;
+      grouped->burst = std::max(grouped->burst, part.burst);
+      for (size_t s = 0; &part != &found[0] && s < part.lengths.size(); ++s) all[s] += part.lengths[s];
     }
     grouped->values = n;
-    grouped->set_lengths(lengths, 0, {});
-    if (!few) grouped->burst = grouped->longest;
+    grouped->set_lengths(all, 0, {});
+    if (count > few) grouped->burst = grouped->longest;
     if (sorted)
-      std::vector<int>().swap(numbers);
+      grouped->numbers.reset();
     else
-      grouped->groups = numbers.data();
+      grouped->groups = grouped->numbers.get();
     if (!sorted && n > Count(UINT32_MAX))
       throw InputError("input", "unsorted groups must have fewer than 2^32 values; sort them first.");
     return described(std::move(grouped));
@@ -61,26 +171,23 @@ Rcpp::List seg_from_groups(SEXP g, double count) {
 
 // The groups of whole numbers that lie close together, in ascending order; NULL where they do not.
 // [[Rcpp::export]]
-SEXP seg_number_groups(SEXP groups) {
+SEXP seg_number_groups(SEXP groups, int threads = 1) {
   return guard([&]() -> SEXP {
-    const Rcpp::IntegerVector g(in_memory(groups, INTSXP));
-    const R_xlen_t n = g.size();
-    int low = INT_MAX, high = INT_MIN;
-    for (const int key : g)
-      if (key != NA_INTEGER) low = std::min(low, key), high = std::max(high, key);
-    if (low > high || double(high) - low > 2.0 * double(n) + 1000) return R_NilValue;
-    std::vector<int> number(size_t(Count(high) - low + 1), 0);
-    for (const int key : g)
-      if (key != NA_INTEGER) number[Count(key) - low] = 1;
-    Rcpp::IntegerVector levels = new_integers(std::accumulate(number.begin(), number.end(), 0.0));
-    int count = 0;
-    for (size_t k = 0; k < number.size(); ++k)
-      if (number[k]) {
-        levels[count] = low + int(k);
-        number[k] = ++count;
-      }
-    Rcpp::IntegerVector codes = new_integers(double(n));
-    for (R_xlen_t k = 0; k < n; ++k) codes[k] = g[k] == NA_INTEGER ? NA_INTEGER : number[Count(g[k]) - low];
-    return named_list({{"codes", codes}, {"levels", levels}});
+    const Count n = Rf_xlength(groups);
+    if (TYPEOF(groups) == INTSXP) {
+      const Rcpp::IntegerVector g(in_memory(groups, INTSXP));
+      const int* from = g.begin();
+      const auto key = [=](Count k, int& value) { return value = from[k], true; };
+      return number_groups(n, threads, key, ATTRIB(groups) == R_NilValue ? groups : R_NilValue);
+    }
+    const Rcpp::NumericVector g(in_memory(groups, REALSXP));
+    const double* from = g.begin();
+    const auto key = [=](Count k, int& value) {
+      const double x = from[k];
+      if (x != x) return value = NA_INTEGER, bool(R_IsNA(x));  // NaN is a group
+      const bool whole = x > INT_MIN && x <= INT_MAX && x == double(int(x));
+      return value = whole ? int(x) : NA_INTEGER, whole;
+    };
+    return number_groups(n, threads, key, R_NilValue);
   });
 }

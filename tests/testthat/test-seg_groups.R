@@ -42,6 +42,31 @@ test_that("offsets as many as there are values have a name, unless they are grou
   expect_identical(seg_grad("sum")(x, 1:4, offsets = c(1, 1, 2, 2)), c(0, 2, 4, 4))
 })
 
+test_that("many groups of whole numbers, near together or not, by any number of threads", {
+  withr::local_seed(5)
+  n <- 250000
+  x <- sample(n) / 8
+  near <- sample(-3e4:5e4, n, TRUE)
+  gaps <- 2L * near
+  with_missing <- replace(near, sample(n, 500), NA)
+  keys <- list(near = near, gaps = gaps, with_missing = with_missing, doubles = as.numeric(with_missing),
+               halves = near / 2, far = near * 50000, with_nan = replace(as.numeric(near), 7, NaN),
+               numbered = sample(500L, n, TRUE), named = stats::setNames(sample(9L, n, TRUE), seq_len(n)),
+               sorted = sort(near), big = 1e5 * sample(3, n, TRUE))
+  for (name in names(keys)) {
+    g <- keys[[name]]
+    expected <- c(tapply(x, g, sum))
+    for (threads in c(1, 2, 5)) withr::with_options(list(kernops.threads = threads), {
+      expect_identical(seg_reduce(x, g = g), expected + 0, label = paste(name, threads))
+    })
+  }
+  expect_length(seg_reduce(x, g = rep(NA_integer_, n)), 0)
+  wrong <- replace(rep(1:4, 50000), c(150000, 60000), c(9L, -1L))
+  for (threads in 1:2) {
+    expect_error(seg_from_groups(wrong, 4, threads), "60000", class = "kernops_input_error")
+  }
+})
+
 test_that("keys are compared and named as base R does", {
   x <- c(1, 2, 4)
   for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
