@@ -79,6 +79,15 @@ rows <- lapply(names(cases), function(name) {
 table(do.call(rbind, rows))
 
 m <- 3000L
+title("Matern correlation by Bessel functions, D = 3, %d x %d rows, one core, seconds of user time", m, m)
+options(kernops.threads = 1)
+cpu_time <- \(call) median(replicate(3, sum(system.time(call())[1:2])))
+some <- lapply(d3[c("x", "y")], \(z) z[rep_len(seq_len(n), m), ])
+matern <- keops_kernel("Sum_Reduction(Matern(nu, Norm2(x - y)), 1)", declare(3, "nu = Pm(1)")[-1])
+orders <- c(0.5, 1.3, 2.5, 7.2)
+table(nu = orders, kernops = vapply(orders, \(nu) cpu_time(\() matern(c(some, nu = nu))), 1),
+      "besselK() alone" = vapply(orders, \(nu) cpu_time(\() besselK(dist(some$x), nu)) * 2, 1))
+
 title("Long vectors, %d x %d rows, one core: inner products in Gflop/s", m, m)
 options(kernops.threads = 1)
 long <- function(formula, D, precision) {

@@ -211,6 +211,54 @@ test_that("modified Bessel functions are exact wherever they are numbers", {
   expect_identical(huge, cbind(c(0, Inf, Inf, 0, 0)))
 })
 
+test_that("Bessel functions of one order for all pairs are those of an order for each", {
+  withr::local_seed(5)
+  x <- c(2^runif(3000, -34, 9.7), 2^-30, 511.99, 512, 700, 2000)
+  for (p in 0:2) for (nu in c(0, 0.5, 1.3, -1.3, 2.5, 6.5, 12.5, 13.5, 20.2, 50)) {
+    formula <- sprintf("Sum_Reduction(BesselKOrder(v, x, %d), 1)", p)
+    for_each_backend(\(kernel, precision) {
+      by_pair <- kernel(formula, c("v = Vi(1)", "x = Vi(1)"))(list(rep(nu, length(x)), x))
+      expect_close(kernel(formula, c("v = Pm(1)", "x = Vi(1)"))(list(nu, x)), by_pair, precision,
+                   c(float64 = 1e-12, float32 = 1e-6)[[precision]], scale = pmax(abs(by_pair), 1e-300), info = nu)
+    })
+  }
+  few <- x[x > 0.1 & x < 50][1:100]
+  by_order <- \(nu, p) bessel_k_order(nu, few, p)
+  for (p in 1:3) for (nu in c(0.5, 1.3, 4)) {
+    op <- keops_kernel(sprintf("Sum_Reduction(BesselKOrder(v, x, %d), 1)", p), c("v = Pm(1)", "x = Vi(1)"))
+    expect_equal(c(op(list(nu, few))) / by_order(nu, p), rep(1, 100), tolerance = 1e-12)
+  }
+})
+
+test_that("half-integer orders have the closed forms of spherical Bessel functions", {
+  x <- 10^seq(-12, 2.7, length.out = 50)
+  polynomial <- \(n) colSums(exp(lgamma(n + 0:n + 1) - lfactorial(0:n) - lfactorial(n - 0:n) - outer(0:n, log(2 * x))))
+  for (n in 0:14) for (sign in c(1, -1)) {
+    expected <- sqrt(pi / 2 / x) * exp(-x) * polynomial(n)
+    number <- is.finite(expected) & expected > 1e-290
+    nu <- sign * (n + 0.5)
+    for (declared in c("v = Pm(1)", "v = Vi(1)")) {
+      value <- \(f) c(keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), c(declared, "x = Vi(1)"))(list(v, x)))
+      v <- if (declared == "v = Pm(1)") nu else rep(nu, 50)
+      expect_equal((value("BesselK(v, x)") / expected)[number], rep(1, sum(number)), tolerance = 1e-12)
+      scaled <- x^nu * expected
+      number <- number & is.finite(scaled) & scaled > 1e-290
+      expect_equal((value("PowBesselK(v, x)") / scaled)[number], rep(1, sum(number)), tolerance = 1e-12)
+    }
+  }
+})
+
+test_that("neither threads, repetition nor instruction set change a bit of a Matern covariance", {
+  withr::local_seed(6)
+  op <- keops_kernel("Max_Reduction(Matern(s, Norm2(x - y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"),
+                     backend = "cpu")
+  input <- list(0.8 + 1 / 7, matrix(runif(600), 300), 2 + matrix(runif(2000), 1000))
+  with <- \(n, isa) withr::with_options(list(kernops.threads = n, kernops.isa = isa), op(input))
+  first <- with(3, NULL)
+  for (n in 1:2) for (isa in kernops:::cpu_isas()) expect_equal(with(n, isa), first, tolerance = 1e-15)
+  expect_identical(with(1, NULL), first)
+})
+
 test_that("special points of special functions", {
   promised <- list(
     list("Matern(0.7, x)", 0, 1), list("PowBesselK(1.5, x)", 0, 2^0.5 * gamma(1.5)), list("PowBesselK(-1, x)", 0, 0),

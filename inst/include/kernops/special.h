@@ -118,7 +118,7 @@ struct Polygamma {
 
 // The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v with v in x^v held: the integral over t
 // of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step.
-// No term is negative, so small values are as exact as large ones.
+// No term is negative, so small values are as exact as large ones. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
   static constexpr int most = 20000;  // terms to each side
   int derivative;
@@ -126,17 +126,41 @@ struct BesselK {
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
+  // Not where a power of x might overflow before the result does.
+  KERNOPS_FN bool is_closed(double v, double x) const {
+    const double below = abs(v) - 0.5;
+    return derivative == 0 && below >= 0 && below <= 12 && below == floor(below) && x > 1e-20 && x < 600;
+  }
+
  private:
   KERNOPS_FN double value(double v, double x) const {
+    if (is_closed(v, x)) return closed(v, x);
     if (v - v != 0) return v - v;
     if (!(x > 0)) return x == 0 ? at_zero(v) : (x - x) / (x - x);
     if (x - x != 0) return 0;
     const double size = abs(v), step = 0.7 / sqrt(hypot(x, v) + 9);
     const double peak = floor((log(size + hypot(v, x)) - log(x)) / step);
     const double highest = exponent(peak * step, size, x), scale = highest + (scaled ? v * log(x) : 0);
+    if (scale - x < -900) return 0;
     const double sum = step * total(peak, step, size, x, highest);
     const double value = scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
     return derivative % 2 && v < 0 ? -value : value;
+  }
+
+  // K_v(x) = sqrt(pi / 2) exp(-x) x^-v p(x) with v = n + 1/2 and the reverse Bessel polynomial p of degree n, by its
+  // recurrence (DLMF 10.49.12, 10.51.4), in which nothing cancels.
+  KERNOPS_FN double closed(double v, double x) const {
+    const int n = int(abs(v) - 0.5);
+    double before = 1, now = n == 0 ? 1 : x + 1, power = n == 0 ? 1 : x;
+    for (int m = 2; m <= n; ++m) {
+      const double next = double(2 * m - 1) * now + x * x * before;
+      before = now;
+      now = next;
+      power *= x;
+    }
+    const double value = 1.2533141373155003 * exp(-x) * now;
+    if (!scaled) return value / (power * sqrt(x));
+    return v > 0 ? value : value / (x * power * power);
   }
 
   // From the largest term to both sides, so that the number of terms is bounded whatever the order is.
@@ -191,6 +215,15 @@ KERNOPS_SPECIAL(spherical_bessel(double x, int n), spherical_bessel_scalar(x, n)
 KERNOPS_SPECIAL(polygamma(double x, int n), Polygamma{n}(x))
 KERNOPS_SPECIAL(bessel_k(double v, double x, int derivative, bool scaled), (BesselK{derivative, scaled}(v, x)))
 #undef KERNOPS_SPECIAL
+
+// Where many x have one order, the CPU finds the values from tables that it makes (src/cpu/bessel_k.cpp).
+#ifdef __CUDACC__
+KERNOPS_FN double bessel_k(double v, double x, int derivative, bool scaled, bool) {
+  return bessel_k(v, x, derivative, scaled);
+}
+#else
+double bessel_k(double v, double x, int derivative, bool scaled, bool one_order);
+#endif
 }  // namespace special
 
 inline namespace KERNOPS_ISA {
@@ -202,9 +235,12 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled) {
+template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool one_order) {
   return lanewise(
-      [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);
+      [=](auto v, auto x) {
+        return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled, one_order));
+      },
+      a, b);
 }
 
 }  // namespace KERNOPS_ISA
