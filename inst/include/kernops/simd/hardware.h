@@ -22,6 +22,8 @@ KERNOPS_INLINE bool any(Mask<float> m) { return _mm256_movemask_ps((__m256)m.v) 
 #define KERNOPS_INTRINSIC(name, type, ...) _mm_##name##_##type(__VA_ARGS__)
 KERNOPS_INLINE bool any(Mask<double> m) { return _mm_movemask_pd((__m128d)m.v) != 0; }
 KERNOPS_INLINE bool any(Mask<float> m) { return _mm_movemask_ps((__m128)m.v) != 0; }
+#elif defined(__aarch64__)
+template <class T> KERNOPS_INLINE bool any(Mask<T> m) { return vmaxvq_u32((uint32x4_t)m.v) != 0; }
 #else
 template <class T> KERNOPS_INLINE bool any(Mask<T> m) {
   typename Mask<T>::Int found = 0;
@@ -39,9 +41,15 @@ KERNOPS_HARDWARE(double, pd)
 KERNOPS_HARDWARE(float, ps)
 #undef KERNOPS_HARDWARE
 #else
+#ifdef __aarch64__
+KERNOPS_INLINE Pack<double> sqrt(Pack<double> x) { return vsqrtq_f64(x.v); }
+KERNOPS_INLINE Pack<float> sqrt(Pack<float> x) { return vsqrtq_f32(x.v); }
+#else
 template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
+#endif
+// two instructions of NEON, too, whose own minimum of a number and NaN is not b
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
@@ -57,6 +65,16 @@ template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return 
   KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return KERNOPS_ROUND(type, x.v, _MM_FROUND_TO_ZERO); }
 KERNOPS_HARDWARE(double, pd)
 KERNOPS_HARDWARE(float, ps)
+#undef KERNOPS_HARDWARE
+#elif defined(__aarch64__)
+#define KERNOPS_HARDWARE(T, type)                                                                     \
+  KERNOPS_INLINE Pack<T> fma(Pack<T> a, Pack<T> b, Pack<T> c) { return vfmaq_##type(c.v, a.v, b.v); } \
+  KERNOPS_INLINE Pack<T> rint(Pack<T> x) { return vrndnq_##type(x.v); }                               \
+  KERNOPS_INLINE Pack<T> floor(Pack<T> x) { return vrndmq_##type(x.v); }                              \
+  KERNOPS_INLINE Pack<T> ceil(Pack<T> x) { return vrndpq_##type(x.v); }                               \
+  KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return vrndq_##type(x.v); }
+KERNOPS_HARDWARE(double, f64)
+KERNOPS_HARDWARE(float, f32)
 #undef KERNOPS_HARDWARE
 #else
 KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a.v * b.v + c.v; }

@@ -1,6 +1,7 @@
 // The instruction set of one translation unit, chosen without -m flags.
 //
 //   #define KERNOPS_SIMD 3     // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
+//                              // (0 has NEON where that is, since every aarch64 machine has it)
 //   #include <kernops/simd/isa.h>   // before any other header of the package
 //   ...                        // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
 //   KERNOPS_ISA_END            // the last line of the file
@@ -26,6 +27,21 @@
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+// gcc aligns no stack to more than 16 bytes on 64-bit Windows, and yet moves vectors as if it had (GCC bug 54412):
+// there, packs are types that may stand anywhere, for which it uses the instructions that ask for nothing.
+#if defined(_WIN32) && !defined(__clang__)
+#define KERNOPS_PACK_ALIGN 16
+#else
+#define KERNOPS_PACK_ALIGN KERNOPS_PACK_BYTES
+#endif
+
+// Fused multiply-add is one instruction.
+#if KERNOPS_SIMD > 0 || defined(__aarch64__)
+#define KERNOPS_FMA 1
 #endif
 
 #if KERNOPS_SIMD == 0

@@ -29,7 +29,7 @@ template <class S> using if_number = std::enable_if_t<std::is_arithmetic<S>::val
 template <class T> struct Mask {
   using Int = typename Format<T>::Int;
   static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
-  typedef Int Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  typedef Int Vector __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));
   Vector v;
 
   KERNOPS_INLINE bool lane(int i) const { return v[i] != 0; }
@@ -45,7 +45,7 @@ template <class T> struct Mask {
 template <class T> struct Pack {
   using Scalar = T;
   static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
-  typedef T Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
+  typedef T Vector __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));
   Vector v;
 
   Pack() = default;
@@ -93,8 +93,9 @@ template <class T> struct Pack {
 template <class T> struct IntPack {
   using Scalar = typename Format<T>::Int;
   static constexpr int width = Pack<T>::width;
-  typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES)));
-  typedef std::make_unsigned_t<Scalar> Unsigned __attribute__((vector_size(KERNOPS_PACK_BYTES)));  // it wraps around
+  typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));
+  typedef std::make_unsigned_t<Scalar> Unsigned
+      __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));  // it wraps around
   Vector v;
 
   IntPack() = default;

@@ -92,7 +92,7 @@ template <class T> KERNOPS_INLINE Sum<T> exact_sum(Pack<T> major, Pack<T> minor)
 // R's NA may be a signaling NaN, for which std::pow(NA, 0) is not 1.
 template <class T> T scalar_pow(T x, T y) { return x == 1 || y == 0 ? T(1) : std::pow(x, y); }
 
-#if KERNOPS_SIMD == 0
+#ifndef KERNOPS_FMA
 
 // Products in twice the precision are slower than <cmath> without fused multiply-add.
 template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) { return lanewise(scalar_pow<T>, x, y); }
