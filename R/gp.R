@@ -70,8 +70,8 @@
 #'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
 #'   about many observations.
 #' @param estimate `"ML"`, the default unless the covariance is intrinsic; `"REML"` (the likelihood of error contrasts
-#'   of unit length, Harville 1974: the value of package nlme plus half the logarithm of det(X'X)); or `"none"`: the covariance is used as given, with a value for
-#'   every parameter.
+#'   of unit length, Harville 1974: the value of package nlme plus half the logarithm of det(X'X)); or `"none"`: the
+#'   covariance is used as given, with a value for every parameter.
 #' @param known a list of known quantities: `beta`, the coefficients of the trend, by name or in order (one number, the
 #'   mean, with `y ~ 0`), and `noise`, the noise variance of each observation: numbers, or a formula such as `~ sd^2` in
 #'   variables of `data`.

@@ -1,5 +1,5 @@
-# Calibration of fits with a family: of `count` simulated fields each, how often 95 % intervals contain the truth: of the
-# linear predictor at new points, of new observations there, and of the intercept.
+# Calibration of fits with a family: of `count` simulated fields each, how often 95 % intervals contain the truth: of
+# the linear predictor at new points, of new observations there, and of the intercept.
 #
 #   Rscript bench/families.R [count]
 

@@ -18,7 +18,7 @@ bool is_special(const Step& step) {
   return special.count(op_row(step.op).name) > 0;
 }
 
-bool turns(const Step& step) { return op_row(step.op).name == "Cos" || op_row(step.op).name == "Sin"; }
+bool turns(const Step& step) { return op_row(step.op).is(OpId::Cos) || op_row(step.op).is(OpId::Sin); }
 
 }  // namespace
 
@@ -65,7 +65,7 @@ bool Words::watches_turns() const {
 std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
   if (watches_turns() && turns(step))
-    return std::string(op_row(step.op).name == "Cos" ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
+    return std::string(op_row(step.op).is(OpId::Cos) ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
   const bool empty = op_row(step.op).vectors.empty();
   return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) +
          (empty ? ", T>(" : ">(") + arguments(step, names, "");
