@@ -8,6 +8,7 @@ K <- exp(-sqdist(Vi(x), Vj(x)))
 p <- Vi(x, name = "p")
 f <- sqdist(p, Vj(x, name = "q"))
 known <- matern(3/2, 1, 1) + nugget(0.1)
+classes <- gp_variogram(x, d$z, breaks = c(0, 0.1, 0.3, 1, 2, 3))
 fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
 g <- rep(1:2, 5)
 clusters <- cluster_ranges_centroids(x, sort(g))$ranges
@@ -45,6 +46,12 @@ processes <- list(
   matern = list(nu = 1.5, variance = 1, range = 1), periodic = list(variance = 1, range = 1, period = 1),
   exponential = list(variance = 1, range = 1), spherical = list(variance = 1, range = 1), wendland = list(1, 1),
   squared_exponential = list(variance = 1, range = 1), rational_quadratic = list(1, range = 1, shape = 1),
+  circular = list(variance = 1, range = 1), pentaspherical = list(variance = 1, range = 1), triangular = list(1, 1),
+  wave = list(variance = 1, range = 1), cosine = list(variance = 1, period = 1), microscale = list(variance = 1),
+  powered_exponential = list(variance = 1, range = 1, power = 1.5), power_law = list(variance = 1, power = 1.5),
+  logarithmic = list(variance = 1, range = 1), negative_binomial = list(theta = 1), student = list(df = 4, scale = 1),
+  fit_variogram = list(variogram = classes, covariance = known),
+  gp_indicator = list(formula = z ~ 1, data = d, coords = ~ u + v, cuts = 0, covariance = known),
   nugget = list(variance = 1), linear = list(variance = 1), constant = list(variance = 1, fixed = "variance"),
   covariance = list(formula = "s * Exp(-SqDist(x, y))", parameters = list(s = 1))
 )
