@@ -321,8 +321,8 @@ cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }
 
-cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some)
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, panels = FALSE) {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, panels)
 }
 
 cuda_compile <- function(text, architecture) {

@@ -1033,8 +1033,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool panels);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP panelsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -1043,7 +1043,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
     Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< bool >::type some(someSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some));
+    Rcpp::traits::input_parameter< bool >::type panels(panelsSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, panels));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1308,7 +1309,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 5},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 6},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},

@@ -79,14 +79,18 @@ std::string cuda_compiler() {
   }
 }
 
-// The CUDA text of the last reduction of a kernel, of all pairs or of some.
+// The CUDA text of the last reduction of a kernel, of all pairs or of some, or the one for panels, if there is one.
 // [[Rcpp::export]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
-                        bool some = false) {
+                        bool some = false, bool panels = false) {
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
   settings.accumulate_double = accumulate_double;
+  if (panels) {
+    const TiledPlan plan = cuda::panelled(cuda_plans(*kernel).back(), settings);
+    return plan.panels ? cuda::source(plan, settings, cuda::panel_shape()) : "";
+  }
   const TiledPlan plan = cuda::tiled(cuda_plans(*kernel).back(), settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;

@@ -78,6 +78,9 @@ families <- alist(
   `gradient of long vectors, far apart` = pairs(slope, D = 50, M = 300, N = 500, far = TRUE),
   `gradient of longer vectors, float32` = pairs(slope, D = 200, M = 300, N = 1500),
   `gradient of longer vectors, float64` = pairs(slope, D = 200, M = 300, N = 500, precision = "float64"),
+  `gradient by panels` = pairs(slope, D = 150, M = 600, N = 1100, precision = "float64"),
+  `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 20, N = 1100,
+                              precision = "float64"),
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),
   `segments of integers` = seg_reduce(rep_len(1:7, length(values)), lengths = lengths, op = "bit_xor"),
   `segments with weights` = for (op in c("var", "logsumexp")) {

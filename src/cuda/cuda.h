@@ -32,7 +32,8 @@ const Dense& dense();
 // How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless
 // it is narrow, 4 threads share their rows.
 struct Shape {
-  enum Kind { narrow, wide, vector_sum };  // cuda/map_reduce.cuh, cuda/wide/map_reduce.cuh, cuda/wide/vector_sum.cuh
+  // cuda/map_reduce.cuh, and of cuda/wide/: map_reduce.cuh, vector_sum.cuh, panels.cuh
+  enum Kind { narrow, wide, vector_sum, panels };
   Kind kind;
   int rows_per_thread, threads, columns;
   int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump
@@ -45,12 +46,19 @@ struct Shape {
 constexpr Count few_rows = 128;  // one block meets all columns, and makes them itself
 TiledPlan tiled(const Plan& plan, const Settings& settings);
 bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
+bool adds_carefully(const Settings& settings);  // in more than the numbers have
 bool fits(const Plan& plan, const Settings& settings);
 bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one column at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
+
+// A plan for panels (cuda/pairs/panels.cpp), if they can have it (`panels`), and whether so many rows and columns take
+// it.
+TiledPlan panelled(const Plan& plan, const Settings& settings);
+Shape panel_shape();
+bool by_panels(const TiledPlan& plan, Count rows, Count columns);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);

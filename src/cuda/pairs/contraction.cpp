@@ -22,7 +22,9 @@ bool adds_up(const OpRow& op) {
 
 class Tiler : Tiling {
  public:
-  Tiler(const Plan& untiled, bool long_vectors) : long_vectors_(long_vectors) { static_cast<Plan&>(plan) = untiled; }
+  Tiler(const Plan& untiled, bool long_vectors, bool panels) : long_vectors_(long_vectors), panels_(panels) {
+    static_cast<Plan&>(plan) = untiled;
+  }
 
   TiledPlan make() {
     own_slots();
@@ -31,6 +33,7 @@ class Tiler : Tiling {
     used.assign(plan.slots.size(), false);
     used[0] = true;
     if (long_vectors_) find_vector_sum();
+    if (panels_) find_weighted_vector();
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_columns(*this);
@@ -83,6 +86,15 @@ class Tiler : Tiling {
       plan.f = number, plan.w = 0;
       return;
     }
+  }
+
+  // The vectors of the columns that a softmax weighs.
+  void find_weighted_vector() {
+    if (reduction_table()[plan.reduction.row].name != "SumSoftMaxWeight" || plan.w_size < shortest_sum ||
+        plan.slots[plan.w].level != Level::column)
+      return;
+    plan.vector_sum = {plan.w, plan.w_size, {plan.w}, {}};
+    plan.w = 0;
   }
 
   // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
@@ -165,7 +177,7 @@ class Tiler : Tiling {
     }
   }
 
-  const bool long_vectors_;
+  const bool long_vectors_, panels_;
 };
 
 }  // namespace
@@ -175,6 +187,16 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-TiledPlan tile(const Plan& plan, bool long_vectors) { return Tiler(plan, long_vectors).make(); }
+// The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
+// exponent has; else 0.
+int TiledPlan::row_in_vector_sum() const {
+  const Expansion& e = expansion;
+  const Entries& made = vector_sum;
+  if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
+  const int* in = made.steps[0].in;
+  return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
+}
+
+TiledPlan tile(const Plan& plan, bool long_vectors, bool panels) { return Tiler(plan, long_vectors, panels).make(); }
 
 }  // namespace kernops

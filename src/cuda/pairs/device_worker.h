@@ -84,7 +84,9 @@ class DeviceWorker {
 
   // Reduces a part into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same, but the states of the rows are returned: other columns are reduced elsewhere.
+  // The same by panels, unless it cannot be done: whether it was. For the first thread alone.
+  bool reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch);
+  // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges states of rows in the order in which they stand, so many after one another, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);

@@ -9,14 +9,14 @@ namespace cuda {
 namespace {
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, const Settings& settings) {
-  using Tiled = std::map<bool, TiledPlan>;
+const TiledPlan& tiled_once(const Plan& plan, const Settings& settings, bool for_panels) {
+  using Tiled = std::map<std::tuple<bool, bool, bool>, TiledPlan>;
   if (!plan.cached) plan.cached = std::make_shared<Tiled>();
   Tiled& known = *static_cast<Tiled*>(plan.cached.get());
-  const bool key = adds_by_tiles(settings);
+  const auto key = std::make_tuple(for_panels, settings.single, adds_carefully(settings));
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  TiledPlan& made = known.emplace(key, tiled(plan, settings)).first->second;
+  TiledPlan& made = known.emplace(key, for_panels ? panelled(plan, settings) : tiled(plan, settings)).first->second;
   made.cached.reset();  // it has kernels of its own there
   return made;
 }
@@ -60,7 +60,8 @@ class CudaPairs : public Pairs {
               const Output& out) override {
     const Range rows{row_begin, row_end}, columns{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    const TiledPlan& plan = tiled_once(untiled, settings);
+    if (reduce_by_panels(untiled, data, settings, rows, columns, out)) return;
+    const TiledPlan& plan = tiled_once(untiled, settings, false);
     if (plan.stores) return store(plan, data, settings, rows, columns, out);
     const auto task_for = [&](Count rows_of_device) {
       return make_task(plan, data, settings, rows_of_device, out, row_begin);
@@ -75,6 +76,19 @@ class CudaPairs : public Pairs {
 
  private:
   DeviceWorker& first() { return workers_.front(); }
+
+  // Whether it could be done.
+  bool reduce_by_panels(const Plan& untiled, const Data& data, const Settings& settings, Range rows, Range columns,
+                        const Output& out) {
+    if (workers_.size() > 1 || untiled.stores || data.pairs(untiled.rows)) return false;
+    const TiledPlan& plan = tiled_once(untiled, settings, true);
+    if (!by_panels(plan, rows.count(), columns.count())) return false;
+    const Task task{plan, data, settings, panel_shape(), out, rows.begin, true};
+    const bool others = wait_for_others(data, out);
+    const bool done = first().reduce_by_panels(task, rows, columns, settings.keep_going);
+    if (others) synchronize();  // nor do they know what this one has yet to copy
+    return done;
+  }
 
   // The first device alone has all pairs: what goes elsewhere does so some columns at a time.
   void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range columns,

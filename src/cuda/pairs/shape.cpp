@@ -68,9 +68,10 @@ bool sums_columns(const TiledPlan& plan, const Settings& settings) {
 
 }  // namespace
 
-bool adds_by_tiles(const Settings& settings) {
-  return settings.single && !settings.accumulate_double && settings.scheme != SumScheme::kahan;
+bool adds_carefully(const Settings& settings) {
+  return settings.scheme == SumScheme::kahan || (settings.single && settings.accumulate_double);
 }
+bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_carefully(settings); }
 
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the columns that tensor cores make.

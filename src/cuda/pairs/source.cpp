@@ -14,7 +14,7 @@ class Writer {
 
   std::string text() {
     const bool wide = words.wide(), expands = words.expands();
-    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum"};
+    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels"};
     const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
     std::string out = (wide ? rows : "") + "#include <kernops/" + headers[shape.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
@@ -28,6 +28,7 @@ class Writer {
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
     if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
     if (wide && words.sums_vectors()) out += "  using VectorSum = ::VectorSum;\n";
+    if (shape.kind == Shape::panels && !words.sums_vectors()) out += "  using VectorSum = NoVectors;\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
     out += level("run_column(const T* o, T* y)", Level::column, "y");
@@ -55,6 +56,9 @@ class Writer {
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
              ", " + number(shape.threads) + ", " + pairs +
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
+    if (shape.kind == Shape::panels)
+      return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
+             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ")\n";
     return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
   }
@@ -77,10 +81,11 @@ class Writer {
     const bool row = where == Level::row;
     const Slot& slot = plan.slots[row ? e.row_vector : e.column_vector];
     const Slot& norm = plan.slots[row ? e.row_norm : e.column_norm];
+    const bool panels = shape.kind == Shape::panels;
+    const bool summed = (settings.single || panels) && !row && plan.row_in_vector_sum() != 0;
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
-           number(slot.size) + (settings.single && !row && words.row_in_vector_sum() ? ", true>(" : ", false>(") +
-           target + ", " + words.names[row ? e.row : e.column] + ", " + words.names[e.factor] +
-           (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
+           number(slot.size) + ", " + yes_or_no(summed) + ">(" + target + ", " + words.names[row ? e.row : e.column] +
+           ", " + words.names[e.factor] + (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
   }
 
   const Words& words;

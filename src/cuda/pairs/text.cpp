@@ -71,15 +71,5 @@ std::string Words::call(const Step& step, int size, const Names& names) const {
          (empty ? ", T>(" : ">(") + arguments(step, names, "");
 }
 
-// The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
-// exponent has; else 0.
-int Words::row_in_vector_sum() const {
-  const Expansion& e = plan.expansion;
-  const Entries& made = plan.vector_sum;
-  if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
-  const int* in = made.steps[0].in;
-  return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
-}
-
 }  // namespace cuda
 }  // namespace kernops

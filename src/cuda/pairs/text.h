@@ -21,7 +21,6 @@ struct Words {
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
   bool watches_turns() const;  // whether sines and cosines are those of cuda/turns.cuh
-  int row_in_vector_sum() const;
 
  private:
   bool takes_turns(const Step& step) const;

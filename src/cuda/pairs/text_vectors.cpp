@@ -12,7 +12,7 @@ namespace {
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const Entries& made = words.plan.vector_sum;
-  const int of_row = words.row_in_vector_sum();
+  const int of_row = words.plan.row_in_vector_sum();
   const bool of_column = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
   return ", of_row = " + number(of_row) + ", of_column = " + number(of_column ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +

@@ -38,12 +38,14 @@ struct TiledPlan : Plan {
   std::vector<Entries> contractions;
   Entries vector_sum{};
   std::array<int, 3> kept{};
-  bool weighted = false;
+  bool weighted = false, panels = false;  // whether it is one for panels
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
+  int row_in_vector_sum() const;
 };
-TiledPlan tile(const Plan& plan, bool long_vectors);  // whether to look for long vectors
+// Whether to look for long vectors, and for those that panels sum (cuda/pairs/panels.cpp).
+TiledPlan tile(const Plan& plan, bool long_vectors, bool panels = false);
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.

@@ -201,7 +201,7 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
     KERNOPS_UNROLL
     for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);
   }
-  const bool coarse = summed && !zero && square < 1e-9;
+  const bool coarse = summed && !zero && square < (sizeof(T) == 4 ? 1e-9 : 1e-280);
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 

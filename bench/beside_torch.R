@@ -1,0 +1,41 @@
+# Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
+# Rscript bench/beside_torch.R [float32]
+#
+# Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values, gradients in
+# x, and 64 right-hand sides; a softmax-weighted sum; nearest neighbours. Milliseconds between two CUDA events around
+# repeated calls, data on the device.
+library(kernops)
+
+precision <- if ("float32" %in% commandArgs(TRUE)) "float32" else "float64"
+n <- if (precision == "float32") 4e4 else 2e4
+random <- \(rows, columns) gpu_matrix(matrix(stats::runif(rows * columns), rows), precision)
+
+milliseconds <- function(formula, declarations, data) {
+  op <- keops_kernel(formula, declarations, precision = precision, backend = "cuda")
+  first <- system.time(op(data))[["elapsed"]]  # compiles
+  from <- environment(op)
+  time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, 5)
+  c(ms = stats::median(replicate(3, time()[["device"]])), first = 1e3 * first)
+}
+show <- \(name, t) cat(sprintf("%-28s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
+
+gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
+for (D in c(64, 128, 256, 512, 784, 1024)) {
+  points <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
+  data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 1))
+  args <- c("g = Pm(1)", points, "b = Vj(1)")
+  show(paste("value D =", D), milliseconds(gauss, args, data))
+  gradient <- sprintf("Grad(%s, x, e)", gauss)
+  show(paste("gradient D =", D), milliseconds(gradient, c(args, "e = Vi(1)"), c(data, e = random(n, 1))))
+}
+for (D in c(64, 256)) {
+  data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 64))
+  show(paste("64 columns, D =", D),
+       milliseconds(gauss, c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(64)"), data))
+}
+data <- list(x = random(3e4, 64), y = random(3e4, 64), b = random(3e4, 64))
+weighted <- "SumSoftMaxWeight_Reduction(x | y, b, 1)"
+show("softmax", milliseconds(weighted, c("x = Vi(64)", "y = Vj(64)", "b = Vj(64)"), data))
+data <- list(x = random(1e4, 784), y = random(6e4, 784))
+show("11 nearest, D = 784",
+     milliseconds("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(784)", "y = Vj(784)"), data))

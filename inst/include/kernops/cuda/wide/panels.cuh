@@ -1,0 +1,205 @@
+// Sums over pairs of long vectors, by panels of some thousand rows and columns (cuda/pairs/panels.cpp): products of
+// matrices make the contractions of a panel; what is here makes the numbers of its pairs of them, in place; and these
+// times the vectors of the columns are products of matrices, too. All numbers are doubles.
+//
+// Where these vectors are those of an expanded exponent, the sum of w (x - y) is x sum w - sum w y.
+#pragma once
+#include <kernops/jobs/panels.h>
+#include <kernops/state.h>
+#include <kernops/cuda/fill.cuh>
+#include <kernops/cuda/wide/pair_tile.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+struct Larger {
+  KERNOPS_FN double operator()(double x, double y) const { return larger(x, y); }
+};
+struct Plus {
+  KERNOPS_FN double operator()(double x, double y) const { return x + y; }
+};
+// What the threads of a block have of each of some rows, joined in an order that is always the same.
+template <int warps, class Join, int rows>
+__device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
+  KERNOPS_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    KERNOPS_UNROLL
+    for (int step = 16; step > 0; step /= 2) v[r] = join(v[r], __shfl_xor_sync(~0u, v[r], step));
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32 * rows + r] = v[r];
+  }
+  __syncthreads();
+  KERNOPS_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    v[r] = shared[r];
+    KERNOPS_UNROLL
+    for (int w = 1; w < warps; ++w) v[r] = join(v[r], shared[w * rows + r]);
+  }
+}
+
+// Where nothing but the numbers of the pairs is added up.
+struct NoVectors {
+  static constexpr int of_row = 0, of_column = 0, size = 1;
+};
+
+// The numbers of the pairs of some rows with all columns of a panel. A thread has 2 columns next to each other, then
+// those 2 * threads further.
+template <class Formula, int columns, bool softmax> struct PanelNumbers {
+  using Near = typename Formula::Near;
+  using Terms = typename Formula::VectorSum;
+  static constexpr bool vectors = !SameType<Terms, NoVectors>::value,
+                        totals = Terms::of_row != 0 || softmax || !vectors;
+  static constexpr int threads = 256, rows = 4, own = columns / threads;
+  const PanelJob& job;
+  int first;  // of the rows
+  double w[rows][own];
+  double kept[rows];  // what multiplies the sums so far
+
+  explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
+  static __device__ __forceinline__ int column(int n) { return 2 * (threadIdx.x + n / 2 * threads) + n % 2; }
+  __device__ __forceinline__ double* pairs(int r) const { return job.pairs + (first + r) * (long long)columns; }
+  __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
+
+  // Of some rows. Returns whether all are as they should be.
+  template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
+    constexpr int row_stride = padded<double>(Formula::row);
+    bool good = true;
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const int row = exists(r) ? first + r : first;
+      const auto x = load<Formula::kept_row>(static_cast<const double*>(job.rows) + row * (long long)row_stride);
+      if (Formula::expands) good = good && is_near(x.v[0]);
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; n += 2) {
+        const auto some = few<2>(pairs(row - first) + column(n));
+        KERNOPS_UNROLL
+        for (int e = 0; e < 2; ++e) {
+          typename Near::F f;
+          typename Near::W weight;
+          Near::pair(o, x, y[n + e], Vec<double, 1>{some.v[e]}, f, weight);
+          w[r][n + e] = f[0] * weight[0];
+        }
+      }
+    }
+    put_where_none(0);
+    double check = 0;
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < own; ++n) check += w[r][n] * 0;
+    return good && check == 0;
+  }
+  // Where there are no such pairs. Not asked for each of them, which would be waited for.
+  __device__ __forceinline__ void put_where_none(double number) {
+    if (job.column_count == columns && exists(rows - 1)) return;
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < own; ++n)
+      if (!exists(r) || column(n) >= job.column_count) w[r][n] = number;
+  }
+
+  __device__ __forceinline__ void put() const {
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < own; n += 2)
+      if (exists(r)) *reinterpret_cast<Few<2, double>*>(pairs(r) + column(n)) = Few<2, double>{{w[r][n], w[r][n + 1]}};
+  }
+
+  // Numbers that were exponents of 2 become powers, as seen from the largest exponent of the row so far.
+  __device__ __forceinline__ void exponentiate() {
+    __shared__ double shared[threads / 32 * rows];
+    double most[rows], before[rows];
+    put_where_none(-infinity<double>());
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      most[r] = before[r] = job.first || !exists(r) ? -infinity<double>() : job.shifts[first + r];
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; ++n) most[r] = larger(w[r][n], most[r]);
+    }
+    join_block<threads / 32>(most, shared, Larger());
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; ++n) w[r][n] = exp2(w[r][n] - most[r]);
+      if (!exists(r)) break;
+      if (threadIdx.x == 0) job.shifts[first + r] = most[r];
+      if (job.first || most[r] == before[r]) continue;
+      kept[r] = exp2(before[r] - most[r]);
+      double* const sums = job.sums + (first + r) * (long long)job.width;
+      for (int k = threadIdx.x; k < job.width; k += threads) sums[k] *= kept[r];
+    }
+  }
+
+  // Adds the numbers of each row to its total.
+  __device__ __forceinline__ void add_up() const {
+    __shared__ double shared[threads / 32 * rows];
+    double sum[rows];
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      sum[r] = 0;
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; ++n) sum[r] += w[r][n];
+    }
+    join_block<threads / 32>(sum, shared, Plus());
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r)
+      if (threadIdx.x == r && exists(r))
+        job.totals[first + r] = (job.first ? 0 : kept[r] * job.totals[first + r]) + sum[r];
+  }
+
+  // The columns are those of the thread for all rows that the block takes.
+  __device__ __forceinline__ void run() {
+    constexpr int column_stride = padded<double>(Formula::column);
+    const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
+    Vec<double, Formula::kept_column> y[own];
+    bool good = true;
+    KERNOPS_UNROLL
+    for (int n = 0; n < own; ++n) {
+      const int c = column(n) < job.column_count ? column(n) : 0;
+      y[n] = load<Formula::kept_column>(static_cast<const double*>(job.columns) + c * (long long)column_stride);
+      if (Formula::expands) good = good && is_near(y[n].v[0]);
+    }
+    KERNOPS_UNROLL_BY(1)
+    for (first = blockIdx.x * rows; first < job.row_count; first += gridDim.x * rows) {
+      if (!make(o, y)) good = false;
+      KERNOPS_UNROLL
+      for (int r = 0; r < rows; ++r) kept[r] = 1;
+      if constexpr (softmax) exponentiate();
+      if constexpr (totals) add_up();
+      if constexpr (vectors) put();
+      __syncthreads();  // what they have shared is free again
+    }
+    if (!good) *job.odd = 1;
+  }
+};
+
+// One thread an entry of a row: the results, of its sums.
+template <class Formula, bool softmax> __device__ void finish_panels(const PanelJob& job) {
+  using Terms = typename Formula::VectorSum;
+  constexpr int size = Terms::size;
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  const int row = int(n / size), k = int(n % size);
+  if (row >= job.row_count) return;
+  const double* once = static_cast<const double*>(job.once);
+  const double* x = static_cast<const double*>(job.rows) + row * (long long)padded<double>(Formula::row);
+  double sum = SameType<Terms, NoVectors>::value ? job.totals[row] : job.sums[row * (long long)job.width + k];
+  if constexpr (Terms::of_row != 0) {
+    sum *= Terms::of_column / sqrt(abs(2 * once[Terms::factor]));  // as put_scaled() has scaled them
+    const double seen = x[Terms::Rows::nth(0) + k] - (Terms::centre >= 0 ? once[Terms::centre + k] : 0);
+    sum += Terms::of_row * job.totals[row] * seen;
+  }
+  if constexpr (softmax) sum /= job.totals[row];
+  if constexpr (Formula::factor >= 0) sum *= x[Formula::factor];
+  job.out[row * job.out_row + k * job.out_entry] = sum;
+}
+
+#define KERNOPS_PANEL_KERNELS(Formula, columns, softmax)                                                              \
+  KERNOPS_LEVELS(Formula)                                                                                             \
+  extern "C" __global__ void __launch_bounds__(256, 2) kernops_pairs(const __grid_constant__ kernops::PanelJob job) { \
+    kernops::PanelNumbers<Formula, columns, softmax>(job).run();                                                      \
+  }                                                                                                                   \
+  extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) {                           \
+    kernops::finish_panels<Formula, softmax>(job);                                                                    \
+  }                                                                                                                   \
+  extern "C" __device__ const int kernops_partial_bytes = 0;
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,180 @@
+// Sums over pairs of long vectors by panels: blocks of some thousand rows and columns, one after another. The
+// contractions of the pairs of a panel are a product of matrices, by cuBLAS, into scratch memory; a kernel makes the
+// numbers of the pairs of them, in place (cuda/wide/panels.cuh); and these times the vectors of the columns are a
+// product of matrices, too, which joins the sums of the rows. However long the vectors are, contractions are made once.
+//
+// All numbers are doubles: why floats are not taken is in bench/DESIGN.md. Where numbers are not finite, or points too
+// far from each other for the expansion of their distances, the kernels for tiles take over.
+#include <kernops/jobs/panels.h>
+
+#include <algorithm>
+
+#include "cuda/blas.h"
+#include "cuda/pairs/device_worker.h"
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr int panel_columns = 1024;
+constexpr Count most_rows = 1 << 14, least_rows = 512, least_columns = 512;
+
+// What the products of a panel read: from which slots of rows and columns, and how many entries.
+struct Products {
+  int row, column, size;
+  int vector, width;  // of the columns, which are summed; 0 where none are
+};
+
+Products products_of(const TiledPlan& plan) {
+  Products p{0, 0, plan.contractions[0].size, 0, plan.vector_sum.size};
+  for (const int leaf : plan.contractions[0].leaves) (plan.slots[leaf].level == Level::row ? p.row : p.column) = leaf;
+  const bool expands = plan.inner_product.size > 0, differences = plan.row_in_vector_sum() != 0;
+  if (expands) p.row = plan.expansion.row_vector, p.column = plan.expansion.column_vector;
+  if (p.width > 0) p.vector = differences ? p.column : plan.vector_sum.slot;
+  return p;
+}
+
+// Whether panels are faster than tiles on an H200.
+bool gains(const TiledPlan& plan) {
+  const bool softmax = reduction_table()[plan.reduction.row].exponentiates();
+  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  if (softmax) return summed >= 16;
+  if (plan.row_in_vector_sum() != 0) return contracted > 112;
+  return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
+}
+
+}  // namespace
+
+TiledPlan panelled(const Plan& plan, const Settings& settings) {
+  if (settings.single) return {};
+  TiledPlan made = tile(plan, true, true);
+  const ReductionRow& reduction = reduction_table()[made.reduction.row];
+  const Entries& vector = made.vector_sum;
+  const bool of_columns = vector.size > 0 && vector.steps.empty() && made.slots[vector.slot].level == Level::column;
+  const bool contracts =
+      made.contractions.size() == 1 && (made.inner_product.size > 0 || made.is_product(made.contractions[0]));
+  const bool numbers = vector.size == 0 && made.f_size == 1;
+  const bool sums = reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
+                                     : reduction.exponentiates() && of_columns;
+  made.panels = contracts && sums && settings.scheme != SumScheme::kahan && in_place(made, settings) && gains(made);
+  return made;
+}
+
+Shape panel_shape() { return {Shape::panels, 4, 256, panel_columns}; }
+
+bool by_panels(const TiledPlan& plan, Count rows, Count columns) {
+  return plan.panels && rows >= least_rows && columns >= least_columns && has_blas();
+}
+
+// What is on a device while rows are reduced.
+class PanelSums {
+ public:
+  PanelSums(const Task& task, const Levels& levels, Count rows)
+      : task_(task),
+        levels_(levels),
+        products_(products_of(task.plan)),
+        rows_(even(rows)),
+        pairs_(size_t(rows_ * panel_columns) * sizeof(double)),
+        sums_(size_t(rows_ * products_.width) * sizeof(double)),
+        totals_(size_t(rows_) * sizeof(double)),
+        shifts_(size_t(rows_) * sizeof(double)),
+        odd_(sizeof(int)) {
+    const int none = 0;
+    copy_in(odd_.pointer(), &none, sizeof none);
+  }
+
+  static Count bytes(const Task& task, Count rows) {
+    return even(rows) * (panel_columns + products_of(task.plan).width + 2) * Count(sizeof(double));
+  }
+  Count rows() const { return rows_; }
+
+  PanelJob job(Range rows, Range columns) const {
+    PanelJob job{};
+    job.once = levels_.once.address();
+    job.rows = item(levels_.x, Level::row, rows.begin), job.columns = item(levels_.y, Level::column, columns.begin);
+    job.pairs = doubles(pairs_), job.sums = doubles(sums_), job.shifts = doubles(shifts_);
+    job.totals = doubles(totals_), job.odd = static_cast<int*>(odd_.address());
+    job.row_count = int(rows.count()), job.column_count = int(columns.count()), job.width = products_.width;
+    job.first = columns.begin == 0;
+    return job;
+  }
+
+  // The contractions of a panel.
+  void contract(const PanelJob& job) const {
+    multiply(job.column_count, job.row_count, products_.size, vectors(job.columns, products_.column), true,
+             vectors(job.rows, products_.row), false, job.pairs, panel_columns);
+  }
+  // Adds the numbers of a panel times the vectors of its columns.
+  void add_up(const PanelJob& job) const {
+    if (products_.vector == 0) return;
+    multiply(products_.width, job.row_count, job.column_count, vectors(job.columns, products_.vector), false,
+             {job.pairs, panel_columns}, !job.first, job.sums, job.width);
+  }
+
+  bool is_odd() const {
+    int odd;
+    copy_out(&odd, odd_.pointer(), sizeof odd);
+    return odd != 0;
+  }
+
+ private:
+  // Panels of a number of rows are of one size, or nearly so, which depends on that number alone.
+  static Count even(Count rows) { return (ceil_div(rows, ceil_div(rows, most_rows)) + 127) / 128 * 128; }
+  static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
+
+  const void* item(const Buffer& level, Level which, Count n) const {
+    return static_cast<const char*>(level.address()) + n * task_.item_bytes(which);
+  }
+  Operand vectors(const void* items, int slot) const {
+    const Slot& s = task_.plan.slots[slot];
+    return {static_cast<const double*>(items) + s.offset, task_.stride(s.level)};
+  }
+
+  const Task& task_;
+  const Levels& levels_;
+  const Products products_;
+  const Count rows_;
+  const Buffer pairs_, sums_, totals_, shifts_, odd_;
+};
+
+// long: one loop over panels
+bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch) {
+  prepare(task);
+  const bool direct = writes_directly(task.out);
+  const Count rows_here = rows.count(), columns_here = columns.count(), size = task.plan.reduction.size;
+  const Count item_bytes = rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column);
+  const Count out_bytes = direct ? 0 : rows_here * size * Count(sizeof(double));
+  const size_t needed = size_t(item_bytes + out_bytes + PanelSums::bytes(task, rows_here));
+  if (needed > memory_for(needed)) return false;
+  const Levels levels(task, rows_here, columns_here);
+  const PanelSums sums(task, levels, rows_here);
+  const Buffer aside{size_t(out_bytes)};
+  fill(task, levels, rows, columns);
+  const PairJob all = job_for(task, rows, direct ? nullptr : &aside);
+  const unsigned threads = unsigned(task.shape.threads);
+  for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
+    some.end = std::min(some.begin + sums.rows(), rows_here);
+    PanelJob job{};
+    for (Range these{0, 0}; these.begin < columns_here; these.begin = these.end) {
+      these.end = std::min<Count>(these.begin + panel_columns, columns_here);
+      job = sums.job(some, these);
+      sums.contract(job);
+      const Count blocks = ceil_div(some.count(), task.shape.rows_per_thread);
+      launch(kernels_->pairs, unsigned(std::min(filled(), blocks)), 1, threads, &job);
+      if (some.begin == 0 && job.first && sums.is_odd()) return false;
+      sums.add_up(job);
+    }
+    job.out = all.out + some.begin * all.out_row, job.out_entry = all.out_entry, job.out_row = all.out_row;
+    launch(kernels_->merge, unsigned(ceil_div(some.count() * size, threads)), 1, threads, &job);
+    if (some.end == rows_here) break;
+    synchronize();
+    if (watch && !watch(double(some.end) / double(rows_here))) throw Interrupted();
+  }
+  if (sums.is_odd()) return false;
+  if (!direct) deliver(task, rows, aside);
+  return true;
+}
+
+}  // namespace cuda
+}  // namespace kernops

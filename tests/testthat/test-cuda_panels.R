@@ -1,0 +1,106 @@
+# Long vectors and many points: on a GPU, panels of rows and columns are products of matrices.
+
+points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
+sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
+arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
+
+# body(kernel, D, x, y, close), with numbers of rows and columns that fill no panel, and more than one
+for_each_size <- function(body, sizes = list(c(170, 1100), c(700, 520))) {
+  withr::local_seed(1)
+  for (size in sizes) {
+    D <- size[1]
+    x <- points(523, D)
+    y <- points(size[2], D)
+    for_each_backend(\(kernel, precision) {
+      close <- \(actual, expected, ...) expect_close(actual, expected, precision, ..., info = paste("D =", D))
+      body(kernel, D, x, y, close)
+    })
+  }
+}
+
+test_that("sums of many points are right", {
+  for_each_size(\(kernel, D, x, y, close) {
+    k <- exp(-sq_dist(x, y))
+    b <- runif(nrow(y))
+    e <- rnorm(nrow(x))
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
+    close(gauss(list(x, y, b)), k %*% b)
+    kb <- k * outer(e, b)
+    close(keops_grad(gauss, "x")(list(x, y, b, e)), -2 * (x * rowSums(kb) - kb %*% y))
+    close(keops_grad(gauss, "y")(list(x, y, b, e)), -2 * (y * colSums(kb) - crossprod(kb, x)))
+    wide <- matrix(runif(nrow(y) * 40), nrow(y))
+    several <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * w, 1)", arguments(D, "w = Vj(40)"))
+    close(several(list(x, y, wide)), k %*% wide)
+  })
+})
+
+test_that("softmax-weighted sums of many points are right", {
+  for_each_size(\(kernel, D, x, y, close) {
+    w <- matrix(runif(nrow(y) * 40), nrow(y))
+    weighted <- \(k) k %*% w / rowSums(k)
+    y <- y[order(drop(y %*% x[1, ])), ]  # the largest so far becomes larger from panel to panel
+    dot <- kernel("SumSoftMaxWeight_Reduction(5 * (x | y), w, 1)", arguments(D, "w = Vj(40)"))
+    close(dot(list(x, y, w)), weighted(exp(5 * tcrossprod(x, y))))
+    gauss <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), w, 1)", arguments(D, "w = Vj(40)"))
+    close(gauss(list(x, y, w)), weighted(exp(-sq_dist(x, y))))
+  }, list(c(40, 1100)))
+})
+
+test_that("numbers that grow from panel to panel, or are small, are summed", {
+  for_each_size(\(kernel, D, x, y, close) {
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
+    for (b in list(10^seq(-30, 30, length.out = nrow(y)), 10^seq(-30, -25, length.out = nrow(y)), 0 * y[, 1])) {
+      kb <- exp(-sq_dist(x, y)) * rep(b, each = nrow(x))
+      gradient <- keops_grad(gauss, "x")(list(x, y, b, rep(1, nrow(x))))
+      expected <- -2 * (x * rowSums(kb) - kb %*% y)
+      close(gradient, expected, scale = row_scale(expected, least = 1e-300))
+    }
+  }, list(c(170, 1100)))
+})
+
+test_that("many points may be anywhere, and far from each other", {
+  withr::local_seed(1)
+  x <- round(256 * points(520, 170)) / 256
+  y <- round(256 * points(1030, 170)) / 256
+  for_each_backend(\(kernel, precision) {
+    gauss <- kernel("Sum_Reduction(Exp(-g * SqDist(x, y)), 1)", c("g = Pm(1)", arguments(170)))
+    for (case in list(c(1, 2^13), c(40, 0), c(1e-12, 0))) {
+      k <- exp(-case[1] * sq_dist(x, y))
+      expect_close(gauss(list(case[1], x + case[2], y + case[2])), rowSums(k), precision)
+      gradient <- keops_grad(gauss, "x")(list(case[1], x + case[2], y + case[2], rep(1, 520)))
+      expect_close(gradient, -2 * case[1] * (x * rowSums(k) - k %*% y), precision)
+    }
+  })
+})
+
+test_that("infinite and missing numbers of many points give what they give in R", {
+  for_each_size(\(kernel, D, x, y, close) {
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
+    k <- exp(-sq_dist(x, y))
+    close(gauss(list(x, y, replace(k[1, ], 7, Inf))), rep(Inf, nrow(x)))
+    odd <- replace(x, cbind(3, 2), NaN)
+    expected <- -2 * (x * rowSums(k) - k %*% y)
+    close(keops_grad(gauss, "x")(list(odd, y, rep(1, nrow(y)), rep(1, nrow(x)))), replace(expected, cbind(3, 1:D), NaN))
+  }, list(c(170, 1030)))
+})
+
+test_that("the same bits come again", {
+  for_each_size(\(kernel, D, x, y, close) {
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", arguments(D))
+    data <- list(x, y, rep(1, nrow(x)))
+    expect_identical(keops_grad(gauss, "x")(data), keops_grad(gauss, "x")(data))
+  }, list(c(170, 1030)))
+})
+
+test_that("texts for panels compile", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  compiles <- function(op) for (architecture in c("sm_80", "sm_90")) {
+    text <- kernops:::cuda_source(environment(op)$kernel, FALSE, 0L, panels = TRUE)
+    expect_match(text, "KERNOPS_PANEL")
+    expect_gt(kernops:::cuda_compile(text, architecture), 1000)
+  }
+  gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(600, "b = Vj(1)"))
+  compiles(gauss)
+  compiles(keops_grad(gauss, "x"))
+  compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(64, "b = Vj(64)")))
+})
