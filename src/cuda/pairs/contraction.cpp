@@ -90,7 +90,7 @@ class Tiler : Tiling {
 
   // The vectors of the columns that a softmax weighs.
   void find_weighted_vector() {
-    if (reduction_table()[plan.reduction.row].name != "SumSoftMaxWeight" || plan.w_size < shortest_sum ||
+    if (reduction_table()[plan.reduction.row].accumulator != Accumulator::SoftMax || plan.w_size < shortest_sum ||
         plan.slots[plan.w].level != Level::column)
       return;
     plan.vector_sum = {plan.w, plan.w_size, {plan.w}, {}};
