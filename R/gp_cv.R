@@ -153,6 +153,23 @@ estimated_diagonal <- function(object, solver) {
 }
 
 predict_fold <- function(object, out, refit) {
+  fold <- leave_out(object, out, refit)
+  problem <- prepare_problem(fold$parts, fold$model, object$known, fold$estimate, NULL)
+  likelihood <- likelihood_for(problem$data, problem$model, object$how)
+  search <- estimate_covariance(problem, likelihood, object$how, fold$estimate, NULL)
+  fit <- finish_fit(problem, likelihood, search, object$how, NULL)
+  fit <- c(fit, list(parts = fold$parts, known = object$known, how = object$how, method = object$method))
+  points <- fold$points(fit$center)
+  noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
+  terms <- predicted_terms(fit, points)
+  cbind(ifelse(fold$told, rowSums(terms), NA),
+        ifelse(fold$told, sqrt(field_variance(fit, points, terms$process) + noise), Inf))
+}
+
+# What a fit without some observations needs: the parts of the others, with columns of the trend that are independent
+# there, the covariance and what is estimated of it. And the omitted points, as seen from the centre of that fit;
+# `told` is whether the others identify the trend at each.
+leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))
   if (is.null(object$known$beta)) {
@@ -165,18 +182,10 @@ predict_fold <- function(object, out, refit) {
   for (name in c("y", "x", "u", "offset", "noise", "weights", "rows")) parts[[name]] <- keep(parts[[name]])
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
                             colnames(parts$u))
-  estimate <- if (refit) object$estimate else "none"
-  problem <- prepare_problem(parts, model, object$known, estimate, NULL)
-  likelihood <- likelihood_for(problem$data, problem$model, object$how)
-  search <- estimate_covariance(problem, likelihood, object$how, estimate, NULL)
-  fit <- finish_fit(problem, likelihood, search, object$how, NULL)
-  fit <- c(fit, list(parts = parts, known = object$known, how = object$how, method = object$method))
-  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = at,
-                 offset = object$parts$offset[out])
-  noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
-  terms <- predicted_terms(fit, points)
-  cbind(ifelse(told, rowSums(terms), NA),
-        ifelse(told, sqrt(field_variance(fit, points, terms$process) + noise), Inf))
+  points <- function(center) {
+    list(u = sweep(object$parts$u[out, , drop = FALSE], 2, center), x = at, offset = object$parts$offset[out])
+  }
+  list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)
 }
 
 independent_columns <- function(x) {

@@ -29,28 +29,15 @@ family_leave_one_out <- function(object) {
 
 # As predict_fold(), of the linear predictor.
 family_fold <- function(object, out, refit) {
-  parts <- object$parts
-  told <- rep(TRUE, sum(out))
-  if (is.null(object$known$beta)) {
-    kept <- independent_columns(parts$x[!out, , drop = FALSE])
-    told <- is_told(parts$x, out, kept)
-    parts$x <- parts$x[, kept, drop = FALSE]
-  }
-  at <- parts$x[out, , drop = FALSE]
-  keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
-  each <- c("y", "x", "u", "offset", "noise", "weights", "rows")
-  parts[each] <- lapply(parts[each], keep)
+  fold <- leave_out(object, out, refit)
   family <- object$family
   if (!refit) family$parameters$value <- object$dispersion
-  model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
-                            colnames(parts$u))
-  fit <- fit_family(parts, model, object$known, object$how, if (refit) object$estimate else "none", family, NULL)
+  fit <- fit_family(fold$parts, fold$model, object$known, object$how, fold$estimate, family, NULL)
   fit <- c(fit, list(known = object$known, method = object$method))
-  points <- list(u = sweep(object$parts$u[out, , drop = FALSE], 2, fit$center), x = at,
-                 offset = object$parts$offset[out])
+  points <- fold$points(fit$center)
   terms <- predicted_terms(fit, points)
   variance <- field_variance(fit, points, terms$process) + nugget_of(fit)
-  cbind(ifelse(told, terms$trend + terms$process, NA), ifelse(told, variance, Inf))
+  cbind(ifelse(fold$told, terms$trend + terms$process, NA), ifelse(fold$told, variance, Inf))
 }
 
 # What normal distributions of the linear predictors, a data frame of means and variances, say of the observations.

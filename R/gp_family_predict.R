@@ -22,22 +22,12 @@ predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
   if (type == "terms") return(give_back_points(terms[c("trend", "process")], points, newdata, object))
   mean <- terms$trend + terms$process
   field <- if (wanted) terms$variance %||% field_uncertainty(object, points, terms$process, se == "local")$variance
-  table <- if (type == "link") link_table(object, mean, field, se.fit, interval, level) else {
-    response_table(object, mean, field, se.fit, interval, level)
+  table <- if (type == "response") response_table(object, mean, field, se.fit, interval, level) else {
+    noise <- if (interval == "prediction") nugget_of(object) else 0
+    predicted_columns(c(terms[c("trend", "process")], list(variance = field)), noise,
+                      list(se.fit = se.fit, interval = interval, level = level))
   }
-  give_back_points(table, points, newdata, object)
-}
-
-link_table <- function(object, mean, field, se.fit, interval, level) {
-  table <- data.frame(fit = mean)
-  error <- if (!is.null(field)) sqrt(field + if (interval == "prediction") nugget_of(object) else 0)
-  if (se.fit) table$se.fit <- error
-  if (interval != "none") {
-    half <- stats::qnorm((1 + level) / 2) * error
-    table$lwr <- mean - half
-    table$upr <- mean + half
-  }
-  table
+  give_back_points(as.data.frame(table), points, newdata, object)
 }
 
 # The mean is that of a new observation, with the nugget. The interval of the field is the one of the linear predictor.

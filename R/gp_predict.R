@@ -65,8 +65,7 @@
 #'   differs; `kernops_dim_error` for points with another number of coordinates.
 #'
 #' @references Carr, J. R. and Palmer, J. A. (1993) Revisiting the accurate calculation of block-sample covariances
-#'   using
-#' Gauss quadrature. *Mathematical Geology* 25, 507-524.
+#' using Gauss quadrature. *Mathematical Geology* 25, 507-524.
 #'
 #' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
 #' @examples
