@@ -8,11 +8,15 @@
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
+#   width       the number of columns of points in the formula: of several variables, those of at_variables() are behind
+#               the coordinates
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env()) {
   collected <- new.env(parent = emptyenv())
   collected$rows <- list()
   collected$labels <- list()
-  text <- model_text(covariance, d, coordinates, collected, call)
+  width <- d + if (is_lmc(covariance)) extra_coordinates else 0L
+  if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
+  text <- model_text(covariance, width, c(coordinates, rep("", width - d)), collected, call)
   # noise alone, the null model, has a field of variance 0
   if (is.null(text)) text <- "(0 * (Elem(theta, 0) + SqDist(x, y)))"
   parameters <- do.call(rbind, collected$rows)
@@ -21,6 +25,7 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
   parameters$row <- seq_len(nrow(parameters))
   # theta holds what the formula reads; the nugget comes last and stands outside
   list(formula = text, parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
+       width = width,
        translation_invariant = all_leaves(covariance, function(leaf) leaf$translation_invariant),
        intrinsic = any_intrinsic(covariance),
        covariance = covariance)
@@ -101,6 +106,7 @@ check_leaf_dims <- function(leaf, dims, d, call) {
 }
 
 parameter_rows <- function(name, leaf, prefix, coordinates, number) {
+  if (is_coregion(leaf)) return(sill_rows(leaf, number))
   value <- leaf$parameters[[name]]
   spread <- name == "range" && leaf$ard
   if (spread) value <- rep_len(value %||% NA_real_, length(coordinates))
@@ -112,17 +118,17 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (leaf$own) "free" else name, value = value,
     log = if (leaf$own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
     leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_,
-    extent = NA_real_
+    extent = NA_real_, unit = if (name == "angle" && !leaf$own) 180 / pi else 1, variable = 0L
   )
 }
 
 # The formula of a leaf in x, y and its own parameters.
 expand_geometry <- function(leaf, dims, d) {
-  if (leaf$own) {
-    check_own_formula(leaf, d)
-    return(paste0("(", leaf$formula, ")"))
-  }
   point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
+  if (leaf$own) {
+    check_own_formula(leaf, length(dims))
+    return(paste0("(", replace_names(leaf$formula, unlist(point)), ")"))
+  }
   variogram <- function(from, to) gsub("{q}", scaled_sq_distance(leaf, list(x = from, y = to), dims), leaf$formula,
                                        fixed = TRUE)
   if (leaf$intrinsic) {

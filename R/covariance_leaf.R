@@ -113,6 +113,10 @@ Ops.kernops_covariance <- function(e1, e2) {
   if (missing(e2) || !operation %in% c("+", "*")) {
     stop_kernops("input", "Covariances can be combined by {.code +} and {.code *}, not by {.code {operation}}.")
   }
+  if (is_lmc(e1) || is_lmc(e2)) {
+    stop_kernops("input", "The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot be
+                           combined with others.")
+  }
   join(operation, as_covariance(e1), as_covariance(e2))
 }
 
@@ -146,7 +150,8 @@ leaf_labels <- function(x) if (x$kind == "leaf") x$label else unlist(lapply(x$pa
 
 # Whether a free variance scales the whole: then another factor needs none.
 has_own_scale <- function(x) {
-  switch(x$kind, leaf = !x$own && !"variance" %in% x$fixed, "*" = any(vapply(x$parts, has_own_scale, NA)),
+  switch(x$kind, leaf = !x$own && "variance" %in% setdiff(names(x$parameters), x$fixed),
+         "*" = any(vapply(x$parts, has_own_scale, NA)),
          "+" = all(vapply(x$parts, has_own_scale, NA)))
 }
 
@@ -187,7 +192,7 @@ format_leaf <- function(x) {
              if (x$ard && is.null(given$range)) "ard = TRUE",
              if (x$geometry == "great_circle") "great circle",
              if (!is.null(x$time)) paste0("time = ", x$time),
-             if (!is.null(x$dims)) paste0("dims = ", paste(x$dims, collapse = ",")))
+             if (!is.null(x$dims) && !isTRUE(x$placed)) paste0("dims = ", paste(x$dims, collapse = ",")))
   paste0(x$label, "(", toString(shown), ")")
 }
 

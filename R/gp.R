@@ -57,14 +57,16 @@
 #' with anisotropy or a range for each coordinate stays one of degrees, with a warning. `newdata` with another reference
 #' system than `data` is an error.
 #'
-#' @param formula the response and its trend, as in [lm()].
+#' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
+#'   [lmc()].
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
 #'   and any number of columns. Not needed for spatial objects, which have their own. In a formula, `scale(x)` uses the
 #'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
 #'   (`Date`, `POSIXct`, `difftime`) are numbers of days.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
-#'   null model: the trend with independent errors. A variogram model of gstat is taken as by [as_gp()].
+#'   null model: the trend with independent errors. Several responses have a linear model of coregionalisation, [lmc()];
+#'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is taken as by [as_gp()].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
 #'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
@@ -93,7 +95,8 @@
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
 #'   there is one, for computations that are large enough.
-#' @param na.action how missing values are treated; default: `getOption("na.action")`.
+#' @param na.action how missing values are treated; default: `getOption("na.action")`. Of several responses, a row is
+#'   missing if all of them are.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
 #' @param family what the response is given the linear predictor, as in [glm()]: [gp_families] lists what there is
 #'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a
@@ -155,9 +158,10 @@
 #' Statistical Society, Series B* 50(2), 297-312.
 #'
 #' @seealso [predict()][predict.gp], [simulate()][simulate.gp], [plot()][plot.gp] and the [other methods][gp_methods];
-#'   [covariance_functions]; [gp_control()] for settings, [gp_cv()] for cross-validation, [gp_variogram()] for the
-#'   empirical variogram; [kernel_solve()] for a kernel whose parameters are known. `vignette("kriging", "kernops")`,
-#'   `vignette("large-kriging", "kernops")` and `vignette("gaussian-processes", "kernops")`.
+#'   [covariance_functions], and [lmc()] for cokriging; [gp_control()] for settings, [gp_cv()] for
+#'   cross-validation, [gp_variogram()] for the empirical variogram; [kernel_solve()] for a kernel whose parameters are
+#'   known. `vignette("kriging", "kernops")`, `vignette("large-kriging", "kernops")` and
+#'   `vignette("gaussian-processes", "kernops")`.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 60)
@@ -183,9 +187,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   precision <- check_precision(precision)
   backend <- check_backend(backend)
   here <- environment()
-  if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
+  if (inherits(covariance, c("variogramModel", "gstat"))) covariance <- as_gp(covariance)
   family <- as_family(family, here)
-  if (!is.null(family) && missing(covariance)) covariance <- matern(3/2)
+  if (missing(covariance)) covariance <- default_covariance(formula, family)
   if (!is_covariance(covariance)) {
     stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
   }
@@ -195,6 +199,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (default && any_intrinsic(covariance)) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
+  check_several_settings(covariance, family, transform, known, method, here)
   if (!is.null(family)) check_family_settings(method, estimate, backend, known, transform, here)
   if (!missing(control) && ...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
@@ -204,16 +209,19 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   weights <- within_data(rlang::enquo(weights), source$data, here)
   subset <- within_data(rlang::enquo(subset), source$data, here)
   known$noise <- noise_values(known$noise, source$data, here)
-  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset, family)
+  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset, family,
+                        is_lmc(covariance))
+  if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$variables, here)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   if (data_parts$long_lat) covariance <- on_the_globe(covariance, ncol(data_parts$u))
   model <- covariance_model(covariance, ncol(data_parts$u), colnames(data_parts$u), here)
-  if (!is.null(weights) && !length(model$nugget) && is.null(family)) {
+  if (!is.null(weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
     stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."))
   }
   if (method == "auto") method <- chosen_method(length(data_parts$y), model, precision, control)
+  if (is_lmc(covariance) && method == "iterative") method <- "vecchia" # there is no other method for so many
   if (!is.null(family) && method != "exact") stop_many_for_family(length(data_parts$y), here)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
@@ -231,6 +239,13 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     call = match.call(), formula = formula, method = method, estimate = estimate, known = known,
     na.action = data_parts$na.action
   )), class = c(if (!is.null(family)) "gp_family_fit", "gp"))
+}
+
+default_covariance <- function(formula, family) {
+  response <- if (inherits(formula, "formula") && length(formula) == 3) formula[[2]]
+  if (!is.null(family)) return(matern(3/2))
+  if (is.call(response) && identical(response[[1]], quote(cbind))) return(lmc(matern(3/2), nugget()))
+  matern(3/2) + nugget()
 }
 
 fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {

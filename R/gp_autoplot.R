@@ -8,6 +8,7 @@ utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observe
 #' @rawNamespace S3method(ggplot2::autoplot, gp)
 autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL, level = 0.95, mask = TRUE, ...) {
   which <- check_choice(which, "which", c("field", "se", "variogram"))
+  refuse_several(object, "{.fn autoplot} is", "{.fn plot} draws variograms and cross-variograms.")
   check_flag(mask, "mask")
   if (which == "variogram") return(autoplot_variogram(object))
   kind <- field_kind(object)

@@ -56,13 +56,14 @@ tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend",
 #' @rawNamespace S3method(generics::glance, gp)
 glance.gp <- function(x, ...) {
   as_table(data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
-                      nugget = nugget_of(x), method = x$method, estimate = x$estimate))
+                      nugget = if (is_several(x)) NA_real_ else nugget_of(x), method = x$method, estimate = x$estimate))
 }
 
 #' @rdname gp_broom
 #' @method augment gp
 #' @rawNamespace S3method(generics::augment, gp)
 augment.gp <- function(x, newdata = NULL, ...) {
+  refuse_several(x, "{.fn augment} is", "{.fn predict} and {.fn residuals} have a column for each variable.")
   if (is.null(newdata)) return(augment_fitted(x))
   if (is_spatial(newdata)) return(augment_spatial(x, newdata))
   table <- as.data.frame(predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x)))

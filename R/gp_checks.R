@@ -30,7 +30,7 @@ warn_about_search <- function(search, control) {
 at_bound <- function(model, theta) {
   p <- model$parameters
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
-  p$name[!p$fixed & p$kind != "variance" & (near(theta, p$lower) | near(theta, p$upper))]
+  p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
 # How much rounding may change a log-likelihood.
@@ -59,11 +59,13 @@ warn_about_fit <- function(fit) {
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(fit$covariance)
+  u <- fit$data$u[, seq_len(fit$model$d), drop = FALSE]
+  if (is_several(fit)) u <- unique(u)
   short <- vapply(seq_along(leaves), function(n) {
     leaf <- leaves[[n]]
     ranges <- parameters$leaf == n & parameters$kind == "range" & !parameters$fixed
     if (leaf$unit_range || !any(ranges)) return(FALSE)
-    near <- nearest_semivariance(covariance_model(leaf, fit$model$d), fit$data$u)
+    near <- nearest_semivariance(covariance_model(leaf, fit$model$d), u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% which(short)]

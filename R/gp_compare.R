@@ -7,7 +7,7 @@ sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
   # of Student's t distribution
   if (!is.null(object$family)) return(unname(object$dispersion["scale"]))
-  if (length(object$model$nugget)) return(sqrt(nugget_of(object)))
+  if (length(object$model$nugget) || is_several(object)) return(sqrt(nugget_of(object)))
   if (any(object$data$noise > 0)) NA_real_ else 0
 }
 
@@ -105,7 +105,7 @@ spans <- function(large, small, shift = NULL) {
 
 # Whether each fit but the first has more variances than the one before, which has them at 0.
 on_boundary <- function(fits) {
-  variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind == "variance"), 0)
+  variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0
 }
 

@@ -6,7 +6,8 @@
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
-#'   for all rows of the data, also those that were not used, are allowed).
+#'   for all rows of the data, also those that were not used, are allowed). Of several variables, all values of a row
+#'   are in its fold.
 #' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
 #'   error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.
@@ -18,6 +19,8 @@
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).
 #'   For a fit with `transform`, all columns are on the transformed scale.
+#'   Of several variables ([lmc()]), leave-one-out leaves out a single value: those of the other variables at the same
+#'   point are kept.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
 #'   It is of class `sf`, too, if the data of the fit were; for objects of stars, terra and sp the coordinates are
@@ -51,7 +54,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   object$how$backend <- usable_backend(object$how$backend)
   n <- length(object$data$y)
   if (is.null(folds) && refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
-  if (!is.null(folds)) folds <- fold_labels(folds, object$parts$rows, object$parts$given, seed)
+  if (!is.null(folds)) folds <- folds_of(object, folds, seed)
   own <- !is.null(object$family)
   result <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
     predict_folds(object, folds, refit, if (own) family_fold else predict_fold)
@@ -60,7 +63,8 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   observed <- object$parts$y
   residual <- observed - result$fit
   table <- data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
-                      fold = if (is.null(folds)) seq_len(n) else folds, row.names = rownames(object$parts$frame))
+                      fold = if (is.null(folds)) seq_len(n) else folds, row.names = observation_names(object))
+  if (is_several(object)) table <- cbind(variable = with(object$parts, factor(variables[variable], variables)), table)
   table <- at_points(table, object$parts)
   structure(table, class = c("gp_cv", class(table)), coords = object$parts$u)
 }
@@ -160,7 +164,7 @@ predict_fold <- function(object, out, refit) {
   fit <- finish_fit(problem, likelihood, search, object$how, NULL)
   fit <- c(fit, list(parts = fold$parts, known = object$known, how = object$how, method = object$method))
   points <- fold$points(fit$center)
-  noise <- object$parts$noise[out] + nugget_of(fit) / object$parts$weights[out]
+  noise <- object$parts$noise[out] + new_noise(fit, points) / object$parts$weights[out]
   terms <- predicted_terms(fit, points)
   cbind(ifelse(fold$told, rowSums(terms), NA),
         ifelse(fold$told, sqrt(field_variance(fit, points, terms$process) + noise), Inf))
@@ -179,11 +183,15 @@ leave_out <- function(object, out, refit) {
   }
   at <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
-  for (name in c("y", "x", "u", "offset", "noise", "weights", "rows")) parts[[name]] <- keep(parts[[name]])
+  each <- c("y", "x", "u", "offset", "noise", "weights", "rows", if (is_several(object)) c("variable", "row"))
+  for (name in each) parts[[name]] <- keep(parts[[name]])
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
                             colnames(parts$u))
   points <- function(center) {
-    list(u = sweep(object$parts$u[out, , drop = FALSE], 2, center), x = at, offset = object$parts$offset[out])
+    u <- sweep(object$parts$u[out, , drop = FALSE], 2, center)
+    variable <- object$parts$variable[out]
+    list(u = if (is_several(object)) at_variables(u, variable) else u, x = at, offset = object$parts$offset[out],
+         variable = variable)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)
 }
@@ -209,6 +217,7 @@ is_told <- function(x, out, kept) {
 #' @export
 summary.gp_cv <- function(object, ...) {
   object <- object[!is.na(object$fit), ]
+  if (!is.null(object$variable)) return(summary_of_each(object))
   structure(list(
     n = nrow(object), mean_error = mean(object$residual), rmse = sqrt(mean(object$residual^2)),
     log_score = mean(object$log_density %||% stats::dnorm(object$residual, sd = object$se.fit, log = TRUE)),

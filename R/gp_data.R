@@ -2,27 +2,30 @@
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes
 # to do the same to new data.
-gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL) {
+gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL,
+                    several = FALSE) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
   u <- coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   kept <- subset_numbers(subset, n, call)
-  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call, kept)
+  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call, kept, several)
   refuse_integer64(frame, call)
   u <- unname_rows(frame[["(coords)"]])
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
-  response <- if (is.null(family)) list(y = plain_response(y, call)) else {
+  response <- if (several) list(y = response_columns(y, formula[[2]], call)) else if (is.null(family)) {
+    list(y = plain_response(y, call))
+  } else {
     family_response(family, y, as.vector(frame[["(weights)"]]), kept[row_numbers(frame, nrow(u))], call)
   }
   # names of many rows would take longer than all else here
   x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
   y <- response$y
-  given <- \(name, default) as.vector(frame[[name]] %||% rep(default, length(y)))
+  given <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(y)))
   parts <- list(y = y, x = x, u = u, coords = lasting_coordinates(coords, source$data),
-                offset = as.vector(stats::model.offset(frame) %||% rep(0, length(y))),
+                offset = as.vector(stats::model.offset(frame) %||% rep(0, NROW(y))),
                 noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
                 frame = frame, contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
@@ -30,12 +33,17 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
                 points = !is.null(source$u),
                 long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
                 kind = if (is.null(coords)) source$kind)
+  if (several) parts <- by_variable(parts, call)
   check_gp_values(parts, call)
   parts
 }
 
 plain_response <- function(y, call) {
-  if (NCOL(y) > 1) stop_kernops("input", "The response must be one variable, not {ncol(y)}.", call = call)
+  if (NCOL(y) > 1) {
+    stop_kernops("input", c("The response must be one variable, not {ncol(y)}.",
+                            i = "{.code covariance = lmc(matern(3/2), nugget())} is a model of several variables."),
+                 call = call)
+  }
   if (!is.numeric(y) && !is.logical(y)) {
     stop_kernops("input", "The response must be numeric, not {.cls {class(y)[[1]]}}.", call = call)
   }
@@ -87,7 +95,7 @@ subset_numbers <- function(subset, n, call) {
   rows
 }
 
-trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept = seq_len(nrow(u))) {
+trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept = seq_len(nrow(u)), several = FALSE) {
   n <- nrow(u)
   per_point <- function(x, name, least) {
     if (is.null(x)) return(NULL)
@@ -101,7 +109,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
   }
   extra <- Filter(Negate(is.null), list(weights = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
-  act <- if_incomplete(na.action, call)
+  act <- if_incomplete(na.action, call, several)
   if (length(kept) < n || is.unsorted(kept)) extra$subset <- kept
   tryCatch(
     do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = act, drop.unused.levels = TRUE), extra),
@@ -115,14 +123,14 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
 }
 
 # The usual actions copy complete data, too.
-if_incomplete <- function(na.action, call) {
+if_incomplete <- function(na.action, call, several = FALSE) {
   if (is.null(na.action)) return(NULL)
   act <- tryCatch(match.fun(na.action), error = function(e) {
     stop_kernops("input", "{.arg na.action} must be a function such as {.fn na.omit}, or the name of one.", call = call)
   })
   function(frame, ...) {
     if (!anyNA(frame, recursive = TRUE)) return(frame)
-    tryCatch(act(frame, ...), error = function(e) {
+    tryCatch(if (several) act_on_rows(act, frame, ...) else act(frame, ...), error = function(e) {
       rows <- which(!stats::complete.cases(frame))
       stop_kernops("input", c("{.arg na.action} stopped at {cli::qty(length(rows))}row{?s} {rows}.",
                               x = "{conditionMessage(e)}"), call = call)

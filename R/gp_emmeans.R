@@ -2,6 +2,7 @@
 
 #' @exportS3Method emmeans::recover_data
 recover_data.gp <- function(object, data = NULL, ...) {
+  refuse_several(object, "Marginal means are")
   emmeans::recover_data(object$call, stats::delete.response(object$parts$terms), object$na.action, data = data,
                         frame = object$parts$frame, ...)
 }

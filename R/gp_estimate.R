@@ -20,7 +20,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   starts <- starting_values(problem$model, data$u, problem$residual)
   # where a likelihood of all takes long, better starting values are worth more
   size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
-  some <- subset_rows(data$u, min(n, size), how$control$seed)
+  some <- representative_rows(problem$model, data$u, min(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
     candidates <- start_candidates(starts, target, some)
     how$precision <- sufficient_precision(how, data, problem$model, candidates[1, ], likelihood)
@@ -120,7 +120,8 @@ of_a_fifth <- function(candidates, target) {
 }
 
 on_subset <- function(target, size) {
-  target$data <- subset_data(target$data, subset_rows(target$data$u, size, target$how$control$seed))
+  some <- representative_rows(target$model, target$data$u, size, target$how$control$seed)
+  target$data <- subset_data(target$data, some)
   target
 }
 
@@ -190,6 +191,7 @@ step_reporter <- function(evaluate, model, control) {
     if (control$progress == "steps") {
       # the variances that belong to the profile likelihood
       if (length(state$scale)) theta[model$scale] <- theta[model$scale] * state$scale
+      theta <- reported(model, theta)
       cli::cat_line("likelihood ", count, value, ", at ",
                     paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
     }

@@ -3,7 +3,9 @@
 #' [gp()] takes a variogram model of gstat directly, by this function. Models may be nested, each with an anisotropy in
 #' 2-D or 3-D.
 #'
-#' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`. Its terms become these [covariance_functions]:
+#' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`; or an object of class `gstat` with a linear
+#'   model of coregionalisation, such as that of `gstat::fit.lmc()`, which becomes an [lmc()]. Terms become these
+#'   [covariance_functions]:
 #'
 #'   | gstat | kernops |
 #'   |---|---|
@@ -16,7 +18,7 @@
 #'   | `"Pow"` | [power_law()] |
 #'   | `"Log"` | [logarithmic()]; it includes a nugget of psill log(range), for ranges of at least 1 |
 #' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
-#' @return A covariance for [gp()].
+#' @return A covariance for [gp()]; of several variables, an [lmc()] whose matrices have the names of these in gstat.
 #' @section Errors: class `kernops_input_error` for other terms. `"Spl"` and `"Leg"` of gstat have negative values at
 #'   short distances, thus are no variograms.
 #' @seealso [gp_variogram()] for the empirical variogram, [covariance_functions] for covariances, [gp()].
@@ -28,8 +30,10 @@
 #' @export
 as_gp <- function(model, fixed = FALSE) {
   check_flag(fixed, "fixed")
+  if (inherits(model, "gstat")) return(as_lmc(model, fixed))
   if (!inherits(model, "variogramModel")) {
-    stop_kernops("input", "{.arg model} must be a {.cls variogramModel} of gstat, not {.cls {class(model)[[1]]}}.")
+    stop_kernops("input", "{.arg model} must be a {.cls variogramModel} or {.cls gstat} of gstat, not
+                           {.cls {class(model)[[1]]}}.")
   }
   terms <- lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed))
   smooth <- lapply(terms, `[[`, "field")
@@ -88,4 +92,42 @@ gstat_anisotropy <- function(row) {
   if (all(ratios == 1)) return(NULL)
   if (ratios[[2]] == 1 && all(angles[-1] == 0)) return(list(angle = angles[[1]], ratio = ratios[[1]]))
   list(angle = angles, ratio = ratios)
+}
+
+# The variograms of an object of gstat have the same terms: the sills of a term are those of all pairs of variables.
+as_lmc <- function(model, fixed, call = caller_env()) {
+  names <- names(model$data)
+  variogram <- function(i, j) {
+    found <- model$model[[if (i == j) names[[i]] else paste(names[c(i, j)], collapse = ".")]]
+    if (is.null(found) && i != j) found <- model$model[[paste(names[c(j, i)], collapse = ".")]]
+    if (is.null(found)) {
+      stop_kernops("input", "{.arg model} has no variogram of {.val {names[c(i, j)]}}.", call = call)
+    }
+    found
+  }
+  if (length(names) < 2) {
+    stop_kernops("input", "{.arg model} must have several variables; {.code model$model[[1]]} is the variogram of one.",
+                 call = call)
+  }
+  first <- variogram(1, 1)
+  own <- setdiff(colnames(first), "psill")
+  p <- length(names)
+  sills <- rep(list(matrix(0, p, p, dimnames = list(names, names))), nrow(first))
+  for (i in seq_len(p)) for (j in seq_len(i)) {
+    other <- variogram(j, i)
+    if (!isTRUE(all.equal(as.data.frame(first)[own], as.data.frame(other)[own], check.attributes = FALSE))) {
+      stop_kernops("input", c("The variograms of {.arg model} must have the same terms and ranges.",
+                              i = "{.fn gstat::fit.lmc} makes such a linear model of coregionalisation."), call = call)
+    }
+    for (k in seq_len(nrow(first))) sills[[k]][i, j] <- sills[[k]][j, i] <- other$psill[[k]]
+  }
+  first$psill <- 1
+  structures <- lapply(seq_len(nrow(first)), function(k) {
+    term <- gstat_term(first[k, ], fixed)
+    if (length(term) > 1) {
+      stop_kernops("input", "The model {.val {first$model[[k]]}} of gstat is not supported in {.fn lmc}.", call = call)
+    }
+    term$field %||% nugget()
+  })
+  do.call(lmc, c(structures, list(sills = sills, fixed = fixed)))
 }

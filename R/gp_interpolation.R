@@ -28,6 +28,7 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   x <- unname_rows(as.matrix(check_numbers(x)))
   if (is.character(kernel)) kernel <- covariance(kernel)
   if (!is_covariance(kernel)) stop_kernops("input", "{.arg kernel} must be a covariance or a formula.")
+  refuse_lmc(kernel)
   model <- covariance_model(kernel, ncol(x))
   if (length(lacking <- model$parameters$name[is.na(model$parameters$value)])) {
     stop_kernops("input", "{.arg kernel} needs a value for {.code {lacking}}.")

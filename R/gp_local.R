@@ -51,16 +51,28 @@ target_variance <- function(object, targets) {
 
 # A list with the nearest observations of each target: at most nmax, not beyond maxdist of its centre.
 targets_near <- function(object, targets, nmax, maxdist) {
-  place <- function(u) if (on_globe(object$model)) on_sphere(u) else unname(u)
+  model <- object$model
+  place <- function(u) {
+    u <- unname(u[, seq_len(model$d), drop = FALSE])
+    if (on_globe(model)) on_sphere(u) else u
+  }
   data <- place(object$data$u)
   centres <- place(centres_of(targets))
-  n <- nrow(data)
-  m <- as.integer(min(nmax, n))
+  # of each variable
+  variable <- if (is_several(object)) object$data$u[, model$d + 1] else rep(0, nrow(data))
+  groups <- split(seq_len(nrow(data)), variable)
+  do.call(Map, c(list(c), unname(lapply(groups, points_near, data, centres, nmax, maxdist))))
+}
+
+# The rows of the `data` among `own` that are nearest to each centre.
+points_near <- function(own, data, centres, nmax, maxdist) {
+  data <- data[own, , drop = FALSE]
+  m <- as.integer(min(nmax, nrow(data)))
   found <- nearest_points(centres, search_tree(data), m)
-  if (maxdist == Inf) return(lapply(seq_len(ncol(found)), function(k) found[, k]))
   lapply(seq_len(ncol(found)), function(k) {
+    if (maxdist == Inf) return(own[found[, k]])
     squares <- rowSums((data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m))^2)
-    found[squares <= maxdist^2, k]
+    own[found[squares <= maxdist^2, k]]
   })
 }
 
@@ -123,6 +135,10 @@ split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(s
 # Universal kriging from one set: trend, process and what is added to the variance of the target; the weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
+  # other variables that are not observed near the point
+  idle <- x0 == 0 & colSums(X != 0) == 0
+  X <- X[, !idle, drop = FALSE]
+  x0 <- x0[!idle]
   if (!length(y)) return(if (ncol(X)) none else list(moments = numeric(4), weights = y))
   root <- tryCatch(chol(K), error = function(e) NULL)
   if (is.null(root)) return("singular")

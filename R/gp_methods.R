@@ -75,9 +75,11 @@ NULL
 
 #' @export
 print.gp <- function(x, ...) {
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), " at points of ",
-                counted(x$model$d, "coordinate"))
+  several <- if (is_several(x)) paste0(" of ", length(response_names(x)), " variables")
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), several,
+                " at points of ", counted(x$model$d, "coordinate"))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
+  if (is_several(x)) cat_labelled("sills", sill_words(x), ",")
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
@@ -107,7 +109,7 @@ no_further <- function(name, ..., call = caller_env()) {
 coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("coef", ...)
   type <- check_choice(type, "type", c("trend", "covariance", "both"))
-  c(if (type != "covariance") object$beta, if (type != "trend") object$theta)
+  c(if (type != "covariance") object$beta, if (type != "trend") reported(object$model, object$theta))
 }
 
 #' @rdname gp_methods
@@ -142,13 +144,16 @@ weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::mode
 #' @export
 fitted.gp <- function(object, ...) {
   no_further("fitted", ...)
-  predict.gp(object, type = "link")
+  found <- predict.gp(object, type = "link")
+  if (is_several(object)) as.matrix(found) else found
 }
 
 #' @export
 residuals.gp <- function(object, ...) {
   no_further("residuals", ...)
-  off <- object$parts$y - with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
+  fitted <- with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
+  if (is_several(object)) return(stats::naresid(object$na.action, residuals_of_each(object, fitted)))
+  off <- object$parts$y - fitted
   stats::naresid(object$na.action, stats::setNames(off, rownames(object$parts$frame)))
 }
 
@@ -162,6 +167,10 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   own <- covariance_vcov(object)
   at <- match(rownames(own), object$model$parameters$name)
   own <- own * tcrossprod(search_slope(object$model$parameters, object$theta)[at])
+  if (is_several(object)) {
+    slope <- report_slope(object$model, object$theta)[at, at, drop = FALSE]
+    own[] <- slope %*% own %*% t(slope)
+  }
   if (type == "covariance") return(own)
   p <- nrow(trend)
   both <- matrix(0, p + nrow(own), p + nrow(own), dimnames = rep(list(c(rownames(trend), rownames(own))), 2))
@@ -233,16 +242,15 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   check_level(level)
   if (method == "profile") return(profile_limits(object, parm, level, type))
   trend <- if (type != "covariance") diag(vcov.gp(object))
-  own <- if (type != "trend") diag(covariance_vcov(object))
-  variance <- c(trend, own)
+  own <- if (type != "trend") diag(vcov.gp(object, "covariance"))
   at <- match(names(own), object$model$parameters$name)
-  all <- c(if (length(trend)) object$beta, object$theta[at])
+  all <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[at])
   # a coefficient of the trend is none of the parameters, whatever its name
   parameters <- object$model$parameters[c(rep(NA, length(trend)), at), ]
-  parameters$log <- parameters$log %in% TRUE
-  parameters$kind[is.na(parameters$kind)] <- "beta"
+  parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
+  parameters$unit[is.na(parameters$unit)] <- 1
   limits <- (1 + c(-1, 1) * level) / 2
-  half <- sqrt(variance)
+  half <- sqrt(c(trend, own)) / search_slope(parameters, all)
   out <- vapply(stats::qnorm(limits), function(q) {
     from_search(parameters, to_search(parameters, all) + q * half)
   }, numeric(length(all)))
@@ -268,14 +276,18 @@ summary.gp <- function(object, ...) {
   trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
                  `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
   off <- some_residuals(object)
-  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = length(off),
-                 residuals = stats::quantile(off, na.rm = TRUE, names = FALSE)), class = "summary.gp")
+  # a row for each of several variables
+  quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
+    stats::quantile(off, na.rm = TRUE, names = FALSE)
+  }
+  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = sum(!is.na(off)),
+                 residuals = quantiles), class = "summary.gp")
 }
 
 # Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
 some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
-  if (object$method != "vecchia" || n <= most) return(residuals(object))
+  if (object$method != "vecchia" || n <= most || is_several(object)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
   points <- new_points(object, NULL, NULL)
   points <- list(u = points$u[some, , drop = FALSE], x = points$x[some, , drop = FALSE], offset = points$offset[some])
@@ -288,7 +300,8 @@ some_residuals <- function(object, most = 20000) {
 print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
-  cli::cat_line(counted(length(fit$data$y), "observation"), ", ", counted(fit$model$d, "coordinate"),
+  several <- if (is_several(fit)) paste0(" of ", length(response_names(fit)), " variables")
+  cli::cat_line(counted(length(fit$data$y), "observation"), several, ", ", counted(fit$model$d, "coordinate"),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
   if (!is.null(fit$family)) cli::cat_line("\nFamily: ", fit$family$name, ", link ", fit$family$link)
@@ -305,7 +318,9 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
   kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"
   cli::cat_line("\n", kind, " of the fitted field", some, ":")
-  print(stats::setNames(signif(x$residuals, digits), c("Min", "1Q", "Median", "3Q", "Max")))
+  words <- c("Min", "1Q", "Median", "3Q", "Max")
+  shown <- signif(x$residuals, digits)
+  print(if (is.matrix(shown)) `colnames<-`(shown, words) else stats::setNames(shown, words))
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", likelihood_text(fit$loglik),
                 " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
   cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
@@ -326,7 +341,7 @@ search_words <- function(search) {
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
     cat_labelled("Other optimum", c(paste("log-likelihood", likelihood_text(-rival$value / 2)), paste(
-      fit$model$parameters$name, "=", signif(rival$theta, 4))[!fit$model$parameters$fixed]), ",")
+      fit$model$parameters$name, "=", signif(reported(fit$model, rival$theta), 4))[!fit$model$parameters$fixed]), ",")
   }
 }
 

@@ -65,7 +65,8 @@ join_metrics <- function(operation, parts) {
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf$dims %||% seq_len(d)
-  if (leaf$own) return(own_metric(leaf, p, u))
+  if (leaf$own) return(own_metric(leaf, p, u, dims))
+  p$variance <- mean_sill(leaf, p) %||% p$variance %||% 1
   p$variance[is.na(p$variance)] <- 1
   if (leaf$label == "power_law") p$range <- typical_distance(leaf, u)
   variance <- p$variance * if (is_white(leaf$label)) 0 else mean_square(leaf, u)
@@ -78,7 +79,7 @@ leaf_metric <- function(leaf, p, u) {
     metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
   } else if (leaf$geometry == "anisotropic") {
     metric$matrix[dims, dims] <- crossprod(anisotropic_scales(p))
-  } else if (!leaf$label %in% c("nugget", "microscale", "constant", "linear")) {
+  } else if (!leaf$label %in% c("nugget", "microscale", "constant", "linear", "lmc")) {
     scale <- if (is.null(leaf$time)) 1 else ifelse(dims == leaf$time, p$speed, 1)
     metric$matrix[cbind(dims, dims)] <- (scale / rep_len(p$range, length(dims)))^2
   }
@@ -91,9 +92,12 @@ on_circles <- function(u, period, range) {
   cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
 }
 
-own_metric <- function(leaf, p, u) {
-  covariance <- own_pairs(leaf, ncol(u))
-  pairs_metric(function(x, y) as.vector(covariance(c(list(x = x, y = y), p))), u)
+own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {
+  covariance <- own_pairs(leaf, length(dims))
+  found <- pairs_metric(function(x, y) as.vector(covariance(c(list(x = x, y = y), p))), u[, dims, drop = FALSE])
+  metric <- matrix(0, ncol(u), ncol(u))
+  metric[dims, dims] <- found$matrix
+  replace(found, "matrix", list(metric))
 }
 
 # The ranges of a covariance that is known by its values(x, y), row by row: the steps along each coordinate after which

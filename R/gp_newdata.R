@@ -4,9 +4,8 @@
 new_points <- function(object, newdata, coords, block = NULL, call = caller_env()) {
   parts <- object$parts
   if (is.null(newdata) && is.null(coords)) {
-    points <- list(u = object$data$u, x = parts$x, offset = parts$offset, complete = rep(TRUE, length(parts$y)),
-                names = rownames(parts$frame), fitted = TRUE)
-    return(if (is.null(block)) points else with_blocks(points, block, NULL, call))
+    points <- fitted_points(object)
+    return(points_of_each(object, if (is.null(block)) points else with_blocks(points, block, NULL, call)))
   }
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
@@ -27,7 +26,8 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   check_variables(terms, parts$needed$trend, frame, "trend", call)
   trend <- new_trend(parts, terms, frame, call)
-  x <- trend$x %||% matrix(1, nrow(u), ncol(parts$x), dimnames = list(NULL, colnames(parts$x)))
+  fitted <- (parts$whole %||% parts)$x
+  x <- trend$x %||% matrix(1, nrow(u), ncol(fitted), dimnames = list(NULL, colnames(fitted)))
   if (nrow(x) != nrow(u)) {
     stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
   }
@@ -37,7 +37,14 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   points <- list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
-  if (is.null(block) && is.null(areas)) points else with_blocks(points, block, areas, call)
+  points_of_each(object, if (is.null(block) && is.null(areas)) points else with_blocks(points, block, areas, call))
+}
+
+fitted_points <- function(object) {
+  whole <- object$parts$whole %||% object$parts
+  u <- if (is_several(object)) centred(whole$u, object$center) else object$data$u
+  list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
+       fitted = TRUE)
 }
 
 # The points within polygons have no other coordinates than those of the polygons.

@@ -21,8 +21,13 @@ information_search <- function(theta, likelihood, model, profile, control) {
     latest <<- s
     if (identical(state$value, Inf)) return(NULL)
     slope <- search_slope(parameters, theta)
-    list(s = s, theta = theta, state = state, slope = slope, gradient = (state$gradient() * slope)[free],
-         information = function(profiled, of) (state$information(profiled) * tcrossprod(slope))[of, of, drop = FALSE])
+    gradient <- state$gradient()
+    scaled <- function(information, of) (information * tcrossprod(slope))[of, of, drop = FALSE]
+    list(s = s, theta = theta, state = state, slope = slope, gradient = (gradient * slope)[free],
+         information = function(profiled, of) scaled(state$information(profiled), of),
+         curvature = function() {
+           positive_definite(scaled(state$information(profile) + root_curvature(model, theta, gradient), free))
+         })
   }
   at <- NULL
   regular_start(to_search(some, theta[free]), some, function(s) !is.null(at <<- visit(s)))
@@ -37,7 +42,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
   lifted <- FALSE
   loss <- NULL
   message <- "maximum number of steps reached"
-  curvature <- positive_definite(at$information(profile, free))
+  curvature <- at$curvature()
   learnt <- 0 # steps since then
   reach <- 1
   first_gain <- 2 * control$gain
@@ -51,7 +56,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     if (length(raised)) {
       lifted <- TRUE
       at <- visit(replace(at$s, match(names(raised), free), raised)) %||% at
-      curvature <- positive_definite(at$information(profile, free))
+      curvature <- at$curvature()
       next
     }
     if (gain < enough && is.null(loss) && isTRUE(at$state$rounding < allowed_loss) && length(free)) {
@@ -89,7 +94,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     # what steps said of the second derivatives may mislead in a bent valley, and a coarse gradient anywhere
     if (is.null(found) && (if (is.na(at$state$value)) !singular && at$state$sharpen() else learnt > 0)) {
       at <- visit(at$s)
-      curvature <- positive_definite(at$information(profile, free))
+      curvature <- at$curvature()
       learnt <- 0
       reach <- 1
       next
@@ -107,7 +112,8 @@ information_search <- function(theta, likelihood, model, profile, control) {
     learnt <- learnt + 1
     at <- found
   }
-  if (!identical(latest, at$s)) at <- visit(at$s)
+  positive <- with_signs(model, at$theta)
+  if (!identical(latest, at$s) || any(positive != at$theta)) at <- visit(to_search(some, positive[free]))
   if (is.na(at$state$value) && clearly_worse(at$state$estimate, scaled(at), start$theta)) {
     message <- paste0("the steps decreased the likelihood", better_slopes)
     early <- TRUE

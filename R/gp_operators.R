@@ -50,7 +50,8 @@ covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
 }
 
 point_declarations <- function(model) {
-  c(sprintf("theta = Pm(%d)", nrow(model$parameters)), sprintf("x = Vi(%d)", model$d), sprintf("y = Vj(%d)", model$d))
+  c(sprintf("theta = Pm(%d)", nrow(model$parameters)), sprintf("x = Vi(%d)", model$width),
+    sprintf("y = Vj(%d)", model$width))
 }
 
 # Columns of the covariance matrix at a time.

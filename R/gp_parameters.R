@@ -1,16 +1,11 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
-# Parameters are optimised as log(value), angles in radians.
+# Parameters are optimised as log(value), or in a unit: angles in radians.
 to_search <- function(parameters, theta) {
-  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)),
-         ifelse(parameters$kind == "angle", theta * pi / 180, theta))
+  ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
-from_search <- function(parameters, s) {
-  ifelse(parameters$log, exp(s), ifelse(parameters$kind == "angle", s * 180 / pi, s))
-}
-search_slope <- function(parameters, theta) {
-  ifelse(parameters$log, theta, ifelse(parameters$kind == "angle", 180 / pi, 1))
-}
+from_search <- function(parameters, s) ifelse(parameters$log, exp(s), s * parameters$unit)
+search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parameters$unit)
 
 # Angles in the plane, that half a turn does not change: those in space are numbered.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
@@ -24,13 +19,17 @@ search_scale <- function(parameters, theta) {
 with_bounds <- function(model, u, y) {
   parameters <- model$parameters
   variance <- mean(y^2)
+  if (is_lmc(model$covariance)) model$moments <- variable_moments(model, u, y)
   for (n in seq_len(nrow(parameters))) {
     row <- parameters[n, ]
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
+    spread <- if (row$variable > 0) model$moments$sd[[row$variable]]
+    if (row$variable > 0) parameters$unit[[n]] <- spread / 2
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
-      ratio = c(0.02, 1), speed = typical_speed(model, row, u) * c(1e-3, 1e3),
+      sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1),
+      speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)

@@ -21,6 +21,9 @@
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
 #'   distances if the trend has many coefficients. Of more than 20,000 observations it takes 20,000. Fits with
 #'   `transform` are drawn on the transformed scale. The methods of `autoplot()` are found once ggplot2 is loaded.
+#'
+#'   Of a fit with several variables ([lmc()]), `plot()` draws the variograms and cross-variograms of the residuals with
+#'   those of the model along each coordinate.
 #' @seealso [gp()], [predict()][predict.gp]; [gp_variogram()], which has a plot of its own.
 #' @examples
 #' set.seed(1)
@@ -36,6 +39,7 @@
 #' @aliases plot.gp_cv autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE, ...) {
+  if (is_several(x)) return(plot_several(x, which, missing(which), ...))
   draw <- list(field = plot_field, se = plot_errors, residuals = plot_residuals, covariance = plot_covariance,
                variogram = plot_variogram)
   check_subset(which, "which", names(draw))

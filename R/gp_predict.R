@@ -33,7 +33,9 @@
 #'   each coordinate, as in gstat. Covariates of `newdata` are their means over the block. If `newdata` has polygons, of
 #'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of points of a regular grid
 #'   that stand for each of them; default: 400.
-#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too.
+#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too. For several
+#'   variables, `"variables"`: columns with the covariances of the errors of each pair of variables at the same
+#'   point, see [lmc()].
 #' @param probs probabilities of quantiles: columns such as `q0.05`.
 #' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
@@ -101,7 +103,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type, "type", c("response", "link", "terms"))
   check_flag(se.fit, "se.fit")
-  check_flag(cov, "cov")
+  if (!identical(cov, "variables")) check_flag(cov, "cov")
   check_levels(probs, above)
   if ((se.fit || length(c(probs, above))) && unnamed && type != "terms") tell_field_se(object)
   check_level(level)
@@ -113,17 +115,25 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     stop_kernops("input", c("The mean over a block has no noise of observations.",
                             i = "{.code interval = \"confidence\"} gives its interval."))
   }
+  if (!is.null(points$blocks) && "microscale" %in% leaf_labels(object$model$covariance)) {
+    refuse_several(object, "Means over blocks of a field with {.fn microscale} are")
+  }
+  if (identical(cov, "variables") && !is_several(object)) {
+    stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
+  }
   lambda <- if (type == "response") object$transform$lambda
   uncertain <- type != "terms" && (se.fit || interval != "none" || length(c(probs, above, lambda)) > 0)
   moments <- predicted_moments(object, points, how, uncertain)
-  table <- if (type == "terms") moments[c("trend", "process")] else {
-    noise <- if (interval == "prediction") nugget_of(object) else 0
-    wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
-    predicted_columns(moments, noise, wanted, lambda)
-  }
-  result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
-  if (!cov) return(result)
-  list(fit = result, cov = covariance_of_rows(object, points, how, if (interval == "prediction") nugget_of(object)))
+  noisy <- interval == "prediction"
+  noise <- if (noisy) new_noise(object, points) else 0
+  wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
+  table <- table_of_each(object, points, moments, noise, function(moments, noise) {
+    if (type == "terms") moments[c("trend", "process")] else predicted_columns(moments, noise, wanted, lambda)
+  })
+  if (identical(cov, "variables")) table <- cbind(table, covariance_columns(object, points, how, noisy))
+  result <- give_back_points(table, points, newdata, object)
+  if (!isTRUE(cov)) return(result)
+  list(fit = result, cov = covariance_of_rows(object, points, how, noisy))
 }
 
 check_local_limits <- function(how, call = caller_env()) {
@@ -170,8 +180,8 @@ predicted_columns <- function(moments, noise, wanted, lambda = NULL) {
 }
 
 check_back_transformable <- function(points, cov, call = caller_env()) {
-  if (is.null(points$blocks) && !cov) return(invisible())
-  what <- if (cov) "Joint covariances" else "Means over blocks"
+  if (is.null(points$blocks) && isFALSE(cov)) return(invisible())
+  what <- if (!isFALSE(cov)) "Joint covariances" else "Means over blocks"
   stop_kernops("input", c("{what} are not available on the scale of the response of a fit with {.arg transform}.",
                           i = "{.code type = \"link\"} gives them on the transformed scale."), call = call)
 }
@@ -179,11 +189,17 @@ check_back_transformable <- function(points, cov, call = caller_env()) {
 format_each <- function(x) vapply(x, format, "", digits = 7)
 
 # A row and a column for each row of newdata, NA where it has missing values.
-covariance_of_rows <- function(object, points, how, noise = NULL) {
+covariance_of_rows <- function(object, points, how, noisy) {
   found <- joint_covariance(object, points, how)
-  if (length(noise)) diag(found) <- diag(found) + noise
-  kept <- which(points$complete)
-  all <- matrix(NA_real_, length(points$complete), length(points$complete), dimnames = rep(list(points$names), 2))
+  if (noisy) found <- found + new_noise_matrix(object, points)
+  variables <- response_names(object)
+  kept <- which(rep(points$complete, max(1, length(variables))))
+  size <- length(points$complete) * max(1, length(variables))
+  names <- points$names
+  if (length(variables)) {
+    names <- paste(rep(variables, each = size / length(variables)), names %||% seq_along(points$complete), sep = ":")
+  }
+  all <- matrix(NA_real_, size, size, dimnames = rep(list(names), 2))
   all[kept, kept] <- found
   all
 }
@@ -201,7 +217,7 @@ check_level <- function(level, call = caller_env()) {
 
 # Once a session: standard errors of the field are too small for new observations.
 tell_field_se <- function(object) {
-  nugget <- nugget_of(object) > 0
+  nugget <- any(nugget_of(object) > 0)
   if (!nugget && all(object$data$noise == 0)) return(invisible())
   cli::cli_inform(
     c(i = "These are standard errors of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
@@ -212,7 +228,11 @@ tell_field_se <- function(object) {
   )
 }
 
-nugget_of <- function(object) if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
+# Of several variables, one for each.
+nugget_of <- function(object) {
+  if (is_several(object)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
+  if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
+}
 
 # The trend with known coefficients is part of the mean only. With `variance`, that of the field and the Lagrange
 # multiplier are further columns if they come with the mean.
@@ -226,7 +246,7 @@ predicted_terms <- function(object, points, variance = FALSE) {
 known_trend <- function(object, points) {
   beta <- object$known$beta
   if (is.null(beta)) return(points$offset)
-  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta
+  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
 }
 
 # k(u, observations) a

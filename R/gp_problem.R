@@ -5,7 +5,11 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   full <- parts$x
   beta <- known$beta
   if (!is.null(beta)) {
-    if (ncol(full) == 0 && length(beta) == 1) full <- matrix(1, length(parts$y), 1)
+    # known means
+    p <- max(1, length(parts$variables))
+    if (ncol(full) == 0 && length(beta) == p) {
+      full <- diag(p)[parts$variable %||% rep(1, length(parts$y)), , drop = FALSE]
+    }
     if (length(beta) != ncol(full)) {
       stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
                    call = call)
@@ -17,7 +21,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   data <- list(
     y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],
-    u = centred(parts$u, center), noise = parts$noise, weights = parts$weights, rows = parts$rows
+    u = located(centred(parts$u, center), parts), noise = parts$noise, weights = parts$weights, rows = parts$rows
   )
   data$logdet_xx <- check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
@@ -49,12 +53,13 @@ origin_beside <- function(u) {
 with_search <- function(problem, y, call) {
   data <- problem$data
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
+  check_constant_variables(problem$model, data$u, residual, y, call)
   if (sqrt(mean(residual^2)) <= 1e-12 * max(abs(y), 1e-300)) {
     what <- if (all(data$y == data$y[[1]])) "constant" else "fitted exactly by the trend"
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
   }
-  if (all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
+  if (all(apply(data$u[, seq_len(problem$model$d), drop = FALSE], 2, function(v) diff(range(v))) == 0)) {
     stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
                  call = call)
   }
@@ -112,7 +117,7 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  pairs <- paste0("(", data$rows[first], ", ", data$rows[second], ")")
+  pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")")) # of several variables
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
@@ -120,7 +125,9 @@ check_duplicates <- function(data, model, call) {
 
 # A string for each point: equal if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
-  parts <- Filter(function(leaf) !leaf$label %in% c("nugget", "constant"), leaves_of(model$covariance))
+  # of several variables, the noise of an observation is a part of the formula
+  used <- function(leaf) leaf$label != "constant" && !is.null(leaf$formula)
+  parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
     seen <- u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]
     # to the micrometre: longitudes of 180 and -180 are one, as are all at a pole

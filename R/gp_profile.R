@@ -28,6 +28,7 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
 }
 
 check_profiled <- function(object, type, call) {
+  refuse_several(object, "Profile intervals are", "{.code method = \"wald\"} gives intervals for this fit.", call)
   if (object$method == "iterative") {
     stop_kernops("input", c("Profile intervals need likelihoods without a Monte Carlo error: methods {.val exact} and
                              {.val vecchia} have them.",

@@ -45,7 +45,8 @@ search_from <- function(theta, likelihood, model, profile, control) {
   }
   result <- theta_of(best$s)
   if (profile) result[model$scale] <- result[model$scale] * (best$scale %||% 1)
-  c(list(theta = result, value = best$value), found[c("convergence", "message", "iterations", "evaluations")])
+  c(list(theta = with_signs(model, result), value = best$value),
+    found[c("convergence", "message", "iterations", "evaluations")])
 }
 
 # From a start where the matrix is singular ranges are halved until it is not, or until all are at their bounds.

@@ -54,15 +54,18 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
     field <- if (conditional) conditional_draws(object, points, nsim, features) else {
       predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
     }
-    field <- field + if (noise) stats::rnorm(length(field), sd = sqrt(nugget_of(object))) else 0
+    field <- field + if (noise) noise_draws(object, points, nsim) else 0
     if (is.null(object$family)) field else family_draws(object, as.matrix(field), noise)
   }
   draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
+  if (is_several(object)) draws <- do.call(cbind, lapply(split(seq_len(nrow(draws)), points$variable), function(own) {
+    draws[own, , drop = FALSE]
+  }))
   table <- as.data.frame(draws)
-  names(table) <- paste0("sim", seq_len(nsim))
+  names(table) <- draw_names(object, nsim)
   if (is_spatial(newdata)) return(give_back_points(table, points, newdata, object))
-  result <- matrix(NA_real_, length(points$complete), nsim, dimnames = list(points$names, names(table)))
+  result <- matrix(NA_real_, length(points$complete), ncol(table), dimnames = list(points$names, names(table)))
   result[points$complete, ] <- draws
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
@@ -76,6 +79,7 @@ check_seed <- function(seed, call = caller_env()) {
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)
+  if (is_several(object)) return(points)
   if (points$fitted || all(good)) return(points)
   points$complete[points$complete] <- good
   replace(points, c("u", "x", "offset"), list(points$u[good, , drop = FALSE], points$x[good, , drop = FALSE],

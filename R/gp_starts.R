@@ -10,7 +10,8 @@ starting_values <- function(model, u, y) {
   if (!any(open)) return(matrix(parameters$value, 1))
   axes <- length(unique(parameters$leaf[open & parameters$kind == "range"])) + sum(open & parameters$coordinate > 1) +
     sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape", "power", "nu",
-                                          "speed"))
+                                          "speed")) +
+    length(unique(parameters$leaf[open & parameters$kind == "sill"]))
   count <- max(8 * axes, 8, 2 * length(periods))
   unit <- even_points(count, sum(open) + 1)
   starts <- lapply(seq_len(count), function(n) start_at(model, u, total, open, unit[n, ], periods, n))
@@ -54,9 +55,10 @@ start_at <- function(model, u, total, open, unit, periods, n) {
       shape_of_wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
       shape = between(at[[k]], 0.3, 3), nu = between(at[[k]], 0.4, 3), power = 0.4 + 1.4 * at[[k]],
       angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8),
-      speed = typical_speed(model, row, u) * between(at[[k]], 0.1, 10)
+      speed = typical_speed(model, row, u) * between(at[[k]], 0.1, 10), sill = , cross = NA
     )
   }
+  value <- start_sills(model, value, open, at)
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 

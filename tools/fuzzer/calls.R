@@ -52,6 +52,7 @@ processes <- list(
   logarithmic = list(variance = 1, range = 1), negative_binomial = list(theta = 1), student = list(df = 4, scale = 1),
   fit_variogram = list(variogram = classes, covariance = known),
   gp_indicator = list(formula = z ~ 1, data = d, coords = ~ u + v, cuts = 0, covariance = known),
+  lmc = list(matern(3/2, range = 1), sills = list(diag(2)), fixed = FALSE, cross_nugget = TRUE),
   nugget = list(variance = 1), linear = list(variance = 1), constant = list(variance = 1, fixed = "variance"),
   covariance = list(formula = "s * Exp(-SqDist(x, y))", parameters = list(s = 1))
 )

@@ -1,0 +1,84 @@
+# The variograms and cross-variograms of a fit with several variables: a panel for each pair.
+
+plot_several <- function(x, which, default, ...) {
+  if (!default && !identical(which, "variogram")) {
+    stop_kernops("input", c("Fits of several variables have a plot of their variograms, {.code which = \"variogram\"}.",
+                            i = "{.fn predict} makes a map of each."))
+  }
+  found <- variograms_of_each(x)
+  names <- response_names(x)
+  p <- length(names)
+  before <- graphics::par(mfrow = c(p, p), mar = c(4, 4, 2, 1))
+  on.exit(graphics::par(before))
+  for (i in seq_len(p)) for (j in seq_len(p)) {
+    if (j > i) {
+      graphics::plot.new()
+      next
+    }
+    pair <- if (i == j) names[[i]] else paste(names[[j]], names[[i]], sep = ".")
+    of <- function(table) table[table$id == pair, ]
+    empirical <- of(found$empirical)
+    model <- of(found$model)
+    draw_with(graphics::plot, x = empirical$dist, y = empirical$gamma, pch = 16, las = 1, xlab = "distance",
+              ylab = "semivariance", main = pair, xlim = c(0, max(found$empirical$upper)),
+              ylim = range(0, empirical$gamma, model$gamma), given = list(...))
+    for (along in split(model, model$along)) graphics::lines(along$dist, along$gamma, lwd = 2, lty = along$number[[1]])
+  }
+  invisible(x)
+}
+
+# A list of two tables with the columns id, dist, gamma: of the residuals, and of the model along each coordinate.
+variograms_of_each <- function(x) {
+  whole <- x$parts$whole
+  globe <- on_globe(x$model)
+  place <- function(u) if (globe) on_sphere(u) else unname(u)
+  residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
+  values <- replace(whole$y, !is.na(whole$y), residual)
+  empirical <- empirical_variograms(place(whole$u), values)
+  model <- lapply(seq_len(x$model$d), function(k) model_variograms(x, k, place, max(empirical$upper)))
+  list(empirical = empirical, model = do.call(rbind, model))
+}
+
+# Of each variable, and of each pair that has common points.
+empirical_variograms <- function(u, values) {
+  names <- colnames(values)
+  breaks <- variogram_breaks(u, 15, NULL)
+  tables <- lapply(seq_along(names), function(j) lapply(seq_len(j), function(i) {
+    both <- !is.na(values[, i]) & !is.na(values[, j])
+    if (sum(both) < 2) return(NULL)
+    variables <- data.frame(z = I(values[both, unique(c(i, j)), drop = FALSE]))
+    found <- gp_variogram(z ~ 0, variables, breaks, coords = u[both, , drop = FALSE])
+    found <- as.data.frame(unclass(found))[as.integer(found$id) == nlevels(found$id), ]
+    found$id <- paste(names[unique(c(i, j))], collapse = ".")
+    found
+  }))
+  do.call(rbind, unlist(tables, recursive = FALSE))
+}
+
+# Half the mean product of differences: the mean of the cross-covariances at distance 0, minus that at the distance, and
+# the nugget.
+model_variograms <- function(x, k, place, most) {
+  names <- response_names(x)
+  p <- length(names)
+  origin <- x$data$u[rep(1, 200), seq_len(x$model$d), drop = FALSE]
+  at <- origin
+  at[, k] <- at[, k] + diff(range(x$data$u[, k])) * seq(1e-6, 1, length.out = 200)
+  dist <- sqrt(rowSums((place(at) - place(origin))^2))
+  at <- at[dist <= most, , drop = FALSE]
+  dist <- dist[dist <= most]
+  values <- covariance_matrix(x$model)
+  covariances <- function(from, i, to, j) {
+    values(list(theta = x$theta, x = at_variables(from, rep(i, nrow(from))), y = at_variables(to, rep(j, nrow(to)))))
+  }
+  nugget <- nugget_sills(x)
+  pairs <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)
+  tables <- lapply(seq_len(nrow(pairs)), function(row) {
+    i <- pairs[row, 2]
+    j <- pairs[row, 1]
+    first <- origin[1, , drop = FALSE]
+    gamma <- as.vector(covariances(first, i, first, j)) - as.vector(covariances(at, i, first, j)) + nugget[i, j]
+    data.frame(id = if (i == j) names[[i]] else paste(names[[i]], names[[j]], sep = "."), dist, gamma,
+               along = colnames(x$parts$u)[[k]], number = k)
+  })
+  do.call(rbind, tables)
+}

@@ -1,0 +1,267 @@
+# Fits with several variables: an observation is one value of one variable. Observations are ordered by variable; the
+# `variable` of each is a number.
+
+# Behind its coordinates in space, a point has the number of its variable, from 0, and those of the noise, which is
+# common to observations of one row: the number of the row, and the standard deviation in that of the nugget, 0 for what
+# is no observation.
+at_variables <- function(u, variable, row = 0, scale = 0) unname(cbind(u, variable - 1, row, scale))
+
+extra_coordinates <- 3L
+
+# The response of a model frame as a matrix with names.
+response_columns <- function(y, response, call) {
+  if (NCOL(y) < 2) {
+    stop_kernops("input", "{.fn lmc} is for several variables: the response must be such as {.code cbind(a, b)}.",
+                 call = call)
+  }
+  if (!is.numeric(y) && !is.logical(y)) stop_kernops("input", "The response must be numeric.", call = call)
+  y <- unname_rows(as.matrix(y))
+  names <- colnames(y) %||% rep("", ncol(y))
+  written <- if (is.call(response) && identical(response[[1]], quote(cbind))) as.list(response)[-1]
+  if (length(written) == ncol(y)) names <- ifelse(nzchar(names), names, vapply(written, deparse1, ""))
+  names <- ifelse(nzchar(names), names, paste0("var", seq_along(names)))
+  if (anyDuplicated(names)) {
+    stop_kernops("input", "The variables must have different names, not {.val {names}}.", call = call)
+  }
+  colnames(y) <- names
+  y
+}
+
+# A frame in which a row with some values of the response is complete, for na.action; and back.
+act_on_rows <- function(act, frame, ...) {
+  y <- frame[[1]]
+  if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() says what is wrong
+  missing <- is.na(y) & rowSums(!is.na(y)) > 0
+  filled <- replace(y, missing, 0)
+  frame[[1]] <- filled
+  if (anyNA(frame, recursive = TRUE)) frame <- act(frame, ...)
+  out <- attr(frame, "na.action")
+  frame[[1]] <- if (is.null(out)) y else y[-out, , drop = FALSE]
+  frame
+}
+
+# The parts of gp_data() for each row of the data, with a matrix y, as those of its values.
+by_variable <- function(parts, call) {
+  seen <- which(!is.na(parts$y), arr.ind = TRUE)
+  row <- seen[, 1]
+  names <- colnames(parts$y)
+  if (length(empty <- setdiff(seq_along(names), seen[, 2]))) {
+    stop_kernops("input", "There are no observations of {.val {names[empty]}}.", call = call)
+  }
+  parts$whole <- parts[c("y", "x", "u", "offset")]
+  parts[c("variable", "row", "variables")] <- list(unname(seen[, 2]), unname(row), names)
+  parts$y <- parts$y[seen]
+  parts$x <- trend_of_each(parts$x[row, , drop = FALSE], parts$variable, names)
+  parts$u <- parts$u[row, , drop = FALSE]
+  for (name in c("offset", "noise", "weights", "rows")) parts[[name]] <- parts[[name]][row]
+  parts
+}
+
+# A block of columns for each variable.
+trend_of_each <- function(x, variable, names) {
+  blocks <- lapply(seq_along(names), function(k) x * (variable == k))
+  all <- do.call(cbind, blocks)
+  colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")
+  all
+}
+
+# The points of an observation in the formula: `parts` are those of a fit.
+located <- function(u, parts) {
+  if (is.null(parts$variable)) return(u)
+  at_variables(u, parts$variable, parts$row, 1 / sqrt(parts$weights))
+}
+
+response_names <- function(object) object$model$covariance$variables
+is_several <- function(object) !is.null(response_names(object))
+
+# New points for each variable in turn, of those of new_points().
+points_of_each <- function(object, points) {
+  names <- response_names(object)
+  if (is.null(names)) return(points)
+  p <- length(names)
+  repeated <- function(u) {
+    rows <- rep(seq_len(nrow(u)), p)
+    at_variables(u[rows, , drop = FALSE], rep(seq_len(p), each = nrow(u)))
+  }
+  n <- nrow(points$u)
+  points$variable <- rep(seq_len(p), each = n)
+  points$u <- repeated(points$u)
+  points$x <- trend_of_each(points$x[rep(seq_len(n), p), , drop = FALSE], points$variable, names)
+  points$offset <- rep(points$offset, p)
+  if (!is.null(points$blocks)) {
+    blocks <- points$blocks
+    points$blocks <- list(u = repeated(blocks$u), weight = rep(blocks$weight, p),
+                          of = rep(blocks$of, p) + n * rep(seq_len(p) - 1, each = length(blocks$of)))
+  }
+  points
+}
+
+# The nugget of new observations.
+new_noise <- function(object, points) nugget_of(object)[points$variable %||% 1]
+
+new_noise_matrix <- function(object, points) {
+  if (is.null(points$variable)) return(diag(nugget_of(object), length(points$offset)))
+  kronecker(nugget_sills(object), diag(sum(points$complete)))
+}
+
+# Tables of the variables side by side, of f(rows of `moments`, noise).
+table_of_each <- function(object, points, moments, noise, f) {
+  if (is.null(points$variable)) return(as.data.frame(f(moments, noise), optional = TRUE))
+  names <- response_names(object)
+  tables <- lapply(seq_along(names), function(k) {
+    own <- points$variable == k
+    table <- as.data.frame(f(moments[own, , drop = FALSE], if (length(noise) > 1) noise[own] else noise),
+                           optional = TRUE)
+    names(table) <- if (ncol(table) > 1) paste(names[[k]], names(table), sep = ".") else names[[k]]
+    table
+  })
+  do.call(cbind, tables)
+}
+
+# The covariances of the errors of each pair of variables at a point, as columns.
+covariance_columns <- function(object, points, how, noise) {
+  names <- response_names(object)
+  targets <- targets_of(object, points)
+  n <- targets$n / length(names)
+  covariance_at <- errors_together(object, targets, how)
+  pairs <- utils::combn(length(names), 2)
+  found <- matrix(NA_real_, n, ncol(pairs))
+  for_blocks(n, function(first, last) {
+    at <- first:last
+    errors <- covariance_at(as.vector(outer(at, n * (seq_along(names) - 1), "+")))
+    for (k in seq_len(ncol(pairs))) {
+      place <- (pairs[, k] - 1) * length(at)
+      found[at, k] <<- errors[cbind(seq_along(at) + place[[1]], seq_along(at) + place[[2]])]
+    }
+  })
+  table <- as.data.frame(found)
+  if (noise) table <- table + rep(nugget_sills(object)[t(pairs)], each = n)
+  stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
+}
+
+# f(numbers of targets): the covariance matrix of their errors.
+errors_together <- function(object, targets, how) {
+  if (is_local_trend(how)) {
+    found <- krige_locally(object, targets, how$nmax, how$maxdist)
+    return(function(at) {
+      weighed <- lapply(found[c("near", "weights")], `[`, at)
+      error <- error_covariance(object, some_targets(targets, at), weighed)
+      unknown <- is.na(found$moments[at, "process"])
+      error[unknown, ] <- error[, unknown] <- NA
+      error
+    })
+  }
+  if (how$local || object$method == "vecchia") {
+    weighed <- local_weights(object, targets)
+    gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
+    return(function(at) {
+      points <- which(targets$of %in% at)
+      error_covariance(object, some_targets(targets, at), lapply(weighed, `[`, points)) +
+        crossprod(gap[, at, drop = FALSE])
+    })
+  }
+  explained_at <- explained_targets(object, min(1e-9, object$how$control$cg_tol))
+  function(at) {
+    some <- some_targets(targets, at)
+    by_data <- explained_at(some)
+    gap <- trend_uncertainty(object, some$x, by_data$trend)$gap
+    joint_prior(object, some) - crossprod(by_data$k, by_data$solved) + crossprod(gap)
+  }
+}
+
+# Rows of the data that show the covariance: some of the places with all of their values.
+representative_rows <- function(model, u, size, seed) {
+  if (is.null(model$covariance$variables) || nrow(u) <= size) return(subset_rows(u, min(size, nrow(u)), seed))
+  space <- u[, seq_len(model$d), drop = FALSE]
+  key <- do.call(paste, as.data.frame(space))
+  first <- which(!duplicated(key))
+  count <- max(2, round(size * length(first) / nrow(u)))
+  which(key %in% key[first[subset_rows(space[first, , drop = FALSE], min(count, length(first)), seed)]])
+}
+
+# What fits of several variables do not have.
+refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
+  if (!is_several(object)) return(invisible())
+  stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)
+}
+
+refuse_lmc <- function(covariance, instead = NULL, call = caller_env()) {
+  if (!is_lmc(covariance)) return(invisible())
+  stop_kernops("input", c("{.fn lmc} is for {.fn gp} with several responses.", i = instead), call = call)
+}
+
+check_several_settings <- function(covariance, family, transform, known, method, call) {
+  if (!is_lmc(covariance)) return(invisible())
+  given <- list(family = family, transform = transform, "known$noise" = known$noise)
+  what <- names(Filter(Negate(is.null), given))
+  if (length(what)) {
+    stop_kernops("input", c("{.arg {what[[1]]}} is for a single response.",
+                            i = if (what[[1]] == "transform") "The response may be {.code cbind(log(a), log(b))}."),
+                 call = call)
+  }
+  if (method == "iterative") {
+    stop_kernops("input", c("{.code method = \"iterative\"} is for a single response.",
+                            i = "{.fn lmc} has the methods {.val exact} and {.val vecchia}."), call = call)
+  }
+}
+
+check_constant_variables <- function(model, u, residual, y, call) {
+  names <- model$covariance$variables
+  spread <- vapply(seq_along(names), function(k) sqrt(mean(residual[u[, model$d + 1] == k - 1]^2)), 0)
+  size <- vapply(seq_along(names), function(k) max(abs(y[u[, model$d + 1] == k - 1])), 0)
+  flat <- names[spread <= 1e-12 * pmax(size, 1e-300)]
+  if (!length(flat)) return(invisible())
+  stop_kernops("input", "{.val {flat}} {?is/are} constant, or fitted exactly by the trend: {?its/their} covariance
+                         cannot be estimated.", call = call)
+}
+
+# A matrix with NA where a variable was not observed.
+residuals_of_each <- function(object, fitted) {
+  whole <- object$parts$whole$y
+  matrix(whole - fitted, nrow(whole), dimnames = list(rownames(object$parts$frame), colnames(whole)))
+}
+
+sill_words <- function(object) {
+  p <- object$model$parameters
+  values <- coef.gp(object, "covariance")[p$kind %in% c("sill", "cross")]
+  paste(names(values), signif(values, 4), sep = " = ")
+}
+
+# One label for each observation: all values of a row are in one fold, unless each has a label.
+folds_of <- function(object, folds, seed, call = caller_env()) {
+  parts <- object$parts
+  if (!is_several(object) || length(folds) == length(parts$y)) {
+    return(fold_labels(folds, parts$rows, parts$given, seed, call))
+  }
+  rows <- row_numbers(parts$frame, nrow(parts$frame))
+  fold_labels(folds, rows, parts$given, seed, call)[parts$row]
+}
+
+observation_names <- function(object) {
+  names <- rownames(object$parts$frame)
+  if (is_several(object)) with(object$parts, paste(names[row], variables[variable], sep = ":")) else names
+}
+
+# Of new observations; the nuggets of several variables may be correlated.
+noise_draws <- function(object, points, nsim) {
+  n <- length(points$offset)
+  if (!is_several(object)) return(stats::rnorm(n * nsim, sd = sqrt(nugget_of(object))))
+  L <- semidefinite_root(nugget_sills(object))
+  draws <- array(stats::rnorm(n * nsim), c(n / nrow(L), nrow(L), nsim))
+  matrix(apply(draws, 3, function(z) z %*% t(L)), n)
+}
+
+draw_names <- function(object, nsim) {
+  names <- paste0("sim", seq_len(nsim))
+  if (is_several(object)) paste(rep(response_names(object), each = nsim), names, sep = ".") else names
+}
+
+# A row for each variable.
+summary_of_each <- function(object) {
+  parts <- split(object, object$variable)
+  table <- do.call(rbind, lapply(parts, function(part) {
+    part$variable <- NULL
+    as.data.frame(unclass(summary.gp_cv(part)))
+  }))
+  data.frame(variable = names(parts), table, row.names = NULL)
+}

@@ -1,0 +1,201 @@
+#' Linear model of coregionalisation
+#'
+#' The covariances and cross-covariances of several variables, for cokriging by [gp()]: `gp(cbind(a, b) ~ 1, data,
+#' ~ x + y, lmc(matern(3/2), nugget()))`.
+#'
+#' @param ... the structures: [covariance_functions], such as `spherical()`, the product
+#'   `exponential(dims = 1:2) * matern(dims = 3)` or, for a field of several scales with common proportions,
+#'   `exponential() + spherical()`. Their variances are those of `sills`: they take ranges and other parameters, but no
+#'   variance. `nugget()`, and `microscale()`, are structures of their own.
+#' @param sills a list with a coregionalisation matrix for each structure, in their order or by their names
+#'   (`"spherical"`, `"nugget"`, ...): its diagonal are the partial sills of the variables, its other entries the
+#'   cross-sills. `NULL` for a matrix that is to be estimated. For a nugget, a vector is a diagonal matrix. If a matrix
+#'   has names, they are those of the variables, in any order.
+#' @param fixed whether [gp()] keeps the given matrices; otherwise they are starting values.
+#' @param cross_nugget whether the nuggets of the variables at a location are correlated. By default they are
+#'   independent, unless a matrix is given for the nugget that has entries off its diagonal.
+#'
+#' @details The covariance of variable i at a point and variable j at another one at the distance h is the sum over the
+#'   structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the coregionalisation matrix
+#'   \eqn{B_u} is positive semi-definite (Goulard and Voltz 1992). With a single structure this is the separable
+#'   (intrinsic) model of coregionalisation. The matrices are estimated by their Cholesky factors, so that they are
+#'   valid at each step.
+#'
+#'   The response of [gp()] is a matrix, `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))` for names. A
+#'   variable that is `NA` in a row was not observed there (heterotopic data): the others are used. All variables have
+#'   the trend of the formula, with coefficients of their own, named such as `zinc:(Intercept)`. `known$beta` with `~ 0`
+#'   is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
+#'
+#' @section Methods of the fits: those of [gp_methods], with these differences.
+#'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
+#'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` are those of these parameters.
+#'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each.
+#'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
+#'     `cov = "variables"` there are also the covariances of the errors of each pair of variables at the same point, in
+#'     columns such as `cov.zinc.lead`; `cov = TRUE` is the joint matrix of all predictions, with the points of the
+#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used.
+#'   * [simulate()][simulate.gp] has columns such as `zinc.sim1`.
+#'   * [gp_cv()] leaves out a value, and keeps those of other variables at the same point; with `folds`, all values of a
+#'     row are left out together. Its result has a column `variable`.
+#'   * `plot()` draws the variograms and cross-variograms.
+#'
+#' `method` may be `"exact"` or `"vecchia"`, where the neighbours of an observation are the nearest in space, of all
+#' variables. `transform`, `family` and `known$noise` are for one variable.
+#'
+#' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. It cannot be added to another one or
+#'   multiplied.
+#' @section Errors: class `kernops_input_error` for structures with a variance, matrices that are not symmetric and
+#'   positive semi-definite, and for what fits with several variables do not have, such as `method = "iterative"`;
+#'   `kernops_dim_error` for matrices of another size than the number of variables.
+#' @references
+#' Goulard, M. and Voltz, M. (1992) Linear coregionalization model: tools for estimation and choice of cross-variogram
+#' matrix. *Mathematical Geology* 24, 269-286.
+#'
+#' Wackernagel, H. (2003) *Multivariate Geostatistics*. 3rd edition. Springer.
+#' @seealso [gp()]; [as_gp()] for models of `gstat::fit.lmc()`; [gp_variogram()] for empirical cross-variograms.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(60), y = runif(60))
+#' common <- sin(6 * d$x) + cos(5 * d$y)
+#' d$a <- common + rnorm(60, sd = 0.1)
+#' d$b <- 2 * common + d$x + rnorm(60, sd = 0.3)
+#' d$a[1:30] <- NA # observed at half of the points
+#' fit <- gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), nugget()))
+#' coef(fit, "covariance")
+#' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
+#' # a given model
+#' lmc(spherical(range = 900), nugget(), sills = list(matrix(c(0.6, 0.5, 0.5, 0.7), 2), c(0.05, 0.1)))
+#' @export
+lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
+  check_flag(fixed, "fixed")
+  check_flag(cross_nugget, "cross_nugget")
+  structures <- list(...)
+  if (any(nzchar(names(structures)))) {
+    named <- structures[nzchar(names(structures))]
+    stop_further_arguments("{.fn lmc}", named, c("sills", "fixed", "cross_nugget"))
+  }
+  if (!length(structures) || !all(vapply(structures, function(x) is_covariance(x) && !is_lmc(x), NA))) {
+    stop_kernops("input", "{.fn lmc} takes covariances, such as {.code lmc(matern(3/2), nugget())}.")
+  }
+  names <- structure_names(structures)
+  sills <- structure_sills(sills, names)
+  parts <- Map(function(structure, sills, name) {
+    plain <- unit_structure(structure)
+    white <- all(is_white(leaf_labels(structure)))
+    diagonal <- white && !cross_nugget && (is.null(sills) || !any(sills[row(sills) != col(sills)] != 0))
+    join_parts("*", coregion(name, sills, diagonal, fixed && !is.null(sills)), plain)
+  }, structures, sills, names)
+  terms <- Reduce(function(a, b) join_parts("+", a, b), unname(parts))
+  class(terms) <- c("kernops_lmc", class(terms))
+  terms
+}
+
+is_lmc <- function(x) inherits(x, "kernops_lmc")
+
+join_parts <- function(operation, a, b) {
+  structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
+}
+
+# Those of their first covariances, numbered where one occurs again.
+structure_names <- function(structures) {
+  labels <- vapply(structures, function(x) leaf_labels(x)[[1]], "")
+  before <- vapply(seq_along(structures), function(k) {
+    sum(unlist(lapply(structures[seq_len(k - 1)], leaf_labels)) == labels[[k]])
+  }, 0)
+  paste0(labels, ifelse(before > 0, before + 1, ""))
+}
+
+# A list with a matrix or NULL for each structure.
+structure_sills <- function(sills, names, call = caller_env()) {
+  if (is.null(sills)) return(rep(list(NULL), length(names)))
+  if (!is.list(sills)) {
+    stop_kernops("input", "{.arg sills} must be a list with a matrix for each structure.", call = call)
+  }
+  if (!is.null(names(sills))) {
+    check_subset(names(sills), "sills", names, call)
+    sills <- lapply(stats::setNames(nm = names), function(name) sills[[name]])
+  }
+  if (length(sills) != length(names)) {
+    stop_kernops("dim", "{.arg sills} must have a matrix or {.code NULL} for each of the {length(names)}
+                         structure{?s}.", call = call)
+  }
+  Map(function(B, name) if (!is.null(B)) check_sills(B, name, call), sills, names)
+}
+
+check_sills <- function(B, name, call) {
+  if (is.numeric(B) && is.null(dim(B)) && name %in% c("nugget", "microscale")) {
+    names <- names(B)
+    B <- diag(B, length(B))
+    if (!is.null(names)) dimnames(B) <- list(names, names)
+  }
+  if (!is.numeric(B) || !is.matrix(B) || nrow(B) != ncol(B) || !all(is.finite(B))) {
+    stop_kernops("input", "The sills of {.val {name}} must be a square matrix of finite numbers.", call = call)
+  }
+  if (any(abs(B - t(B)) > 1e-8 * max(abs(B)))) {
+    stop_kernops("input", "The sills of {.val {name}} must be a symmetric matrix.", call = call)
+  }
+  B <- symmetric(B)
+  values <- eigen(B, symmetric = TRUE, only.values = TRUE)$values
+  if (min(values) < -1e-8 * max(abs(values), .Machine$double.xmin)) {
+    stop_kernops("input", c("The sills of {.val {name}} must be a positive semi-definite matrix.",
+                            x = "Its smallest eigenvalue is {signif(min(values), 3)}."), call = call)
+  }
+  B
+}
+
+# A structure whose variance is 1: the sills are those of its matrix.
+unit_structure <- function(x, call = caller_env(), single = TRUE) {
+  if (x$kind == "leaf") return(unit_leaf(x, call, single))
+  some <- if (x$kind == "*") seq_along(x$parts) else 1
+  x$parts <- lapply(seq_along(x$parts), function(k) {
+    if (k %in% some) return(unit_structure(x$parts[[k]], call, FALSE))
+    refuse_white(x$parts[[k]], call)
+    x$parts[[k]]
+  })
+  x
+}
+
+refuse_white <- function(x, call) {
+  white <- Filter(is_white, leaf_labels(x))
+  if (!length(white)) return(invisible())
+  stop_kernops("input", "{.fn {white[[1]]}} must be a structure of its own: {.code lmc(matern(), {white[[1]]}())}.",
+               call = call)
+}
+
+unit_leaf <- function(leaf, call, single) {
+  if (!single) refuse_white(leaf, call)
+  if (leaf$own) return(leaf)
+  if (!is.null(leaf$parameters$variance) && leaf$parameters$variance != 1) {
+    stop_kernops("input", "The variances of {.fn {leaf$label}} in {.fn lmc} are those of {.arg sills}: it takes no
+                           {.arg variance}.", call = call)
+  }
+  if (leaf$label == "nugget") {
+    # the noise of an observation: see at_variables() for these coordinates
+    leaf$formula <- "Elem({x}, 1) * Elem({y}, 1) * Equal(Elem({x}, 0), Elem({y}, 0))"
+    leaf$screens <- TRUE
+  } else leaf$formula <- gsub("\\bvariance\\b", "1", leaf$formula)
+  leaf$parameters$variance <- NULL
+  leaf$fixed <- setdiff(leaf$fixed, "variance")
+  leaf
+}
+
+# Pairs of a coregionalisation matrix and its structure.
+lmc_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, lmc_terms)) else list(x)
+
+#' @export
+format.kernops_lmc <- function(x, ...) {
+  paste0("lmc(", toString(vapply(lmc_terms(x), function(term) format(term$parts[[2]]), "")), ")")
+}
+
+#' @export
+print.kernops_lmc <- function(x, ...) {
+  cli::cat_line("<covariance> ", format(x))
+  for (term in lmc_terms(x)) {
+    leaf <- term$parts[[1]]
+    B <- sills_of(leaf)
+    if (is.null(B)) next
+    cli::cat_line("sills of ", leaf$name, if ("root" %in% leaf$fixed) " (fixed)", ":")
+    print(signif(B, 4))
+  }
+  invisible(x)
+}

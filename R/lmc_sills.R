@@ -1,0 +1,242 @@
+# Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
+# column by column, or the diagonal alone; users see those of B in their place.
+
+# `sills`: B, or NULL. The number and names of the variables are those of the response: with_variables().
+coregion <- function(name, sills, diagonal, fixed) {
+  leaf <- new_leaf("lmc", "", list())
+  leaf$parameters <- list(root = NULL)
+  leaf[c("name", "diagonal", "fixed")] <- list(name, diagonal, if (fixed) "root" else character())
+  leaf$sills <- sills
+  leaf
+}
+
+is_coregion <- function(leaf) leaf$kind == "leaf" && leaf$label == "lmc"
+
+# The entries of L and B: a data frame with their rows and columns.
+sill_entries <- function(p, diagonal) {
+  if (diagonal) return(data.frame(row = seq_len(p), column = seq_len(p)))
+  at <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)
+  data.frame(row = at[, 1], column = at[, 2])
+}
+
+root_matrix <- function(root, p, diagonal) {
+  L <- matrix(0, p, p)
+  L[as.matrix(sill_entries(p, diagonal))] <- root
+  L
+}
+
+triangle_entries <- function(B, diagonal) B[as.matrix(sill_entries(nrow(B), diagonal))]
+
+# L of a matrix that may be singular: a column without a pivot is 0.
+semidefinite_root <- function(B) {
+  p <- nrow(B)
+  L <- matrix(0, p, p)
+  for (k in seq_len(p)) {
+    rest <- B[k:p, k] - L[k:p, seq_len(k - 1), drop = FALSE] %*% L[k, seq_len(k - 1)]
+    if (rest[[1]] > 1e-14 * B[k, k]) L[k:p, k] <- rest / sqrt(rest[[1]])
+  }
+  L
+}
+
+# B of a leaf, NULL where it is not known.
+sills_of <- function(leaf) {
+  root <- leaf$parameters$root
+  if (is.null(root) || anyNA(root)) return(leaf$sills)
+  names <- leaf$variables
+  B <- tcrossprod(root_matrix(root, length(names), leaf$diagonal))
+  dimnames(B) <- list(names, names)
+  B
+}
+
+# The model of these variables.
+with_variables <- function(x, variables, call = caller_env()) {
+  p <- length(variables)
+  x <- change_leaves(x, function(leaf) {
+    if (!is_coregion(leaf)) return(leaf)
+    leaf$sills <- sills_of(leaf) # of a fit
+    leaf$variables <- variables
+    leaf$parameters$root <- rep(NA_real_, nrow(sill_entries(p, leaf$diagonal)))
+    if (is.null(leaf$sills)) return(leaf)
+    B <- sills_by_name(leaf$sills, variables, leaf$name, call)
+    leaf$parameters$root <- triangle_entries(semidefinite_root(B), leaf$diagonal)
+    leaf
+  })
+  x$variables <- variables
+  x
+}
+
+sills_by_name <- function(B, variables, name, call) {
+  if (nrow(B) != length(variables)) {
+    stop_kernops("dim", "The sills of {.val {name}} are those of {nrow(B)} variable{?s}, but there are
+                         {length(variables)}: {.val {variables}}.", call = call)
+  }
+  if (setequal(rownames(B), variables)) B[variables, variables] else B
+}
+
+# Which coordinates the leaves use: those of space come first, then what at_variables() adds.
+with_places <- function(x, d, call) {
+  if (is.null(x$variables)) {
+    stop_kernops("input", "The variables of {.fn lmc} are the responses of {.fn gp}, such as {.code cbind(a, b) ~ 1}.",
+                 call = call)
+  }
+  change_leaves(x, function(leaf) {
+    if (is_coregion(leaf)) {
+      leaf$dims <- d + 1
+      leaf$formula <- coregion_formula(length(leaf$variables), leaf$diagonal)
+    } else if (leaf$label == "nugget" || is.null(leaf$dims)) {
+      leaf$dims <- if (leaf$label == "nugget") d + 2:3 else seq_len(d)
+      leaf$placed <- TRUE # nothing that is to be printed
+    } else check_leaf_dims(leaf, leaf$dims, d, call)
+    leaf
+  })
+}
+
+# (L' z_i | L' z_j), where z is 1 for the variable and 0 for the others.
+coregion_formula <- function(p, diagonal) {
+  z <- function(point, from, size) sprintf("Extract(OneHot({%s}, %d), %d, %d)", point, p, from, size)
+  if (diagonal) return(sprintf("(Square(root) * %s | %s)", z("x", 0, p), z("y", 0, p)))
+  sizes <- rev(seq_len(p))
+  columns <- Map(function(first, size) {
+    own <- function(point) sprintf("(Extract(root, %d, %d) | %s)", first, size, z(point, p - size, size))
+    paste(own("x"), "*", own("y"))
+  }, cumsum(sizes) - sizes, sizes)
+  paste0("(", paste(columns, collapse = " + "), ")")
+}
+
+# The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The
+# search is for L itself, with either sign of a column: at the optimum B may be singular, which is no bound for L.
+sill_rows <- function(leaf, number) {
+  at <- sill_entries(length(leaf$variables), leaf$diagonal)
+  same <- at$row == at$column
+  of <- leaf$variables
+  data.frame(
+    name = paste0(leaf$name, ".sill.", of[at$column], ifelse(same, "", paste0(".", of[at$row]))), label = "lmc",
+    kind = ifelse(same, "sill", "cross"), value = leaf$parameters$root, log = FALSE, fixed = "root" %in% leaf$fixed,
+    leaf = number, coordinate = 0L, lower = NA_real_, upper = NA_real_, extent = NA_real_, unit = 1, variable = at$row
+  )
+}
+
+# The coregionalisation matrices of a model: lists of their rows in theta, L and B there.
+coregions <- function(model, theta = model$parameters$value) {
+  if (!is_lmc(model$covariance)) return(list())
+  leaves <- leaves_of(model$covariance)
+  lapply(which(vapply(leaves, is_coregion, NA)), function(number) {
+    leaf <- leaves[[number]]
+    rows <- which(model$parameters$leaf == number)
+    L <- root_matrix(theta[rows], length(leaf$variables), leaf$diagonal)
+    list(rows = rows, name = leaf$name, diagonal = leaf$diagonal, root = L, sills = tcrossprod(L))
+  })
+}
+
+# The mean of the sills of a coregionalisation matrix, which is that of the squares of the entries of L.
+mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
+
+# theta with the sign of each column of L that makes its diagonal positive.
+with_signs <- function(model, theta) {
+  for (block in coregions(model, theta)) {
+    signs <- ifelse(diag(block$root) < 0, -1, 1)
+    theta[block$rows] <- triangle_entries(block$root * rep(signs, each = length(signs)), block$diagonal)
+  }
+  theta
+}
+
+# theta with entries of B for those of L, as users see it.
+reported <- function(model, theta) {
+  for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)
+  theta
+}
+
+# Its derivatives: dB_ij / dL_kl = [i = k] L_jl + [j = k] L_il.
+report_slope <- function(model, theta) {
+  slope <- diag(length(theta))
+  for (block in coregions(model, theta)) {
+    at <- sill_entries(nrow(block$root), block$diagonal)
+    each <- function(b, l) {
+      (at$row[[b]] == at$row[[l]]) * block$root[at$column[[b]], at$column[[l]]] +
+        (at$column[[b]] == at$row[[l]]) * block$root[at$row[[b]], at$column[[l]]]
+    }
+    some <- seq_len(nrow(at))
+    slope[block$rows, block$rows] <- outer(some, some, Vectorize(each))
+  }
+  slope
+}
+
+# What the average information lacks of the second derivatives wrt L: where B = L L' is singular, as it often is at the
+# optimum, the former has no curvature in some directions. With G = df / dB, which follows from df / dL = 2 G L, column
+# by column, this is 2 G for each column of L. Only what bends upwards is added.
+root_curvature <- function(model, theta, gradient) {
+  added <- matrix(0, length(theta), length(theta))
+  for (block in coregions(model, theta)) {
+    p <- nrow(block$root)
+    at <- sill_entries(p, block$diagonal)
+    slope <- matrix(0, p, p)
+    slope[as.matrix(at)] <- gradient[block$rows] / 2
+    G <- sill_gradient(block$root, slope)
+    for (k in seq_len(p)) {
+      of <- block$rows[at$column == k]
+      own <- at$row[at$column == k]
+      added[of, of] <- 2 * upward(G[own, own, drop = FALSE])
+    }
+  }
+  added
+}
+
+# The symmetric G of which G L has this lower triangle; 0 where L has no pivot.
+sill_gradient <- function(L, slope) {
+  p <- nrow(L)
+  G <- matrix(0, p, p)
+  for (k in rev(seq_len(p))) {
+    later <- seq_len(p) > k
+    for (i in p:k) {
+      rest <- slope[i, k] - sum(G[i, later] * L[later, k])
+      G[i, k] <- G[k, i] <- if (L[k, k] == 0) 0 else rest / L[k, k]
+    }
+  }
+  G
+}
+
+upward <- function(G) {
+  found <- eigen(G, symmetric = TRUE)
+  found$vectors %*% (pmax(found$values, 0) * t(found$vectors))
+}
+
+# The variances of the noise of the variables, and their covariances at one place.
+nugget_sills <- function(object) {
+  found <- Filter(function(block) block$name == "nugget", coregions(object$model, object$theta))
+  p <- length(response_names(object))
+  if (length(found)) found[[1]]$sills else matrix(0, p, p)
+}
+
+# The mean products of the residuals of the variables, at places where both were observed, as standard deviations and
+# correlations.
+variable_moments <- function(model, u, y) {
+  p <- length(model$covariance$variables)
+  variable <- u[, model$d + 1] + 1
+  place <- u[, model$d + 2]
+  sd <- vapply(seq_len(p), function(k) sqrt(mean(y[variable == k]^2)), 0)
+  wide <- matrix(NA_real_, length(unique(place)), p)
+  wide[cbind(match(place, unique(place)), variable)] <- y
+  products <- vapply(seq_len(p), function(k) colMeans(wide * wide[, k], na.rm = TRUE), numeric(p))
+  squares <- vapply(seq_len(p), function(k) colMeans(wide^2 + 0 * wide[, k], na.rm = TRUE), numeric(p))
+  correlation <- products / sqrt(squares * t(squares))
+  correlation[!is.finite(correlation)] <- 0
+  list(sd = sd, correlation = correlation)
+}
+
+# Starting values of the open matrices: parts of the moments, at a point `at` of the unit cube.
+start_sills <- function(model, value, open, at) {
+  blocks <- Filter(function(block) any(open[block$rows]), coregions(model))
+  if (!length(blocks)) return(value)
+  share <- vapply(blocks, function(block) 0.05^at[[block$rows[[1]]]], 0)
+  share <- share / sum(share)
+  for (k in seq_along(blocks)) {
+    block <- blocks[[k]]
+    p <- nrow(block$root)
+    correlated <- if (block$diagonal) 0 else 0.95 * at[[block$rows[[2]]]]
+    R <- correlated * model$moments$correlation
+    diag(R) <- 1
+    root <- tryCatch(t(chol(R)), error = function(e) diag(p))
+    value[block$rows] <- triangle_entries(sqrt(share[[k]]) * model$moments$sd * root, block$diagonal)
+  }
+  value
+}
