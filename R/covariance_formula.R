@@ -8,13 +8,13 @@
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
-#   width       the number of columns of points in the formula: of several variables, those of at_variables() are behind
-#               the coordinates
-covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env()) {
+#   width       the number of columns of points in the formula: behind the coordinates are those of at_variables(), or
+#               of gp_columns.R
+covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
+                             width = d + if (is_lmc(covariance)) extra_coordinates else 0L) {
   collected <- new.env(parent = emptyenv())
   collected$rows <- list()
   collected$labels <- list()
-  width <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
   text <- model_text(covariance, width, c(coordinates, rep("", width - d)), collected, call)
   # noise alone, the null model, has a field of variance 0
@@ -42,7 +42,7 @@ model_text <- function(x, d, coordinates, collected, call) {
 }
 
 leaf_text <- function(leaf, d, coordinates, collected, call) {
-  dims <- leaf$dims %||% seq_len(d)
+  dims <- leaf_dims(leaf, d)
   check_leaf_dims(leaf, dims, d, call)
   number <- length(collected$labels) + 1L
   repeated <- sum(unlist(collected$labels) == leaf$label) + 1L
@@ -58,7 +58,14 @@ leaf_text <- function(leaf, d, coordinates, collected, call) {
   }
   places <- mapply(refer, at + cumsum(sizes) - sizes, sizes)
   names(places) <- names(leaf$parameters)
-  replace_names(expand_geometry(leaf, dims, d), places)
+  text <- within_group(expand_geometry(leaf, dims, d), leaf)
+  replace_names(text, places)
+}
+
+# Different groups have independent fields.
+within_group <- function(text, leaf) {
+  if (is.null(leaf$group)) return(text)
+  sprintf("(%1$s) * Equal(Elem(x, %2$d), Elem(y, %2$d))", text, leaf$group - 1L)
 }
 
 # All names at once, so that nothing is replaced twice.
@@ -72,7 +79,7 @@ replace_names <- function(text, values) {
 }
 
 check_leaf_dims <- function(leaf, dims, d, call) {
-  if (max(dims) > d) {
+  if (max(dims, 0) > d) {
     stop_kernops("dim", "{.fn {leaf$label}} has {.arg dims} {.val {dims}}, but there are {d} coordinate{?s}.",
                  call = call)
   }

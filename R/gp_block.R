@@ -1,15 +1,16 @@
 # Means over blocks and polygons, as weighted means over points.
 
 # New points of a fit as centres of rectangles: the nodes of a Gauss rule with four of them along each coordinate.
-with_blocks <- function(points, block, areas, call = caller_env()) {
+with_blocks <- function(points, block, areas, d, call = caller_env()) {
   if (!is.null(areas)) {
     size <- lengths(areas$weight)
     kept <- which(points$complete)
-    points$blocks <- list(u = do.call(rbind, areas$u[kept]), of = rep(seq_along(kept), size[kept]),
+    of <- rep(seq_along(kept), size[kept])
+    beside <- points$u[of, -seq_len(d), drop = FALSE]
+    points$blocks <- list(u = cbind(do.call(rbind, areas$u[kept]), beside), of = of,
                           weight = unlist(areas$weight[kept]))
     return(points)
   }
-  d <- ncol(points$u)
   if (!is.numeric(block) || length(block) != d || !all(is.finite(block)) || any(block < 0)) {
     stop_kernops("input", "{.arg block} must be the size of a block: {d} number{?s} of at least 0, one for each
                            coordinate.", call = call)
@@ -17,8 +18,9 @@ with_blocks <- function(points, block, areas, call = caller_env()) {
   rule <- block_rule(block, call)
   of <- rep(seq_len(nrow(points$u)), each = length(rule$weight))
   shift <- rule$at[rep(seq_along(rule$weight), nrow(points$u)), , drop = FALSE]
-  points$blocks <- list(u = points$u[of, , drop = FALSE] + shift, of = of,
-                        weight = rep(rule$weight, nrow(points$u)))
+  u <- points$u[of, , drop = FALSE]
+  u[, seq_len(d)] <- u[, seq_len(d)] + shift
+  points$blocks <- list(u = u, of = of, weight = rep(rule$weight, nrow(points$u)))
   points
 }
 

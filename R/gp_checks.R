@@ -59,13 +59,13 @@ warn_about_fit <- function(fit) {
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(fit$covariance)
-  u <- fit$data$u[, seq_len(fit$model$d), drop = FALSE]
-  if (is_several(fit)) u <- unique(u)
+  u <- fit$data$u
+  if (is_several(fit)) u <- unique(u[, seq_len(fit$model$d), drop = FALSE])
   short <- vapply(seq_along(leaves), function(n) {
     leaf <- leaves[[n]]
     ranges <- parameters$leaf == n & parameters$kind == "range" & !parameters$fixed
     if (leaf$unit_range || !any(ranges)) return(FALSE)
-    near <- nearest_semivariance(covariance_model(leaf, fit$model$d), u)
+    near <- nearest_semivariance(covariance_model(leaf, fit$model$d, width = ncol(u)), u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% which(short)]

@@ -121,7 +121,7 @@ leave_one_out <- function(object) {
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   if (object$method == "exact") {
-    return(factor_diagonal_of_inverse(factor_of(object), isa(), threads()))
+    return(diagonal_of_inverse(factor_of(object)))
   }
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   with_bar("Leaving out", if (n > object$how$control$exact_limit) estimated_diagonal(object, solver) else
@@ -183,15 +183,17 @@ leave_out <- function(object, out, refit) {
   }
   at <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
-  each <- c("y", "x", "u", "offset", "noise", "weights", "rows", if (is_several(object)) c("variable", "row"))
+  each <- c("y", "x", "u", "z", "offset", "noise", "weights", "rows", if (is_several(object)) c("variable", "row"))
   for (name in each) parts[[name]] <- keep(parts[[name]])
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
-                            colnames(parts$u))
+                            colnames(parts$u), width = object$model$width)
   points <- function(center) {
-    u <- sweep(object$parts$u[out, , drop = FALSE], 2, center)
+    u <- object$parts$u[out, , drop = FALSE]
     variable <- object$parts$variable[out]
-    list(u = if (is_several(object)) at_variables(u, variable) else u, x = at, offset = object$parts$offset[out],
-         variable = variable)
+    u <- if (is_several(object)) at_variables(centred(u, center), variable) else {
+      points_of(u, center, object$parts$z[out, , drop = FALSE])
+    }
+    list(u = u, x = at, offset = object$parts$offset[out], variable = variable)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)
 }

@@ -1,18 +1,22 @@
 # From the user's arguments to numbers: response, trend, coordinates, noise.
 
-# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), offset, noise, weights, and what it takes
-# to do the same to new data.
+# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (columns beside them: gp_columns.R),
+# offset, noise, weights, and what it takes to do the same to new data.
 gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL,
-                    several = FALSE) {
+                    several = FALSE, columns = NULL) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
   u <- coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
+  d <- ncol(u)
   kept <- subset_numbers(subset, n, call)
-  frame <- trend_frame(formula, source$data, u, weights, noise, na.action, call, kept, several)
+  points <- cbind(u, column_values(columns, source$data, n, call))
+  frame <- trend_frame(formula, source$data, points, weights, noise, na.action, call, kept, several)
   refuse_integer64(frame, call)
-  u <- unname_rows(frame[["(coords)"]])
+  points <- unname_rows(frame[["(coords)"]])
+  u <- points[, seq_len(d), drop = FALSE]
+  beside <- settled_columns(columns, points[, -seq_len(d), drop = FALSE], source$data, n, call)
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
   response <- if (several) list(y = response_columns(y, formula[[2]], call)) else if (is.null(family)) {
@@ -24,7 +28,8 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
   y <- response$y
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(y)))
-  parts <- list(y = y, x = x, u = u, coords = lasting_coordinates(coords, source$data),
+  parts <- list(y = y, x = x, u = u, z = beside$values, columns = beside$columns,
+                coords = lasting_coordinates(coords, source$data),
                 offset = as.vector(stats::model.offset(frame) %||% rep(0, NROW(y))),
                 noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
                 frame = frame, contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),

@@ -20,7 +20,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   starts <- starting_values(problem$model, data$u, problem$residual)
   # where a likelihood of all takes long, better starting values are worth more
   size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
-  some <- representative_rows(problem$model, data$u, min(n, size), how$control$seed)
+  some <- representative_rows(problem$model, data, min(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
     candidates <- start_candidates(starts, target, some)
     how$precision <- sufficient_precision(how, data, problem$model, candidates[1, ], likelihood)
@@ -120,7 +120,7 @@ of_a_fifth <- function(candidates, target) {
 }
 
 on_subset <- function(target, size) {
-  some <- representative_rows(target$model, target$data$u, size, target$how$control$seed)
+  some <- representative_rows(target$model, target$data, size, target$how$control$seed)
   target$data <- subset_data(target$data, some)
   target
 }
@@ -171,7 +171,8 @@ many_workers <- function() {
 
 subset_data <- function(data, some) {
   small <- list(y = data$y[some], x = data$x[some, , drop = FALSE], u = data$u[some, , drop = FALSE],
-                noise = data$noise[some], weights = data$weights[some], rows = data$rows[some], logdet_xx = 0)
+                noise = data$noise[some], weights = data$weights[some], rows = data$rows[some],
+                block = data$block[some], logdet_xx = 0)
   # a level of a factor may not occur in it
   small$x <- small$x[, independent_columns(small$x), drop = FALSE]
   small

@@ -9,7 +9,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   factor <- covariance_factor(data, model, backend, call)
   derivatives_of <- derivative_products(model)
   own_variance <- covariance_diagonal(model)
-  list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
+  list(factor = factor$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
@@ -27,8 +27,9 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   })
 }
 
-# The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp). A list of
-#   matrix                     where it is kept
+# The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp), block by block
+# where observations are in blocks without covariances (data$block). A list of
+#   blocks                     a list of the rows of each block and its matrix
 #   refill(theta, noise)       L at theta: 0, or the row of the first pivot that is not positive
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
@@ -38,29 +39,60 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   rounding                   of its entries, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env()) {
   n <- length(data$y)
-  k <- or_too_large(factor_new(n, factor_device(n, backend, first_device())), n, call)
-  x <- block_copy(data$u, block_device(k))
+  guarded <- function(code) or_too_large(code, n, call)
+  blocks <- lapply(unname(split(seq_len(n), data$block %||% rep(1L, n))), function(rows) {
+    k <- guarded(factor_new(length(rows), factor_device(length(rows), backend, first_device())))
+    list(rows = rows, k = k, x = block_copy(data$u[rows, , drop = FALSE], block_device(k)))
+  })
   values <- covariance_matrix(model)
   stored <- covariance_derivatives(model)
   weighted <- covariance_weighted(model, 128L)
   list(
-    matrix = k,
+    blocks = lapply(blocks, `[`, c("rows", "k")),
     refill = function(theta, noise = noise_variance(data, model, theta)) {
-      or_too_large(covariance_fill(k, live(values), theta, x, isa(), threads()), n, call)
-      or_too_large(factor_matrix(k, noise, isa(), threads()), n, call)
+      for (block in blocks) {
+        guarded(covariance_fill(block$k, live(values), theta, block$x, isa(), threads()))
+        bad <- guarded(factor_matrix(block$k, noise[block$rows], isa(), threads()))
+        if (bad > 0) return(block$rows[[bad]])
+      }
+      0
     },
-    diagonal = function() factor_diagonal(k),
-    solve = function(b, transposed = FALSE) factor_solve(k, b, transposed),
+    diagonal = function() by_block(blocks, function(k, rows) factor_diagonal(k)),
+    solve = function(b, transposed = FALSE) factor_solve(blocks, b, transposed),
     slope = function(theta, left, right) {
-      or_too_large(factor_invert(k, isa(), threads()), n, call)
-      or_too_large(factor_weighted_derivatives(k, live(stored), live(weighted), theta, x, left, right, isa(),
-                                               threads()), n, call)
+      Reduce(`+`, lapply(blocks, function(block) {
+        guarded(factor_invert(block$k, isa(), threads()))
+        own <- function(weights) weights[block$rows, , drop = FALSE]
+        guarded(factor_weighted_derivatives(block$k, live(stored), live(weighted), theta, block$x, own(left),
+                                            own(right), isa(), threads()))
+      }))
     },
-    inverse_diagonal = function() factor_inverse_diagonal(k),
-    diagonal_of_inverse = function() factor_diagonal_of_inverse(k, isa(), threads()),
-    inverse_times = function(b) factor_inverse_times(k, as.matrix(b)),
-    rounding = factor_rounding(k)
+    inverse_diagonal = function() by_block(blocks, function(k, rows) factor_inverse_diagonal(k)),
+    diagonal_of_inverse = function() diagonal_of_inverse(blocks),
+    inverse_times = function(b) by_block(blocks, function(k, rows) factor_inverse_times(k, rows_of(b, rows))),
+    rounding = factor_rounding(blocks[[1]]$k)
   )
+}
+
+# f(matrix, rows) of each block, put together by rows.
+by_block <- function(blocks, f) {
+  parts <- lapply(blocks, function(block) f(block$k, block$rows))
+  if (length(parts) == 1) return(parts[[1]])
+  place <- order(unlist(lapply(blocks, `[[`, "rows")))
+  if (is.matrix(parts[[1]])) do.call(rbind, parts)[place, , drop = FALSE] else unlist(parts)[place]
+}
+
+rows_of <- function(b, rows) {
+  b <- numbers_of(b)
+  if (length(rows) == nrow(b)) b else b[rows, , drop = FALSE]
+}
+
+factor_solve <- function(blocks, b, transposed = FALSE) {
+  by_block(blocks, function(k, rows) factor_apply_inverse(k, rows_of(b, rows), transposed, isa(), threads()))
+}
+
+diagonal_of_inverse <- function(blocks) {
+  by_block(blocks, function(k, rows) factor_diagonal_of_inverse(k, isa(), threads()))
 }
 
 live <- function(op) environment(op)$live_kernel()
@@ -74,12 +106,13 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# The factor of a fit. A factor on a GPU is lost at the end of the session: it is computed again.
+# The factor of a fit, as blocks. A factor on a GPU is lost at the end of the session: it is computed again.
 factor_of <- function(object) {
-  if (!is_gpu_matrix(object$factor) || !is_null_pointer(object$factor)) return(object$factor)
+  lost <- function(block) is_gpu_matrix(block$k) && is_null_pointer(block$k)
+  if (!any(vapply(object$factor, lost, NA))) return(object$factor)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
-  factor$matrix
+  factor$blocks
 }
 
 # The backend of a fit, which may have been made on a machine with a GPU.
@@ -90,20 +123,37 @@ usable_backend <- function(backend) {
   "cpu"
 }
 
-# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X. Columns of k beyond the
-# points are zero.
+# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X.
 explained_by_factor <- function(object, factor) {
-  values <- covariance_matrix(object$model)
-  device <- block_device(factor)
-  x <- block_copy(object$data$u, device)
+  values <- live(covariance_matrix(object$model))
+  theta <- unname(object$theta)
   weights <- object$state$z %*% object$state$root
-  if (ncol(weights)) weights <- block_copy(weights, device)
+  explained_by <- lapply(factor, function(block) {
+    device <- block_device(block$k)
+    x <- block_copy(object$data$u[block$rows, , drop = FALSE], device)
+    own <- weights[block$rows, , drop = FALSE]
+    if (ncol(own)) own <- block_copy(own, device)
+    # columns of k beyond the points are zero
+    function(u) {
+      points <- seq_len(nrow(u))
+      k <- covariance_block(block$k, values, theta, x, unname(u), isa(), threads())
+      trend <- if (ncol(own)) block_inner(k, own, isa(), threads())[points, , drop = FALSE]
+      k <- factor_apply_inverse(block$k, k, FALSE, isa(), threads())
+      list(variance = block_dots(k, k)[points], trend = trend)
+    }
+  })
+  if (length(factor) == 1) return(explained_by[[1]])
   function(u) {
-    points <- seq_len(nrow(u))
-    k <- covariance_block(factor, live(values), unname(object$theta), x, unname(u), isa(), threads())
-    trend <- if (ncol(weights)) block_inner(k, weights, isa(), threads())[points, , drop = FALSE]
-    k <- factor_apply_inverse(factor, k, FALSE, isa(), threads())
-    list(variance = block_dots(k, k)[points], trend = trend)
+    variance <- numeric(nrow(u))
+    trend <- matrix(0, nrow(u), ncol(weights))
+    for (n in seq_along(factor)) {
+      at <- seen_from(object, factor[[n]]$rows, u)
+      if (!length(at)) next
+      found <- explained_by[[n]](u[at, , drop = FALSE])
+      variance[at] <- variance[at] + found$variance
+      if (ncol(trend)) trend[at, ] <- trend[at, ] + found$trend
+    }
+    list(variance = variance, trend = trend)
   }
 }
 
@@ -137,10 +187,6 @@ with_nugget <- function(derivatives, b, data, model) {
 # Of each observation: the nugget over its weight, and what is known.
 noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
-}
-
-factor_solve <- function(factor, b, transposed = FALSE) {
-  factor_apply_inverse(factor, numbers_of(b), transposed, isa(), threads())
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.

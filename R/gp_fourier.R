@@ -15,6 +15,7 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
 # With these amplitudes, independent for each draw, the sum has the exact covariance on average, and normal margins.
 # Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
+  if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
     place <- do.call(paste, as.data.frame(u)) # one value for each
     return(sqrt(term$variance) * matrix(stats::rnorm(nrow(u) * nsim), nrow(u))[match(place, place), , drop = FALSE])
@@ -39,6 +40,15 @@ draw_term <- function(term, u, nsim, features, backend) {
   keops_kernel(paste0("Sum_Reduction(", paste(factors, collapse = " * "), ", 1)"), declared, backend = backend)(input)
 }
 
+# Each group has its own draw.
+draw_groups <- function(term, u, nsim, features, backend) {
+  draws <- matrix(0, nrow(u), nsim)
+  for (rows in split(seq_len(nrow(u)), u[, term$group])) {
+    draws[rows, ] <- draw_term(replace(term, "group", list(NULL)), u[rows, , drop = FALSE], nsim, features, backend)
+  }
+  draws
+}
+
 random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
 
 # For each linear factor, the coordinate that each feature uses: all combinations.
@@ -55,12 +65,17 @@ spectral_terms <- function(x, where, call = NULL) {
   Map(function(a, b) {
     a <- sides[[1]][[a]]
     b <- sides[[2]][[b]]
-    list(variance = a$variance * b$variance, spectral = c(a$spectral, b$spectral), linear = c(a$linear, b$linear))
+    list(variance = a$variance * b$variance, spectral = c(a$spectral, b$spectral), linear = c(a$linear, b$linear),
+         group = a$group %||% b$group)
   }, pairs$a, pairs$b)
 }
 
 spectral_leaf <- function(x, where, call) {
-  dims <- x$dims %||% seq_len(where$d)
+  lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
+}
+
+spectral_terms_of <- function(x, where, call) {
+  dims <- leaf_dims(x, where$d)
   p <- x$parameters
   chosen <- function(u) u[, dims, drop = FALSE]
   if (x$own) return(list(own_spectrum(x, where, call)))
@@ -86,7 +101,7 @@ scaled_frequencies <- function(x, d) {
   unit <- function(n) x$spectrum(n, d, c(p, x$constants))
   if (x$unit_range) return(unit)
   if (x$geometry == "anisotropic") return(function(n) unit(n) %*% anisotropic_scales(p))
-  faster <- if (is.null(x$time)) 1 else ifelse((x$dims %||% seq_len(d)) == x$time, p$speed, 1)
+  faster <- if (is.null(x$time)) 1 else ifelse(leaf_dims(x, d) == x$time, p$speed, 1)
   function(n) sweep(unit(n), 2, rep_len(p$range, d) / faster, "/")
 }
 

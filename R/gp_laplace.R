@@ -16,7 +16,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
   product <- covariance_product(own)
   derivatives_of <- derivative_products(own)
   latest <- NULL
-  list(factor = factor$matrix, evaluate = function(theta, profile = FALSE, search = FALSE) {
+  list(factor = factor$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
     at <- split_parameters(theta, model, data)
     nugget <- if (length(own$nugget)) at$own[[own$nugget]] else 0
     times <- function(a) as.vector(product(list(theta = at$own, x = data$u, y = data$u, b = a))) + nugget * a

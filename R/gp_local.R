@@ -49,30 +49,30 @@ target_variance <- function(object, targets) {
   }, 0, USE.NAMES = FALSE) - microscale_of_means(object, targets)
 }
 
-# A list with the nearest observations of each target: at most nmax, not beyond maxdist of its centre.
+# A list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its centre.
 targets_near <- function(object, targets, nmax, maxdist) {
   model <- object$model
-  place <- function(u) {
-    u <- unname(u[, seq_len(model$d), drop = FALSE])
-    if (on_globe(model)) on_sphere(u) else u
-  }
+  plain <- function(u) if (on_globe(model)) on_sphere(u) else unname(u[, seq_len(model$d), drop = FALSE])
+  place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
   centres <- place(centres_of(targets))
   # of each variable
   variable <- if (is_several(object)) object$data$u[, model$d + 1] else rep(0, nrow(data))
   groups <- split(seq_len(nrow(data)), variable)
-  do.call(Map, c(list(c), unname(lapply(groups, points_near, data, centres, nmax, maxdist))))
+  do.call(Map, c(list(c), unname(lapply(groups, points_near, data, centres, nmax, maxdist,
+                                            is.null(group_of(model))))))
 }
 
-# The rows of the `data` among `own` that are nearest to each centre.
-points_near <- function(own, data, centres, nmax, maxdist) {
+# The rows of the `data` among `own` that are nearest to each centre, and of its group, which is the last column.
+points_near <- function(own, data, centres, nmax, maxdist, alone) {
   data <- data[own, , drop = FALSE]
   m <- as.integer(min(nmax, nrow(data)))
   found <- nearest_points(centres, search_tree(data), m)
   lapply(seq_len(ncol(found)), function(k) {
-    if (maxdist == Inf) return(own[found[, k]])
-    squares <- rowSums((data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m))^2)
-    own[found[squares <= maxdist^2, k]]
+    if (maxdist == Inf && alone) return(own[found[, k]])
+    gaps <- data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m)
+    near <- rowSums(gaps^2) <= maxdist^2
+    own[found[near & (alone | gaps[, ncol(gaps)] == 0), k]]
   })
 }
 

@@ -80,11 +80,17 @@ print.gp <- function(x, ...) {
                 " at points of ", counted(x$model$d, "coordinate"))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (is_several(x)) cat_labelled("sills", sill_words(x), ",")
+  if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
+}
+
+group_words <- function(x) {
+  group <- x$parts$columns[[group_of(x$model) - x$model$d]]
+  paste0(length(group$levels), " (", deparse1(group$formula[[2]]), "), independent fields")
 }
 
 counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
@@ -306,6 +312,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
   if (!is.null(fit$family)) cli::cat_line("\nFamily: ", fit$family$name, ", link ", fit$family$link)
   cli::cat_line("\nCovariance: ", format(fit$model$covariance))
+  if (!is.null(group_of(fit$model))) cli::cat_line("Groups: ", group_words(fit))
   p <- if (is.null(fit$family)) fit$model$parameters else subset(fit$outer$parameters, kind != "trend")
   table <- data.frame(value = signif(coef(fit, "covariance"), digits), row.names = p$name)
   if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)

@@ -12,9 +12,22 @@
 neighbour_coordinates <- function(model, theta, u, reference = u) {
   metric <- covariance_metric(model$covariance, leaf_values(model, theta), reference)
   if (all(metric$matrix == 0) && !length(metric$views)) metric$matrix <- unit_metric(reference)
-  views <- lapply(metric$views, function(view) sqrt(view$weight) * view$place(u))
-  unname(do.call(cbind, c(list(linear_view(metric$matrix, u)), views)))
+  place <- function(u) {
+    views <- lapply(metric$views, function(view) sqrt(view$weight) * view$place(u))
+    unname(do.call(cbind, c(list(linear_view(metric$matrix, u)), views)))
+  }
+  apart_by_group(place(u), model, u, function() place(reference))
 }
+
+# Points of other groups are farther than all of the same one.
+apart_by_group <- function(near, model, u, reference) {
+  group <- group_of(model)
+  if (is.null(group)) return(near)
+  span <- sqrt(sum(apply(reference(), 2, function(v) diff(range(v)))^2))
+  cbind(near, u[, group] * 1e3 * max(span, 1e-300))
+}
+
+group_of <- function(model) unlist(lapply(leaves_of(model$covariance), `[[`, "group"))[1] # NULL without groups
 
 # The parameters of each leaf, by name.
 leaf_values <- function(model, theta) {
@@ -64,7 +77,7 @@ join_metrics <- function(operation, parts) {
 # as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
-  dims <- leaf$dims %||% seq_len(d)
+  dims <- leaf_dims(leaf, d)
   if (leaf$own) return(own_metric(leaf, p, u, dims))
   p$variance <- mean_sill(leaf, p) %||% p$variance %||% 1
   p$variance[is.na(p$variance)] <- 1

@@ -118,6 +118,10 @@ points_by_covariance <- function(covariance, u, call = caller_env()) {
   if (model$d != ncol(u)) {
     stop_kernops("dim", "The fit has {model$d} coordinate{?s}, but {.arg coords} has {ncol(u)}.", call = call)
   }
+  if (model$width > model$d) {
+    stop_kernops("input", "{.fn gp_neighbours} takes coordinates alone, not those of a fit with a {.arg group}.",
+                 call = call)
+  }
   check_latitudes(model, u, call)
   neighbour_coordinates(model, theta, u)
 }

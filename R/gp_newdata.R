@@ -1,11 +1,13 @@
 # New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
 
 # Centred coordinates, trend and offset of complete rows; `complete` says which those are.
+# long: the checks of many kinds of points, one after another
 new_points <- function(object, newdata, coords, block = NULL, call = caller_env()) {
   parts <- object$parts
   if (is.null(newdata) && is.null(coords)) {
     points <- fitted_points(object)
-    return(points_of_each(object, if (is.null(block)) points else with_blocks(points, block, NULL, call)))
+    if (!is.null(block)) points <- with_blocks(points, block, NULL, object$model$d, call)
+    return(points_of_each(object, points))
   }
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
@@ -32,12 +34,15 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
     stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
   }
   offset <- trend$offset %||% rep(0, nrow(u))
-  complete <- rowSums(!is.finite(cbind(u, x, offset))) == 0
+  z <- new_columns(parts, source$data, nrow(u), call)
+  complete <- rowSums(!is.finite(cbind(u, z, x, offset))) == 0
   if (!is.null(areas)) areas$u <- lapply(areas$u, centred, object$center)
-  points <- list(u = centred(unname_rows(u), object$center)[complete, , drop = FALSE], x = x[complete, , drop = FALSE],
+  points <- list(u = points_of(unname_rows(u), object$center, z)[complete, , drop = FALSE],
+       x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
-  points_of_each(object, if (is.null(block) && is.null(areas)) points else with_blocks(points, block, areas, call))
+  if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
+  points_of_each(object, points)
 }
 
 fitted_points <- function(object) {

@@ -42,7 +42,7 @@ with_bounds <- function(model, u, y) {
 # The largest distance, in the units of this range; for one of several ranges, along its coordinate.
 leaf_extent <- function(model, row, u) {
   leaf <- nth_leaf(model$covariance, row$leaf)
-  dims <- leaf$dims %||% seq_len(model$d)
+  dims <- leaf_dims(leaf, model$d)
   if (leaf$unit_range && row$kind == "range") return(1)
   if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
   v <- u[, dims, drop = FALSE]
@@ -85,7 +85,7 @@ held_variance <- function(x, u) {
 mean_square <- function(leaf, u) {
   if (leaf$label == "power_law") return(typical_distance(leaf, u)^(leaf$parameters$power %||% 1))
   if (leaf$label != "linear") return(1)
-  v <- t(u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]) - leaf$parameters$center
+  v <- t(u[, leaf_dims(leaf, ncol(u)), drop = FALSE]) - leaf$parameters$center
   max(sum(v^2) / nrow(u), .Machine$double.xmin)
 }
 

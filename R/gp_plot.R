@@ -90,7 +90,7 @@ field_kind <- function(x) {
 
 # Whether the trend is the same when it is computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
-  if (!all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
+  if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
   again <- tryCatch(new_points(x, as.data.frame(x$parts$u), x$parts$u), kernops_error = function(e) NULL)
   isTRUE(all.equal(unname(again$x), unname(x$parts$x), check.attributes = FALSE)) &&
     isTRUE(all.equal(again$offset, x$parts$offset))
@@ -198,8 +198,8 @@ measures_degrees <- function(x) {
 # Along each coordinate from the first observation; `shown` are the different ones.
 covariance_curves <- function(x) {
   u <- x$data$u
-  d <- ncol(u)
-  reach <- apply(u, 2, function(v) diff(range(v))) / 2
+  d <- x$model$d
+  reach <- apply(u[, seq_len(d), drop = FALSE], 2, function(v) diff(range(v))) / 2
   reach[reach == 0] <- if (any(reach > 0)) max(reach) else 1
   product <- covariance_product(x$model)
   origin <- u[1, , drop = FALSE]

@@ -24,10 +24,13 @@ variogram_of <- function(x) {
   }
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
-  place <- function(u) if (globe) on_sphere(u) else u
+  place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
   # all pairs of so many take seconds
   some <- unique(round(seq(1, length(residual), length.out = min(length(residual), 2e4))))
-  empirical <- gp_variogram(place(x$data$u[some, , drop = FALSE]), residual[some])
+  u <- x$data$u[some, , drop = FALSE]
+  # no pairs of different groups
+  apart <- apart_by_group(place(u), x$model, u, function() place(u))
+  empirical <- gp_variogram(apart, residual[some], cutoff = largest_extent(place(u)) / 3)
   found <- covariance_curves(x)
   product <- covariance_product(x$model)
   origin <- x$data$u[1, , drop = FALSE]

@@ -10,7 +10,7 @@
 #'   is also used for spatial objects that have its variables. The columns of a matrix are matched by name if they
 #'   have the names of the coordinates, otherwise by position. Every variable with a value for each observation of
 #'   the fit, whether a column of the data or a variable of the environment of the formula, must be a column of
-#'   `newdata`. Other variables, such as the knots of a spline, may be found elsewhere.
+#'   `newdata`, including those of `group`. Other variables, such as the knots of a spline, may be found elsewhere.
 #' @param se.fit whether to return standard errors: of new observations with `interval = "prediction"`, otherwise of the
 #'   field.
 #' @param interval `"prediction"`: the interval of a new observation, nugget included, for comparisons of predictions

@@ -15,7 +15,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
                    call = call)
     }
   }
-  if (model$intrinsic) check_intrinsic(full, beta, estimate, call)
+  if (model$intrinsic) check_intrinsic(full, beta, estimate, parts, model, call)
   center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
     if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
   data <- list(
@@ -23,6 +23,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
     x = if (is.null(beta)) full else full[, 0, drop = FALSE],
     u = located(centred(parts$u, center), parts), noise = parts$noise, weights = parts$weights, rows = parts$rows
   )
+  data$block <- separate_blocks(model, data$u)
   data$logdet_xx <- check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
   check_duplicates(data, model, call)
@@ -34,13 +35,18 @@ prepare_problem <- function(parts, model, known, estimate, call) {
 }
 
 # Only contrasts have a variance: the constant is unknown, and the likelihood is that of contrasts.
-check_intrinsic <- function(x, beta, estimate, call) {
+check_intrinsic <- function(x, beta, estimate, parts, model, call) {
   if (estimate == "ML") {
     stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
                  call = call)
   }
-  if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), rep(1, nrow(x)))^2) < 1e-12 * nrow(x)) return(invisible())
-  stop_kernops("input", "An intrinsic model needs a trend with an unknown constant, as in {.code y ~ 1}.", call = call)
+  # that of each group
+  group <- if (is.null(group_of(model))) rep(1, nrow(x)) else parts$z[, group_of(model) - model$d]
+  constants <- outer(group, unique(group), `==`) * 1
+  if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), constants)^2) < 1e-12 * nrow(x)) return(invisible())
+  stop_kernops("input", c("An intrinsic model needs a trend with an unknown constant, as in {.code y ~ 1}.",
+                          i = if (ncol(constants) > 1) "With a {.arg group} there must be one for each group: its factor
+                               in the trend."), call = call)
 }
 
 # An origin next to the points, so that none of them is there, where an intrinsic field is 0.
@@ -129,9 +135,10 @@ place_keys <- function(model, u) {
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$formula)
   parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
-    seen <- u[, leaf$dims %||% seq_len(ncol(u)), drop = FALSE]
+    seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
     # to the micrometre: longitudes of 180 and -180 are one, as are all at a pole
-    if (leaf$geometry == "great_circle") round(on_sphere(seen), 9) else seen
+    if (leaf$geometry == "great_circle") seen <- round(on_sphere(seen), 9)
+    cbind(seen, u[, leaf$group])
   })
   columns <- as.data.frame(do.call(cbind, c(list(numeric(nrow(u))), unique(views))))
   do.call(paste, c(unname(columns), sep = "\r"))

@@ -52,7 +52,7 @@ by_variable <- function(parts, call) {
   parts[c("variable", "row", "variables")] <- list(unname(seen[, 2]), unname(row), names)
   parts$y <- parts$y[seen]
   parts$x <- trend_of_each(parts$x[row, , drop = FALSE], parts$variable, names)
-  parts$u <- parts$u[row, , drop = FALSE]
+  for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
   for (name in c("offset", "noise", "weights", "rows")) parts[[name]] <- parts[[name]][row]
   parts
 }
@@ -67,7 +67,7 @@ trend_of_each <- function(x, variable, names) {
 
 # The points of an observation in the formula: `parts` are those of a fit.
 located <- function(u, parts) {
-  if (is.null(parts$variable)) return(u)
+  if (is.null(parts$variable)) return(unname(cbind(u, parts$z)))
   at_variables(u, parts$variable, parts$row, 1 / sqrt(parts$weights))
 }
 
@@ -170,8 +170,11 @@ errors_together <- function(object, targets, how) {
 }
 
 # Rows of the data that show the covariance: some of the places with all of their values.
-representative_rows <- function(model, u, size, seed) {
-  if (is.null(model$covariance$variables) || nrow(u) <= size) return(subset_rows(u, min(size, nrow(u)), seed))
+representative_rows <- function(model, data, size, seed) {
+  u <- data$u
+  if (is.null(model$covariance$variables) || nrow(u) <= size) {
+    return(subset_rows(u, min(size, nrow(u)), seed, data$block))
+  }
   space <- u[, seq_len(model$d), drop = FALSE]
   key <- do.call(paste, as.data.frame(space))
   first <- which(!duplicated(key))

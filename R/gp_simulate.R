@@ -114,14 +114,22 @@ kriging_weights <- function(object, values) {
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 
-# Points that coincide have one value.
+# Blocks of points without covariances are drawn one by one; points that coincide have one value.
 prior_draws <- function(object, u, nsim, features) {
-  vecchia <- object$method == "vecchia"
-  if (nrow(u) > object$how$control$exact_limit && !vecchia) return(fourier_draws(object, u, nsim, features))
+  if (object$method == "vecchia") return(draws_at_places(object, u, nsim, vecchia_draws))
+  draws <- matrix(0, nrow(u), nsim)
+  for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
+    own <- u[rows, , drop = FALSE]
+    draws[rows, ] <- if (length(rows) > object$how$control$exact_limit) fourier_draws(object, own, nsim, features) else
+      draws_at_places(object, own, nsim, distinct_draws)
+  }
+  draws
+}
+
+draws_at_places <- function(object, u, nsim, draw) {
   places <- place_keys(object$model, u)
   first <- which(!duplicated(places))
-  draws <- (if (vecchia) vecchia_draws else distinct_draws)(object, u[first, , drop = FALSE], nsim)
-  draws[match(places, places[first]), , drop = FALSE]
+  draw(object, u[first, , drop = FALSE], nsim)[match(places, places[first]), , drop = FALSE]
 }
 
 distinct_draws <- function(object, u, nsim) {

@@ -30,7 +30,8 @@ takes_degrees <- function(leaf, d) {
   has_open_distance(leaf) && leaf$geometry != "great_circle" && any(leaf_dims(leaf, d) <= 2)
 }
 
-leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% seq_len(d))
+# The columns of points that a leaf uses; `at`: where the coordinates are among more columns.
+leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$at %||% seq_len(d))
 
 as_great_circle <- function(leaf) {
   leaf$geometry <- "great_circle"

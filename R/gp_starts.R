@@ -66,7 +66,7 @@ all_kinds <- function(x) if (x$kind == "leaf") x$kind else c(x$kind, unlist(lapp
 
 # The shortest range to start from: the spacing of points that fill what they span evenly.
 shortest_share <- function(model, row, u) {
-  d <- if (row$coordinate > 0) 1 else length(nth_leaf(model$covariance, row$leaf)$dims %||% seq_len(model$d))
+  d <- if (row$coordinate > 0) 1 else length(leaf_dims(nth_leaf(model$covariance, row$leaf), model$d))
   min(0.05, max(0.005, nrow(u)^(-1 / d)))
 }
 
@@ -74,7 +74,7 @@ shortest_share <- function(model, row, u) {
 # points to what they span, as peaks of the likelihood are half a cycle wide, and slow changes outweigh fast ones.
 likely_periods <- function(model, u, y) {
   leaves <- Filter(function(leaf) "period" %in% names(leaf$parameters), leaves_of(model$covariance))
-  dims <- unique(unlist(lapply(leaves, function(leaf) leaf$dims %||% seq_len(model$d))))
+  dims <- unique(unlist(lapply(leaves, leaf_dims, model$d)))
   unlist(lapply(dims, function(k) c(c(2, 1, 2 / 3) * diff(range(u[, k])), periodogram_peaks(u[, k], y))))
 }
 
@@ -95,9 +95,13 @@ periodogram_peaks <- function(u, y, most = 2e4) {
 
 # An informative subset of rows: half drawn at random, so that the order of the rows has no effect, half the nearest
 # neighbours of those, which identify the nugget and short ranges.
-subset_rows <- function(u, size, seed) {
+subset_rows <- function(u, size, seed, block = NULL) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))
+  if (length(unique(block)) > 1) {
+    rows <- rows_of_blocks(block, size, seed)
+    return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
+  }
   order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # some of them may be neighbours, too
   some <- order[seq_len(size %/% 2)]
   width <- apply(u, 2, function(v) max(diff(range(v)), .Machine$double.eps))
@@ -106,4 +110,11 @@ subset_rows <- function(u, size, seed) {
                              "auto", "float64", "auto")
   neighbours <- t(nearest(list(x = scaled[some, , drop = FALSE], y = scaled)))
   sort(utils::head(unique(c(some, neighbours, order)), size))
+}
+
+# Whole blocks, drawn at random, until there are so many rows.
+rows_of_blocks <- function(block, size, seed) {
+  blocks <- with_seed(seed, sample(unique(block)))
+  enough <- match(TRUE, cumsum(tabulate(match(block, blocks))) >= size)
+  which(block %in% blocks[seq_len(enough)])
 }

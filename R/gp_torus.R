@@ -2,6 +2,9 @@
 # it has a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
 
 own_spectrum <- function(x, where, call) {
+  place <- function(u) u[, seq_len(where$d), drop = FALSE]
+  x[c("at", "group")] <- list(NULL)
+  where[c("sample", "u")] <- lapply(where[c("sample", "u")], place)
   model <- covariance_model(1 * x, where$d)
   values <- function(a, b) own_values(model, a, b)
   lags <- check_stationary(values, where, call)
@@ -12,7 +15,7 @@ own_spectrum <- function(x, where, call) {
     if (off <= 0.01) break
   }
   if (!is.finite(off) || off > 0.01) stop_no_series(off, call)
-  list(variance = series$variance, spectral = list(list(place = identity, frequencies = function(n) {
+  list(variance = series$variance, spectral = list(list(place = place, frequencies = function(n) {
     series$frequencies[sample.int(length(series$chance), n, replace = TRUE, prob = series$chance), , drop = FALSE]
   })))
 }

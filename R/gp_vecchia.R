@@ -104,6 +104,8 @@ neighbours_moved <- function(sets, data, model, theta) {
   squares <- function(coordinates) rowSums((coordinates(second) - coordinates(first))^2)
   now <- function(rows) neighbour_coordinates(model, theta, sets$points[rows, , drop = FALSE], reference = data$u)
   ratio <- squares(now) / squares(function(rows) sets$near[rows, , drop = FALSE])
+  group <- group_of(model)
+  if (!is.null(group)) ratio <- ratio[sets$points[first, group] == sets$points[second, group]]
   ratio <- ratio[is.finite(ratio) & ratio > 0]
   length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }

@@ -38,7 +38,7 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   n <- length(data$y)
   if (m >= n - 1) return(n)
   near <- neighbour_coordinates(model, theta, data$u)
-  sites <- prediction_sites(data$u, near)
+  sites <- prediction_sites(data$u, near, group_of(model))
   local <- local_sets(values, data, model, theta)
   sd_of <- function(m) mean(local(sites, m)$sd)
   m <- max(1L, m)
@@ -53,13 +53,15 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
 }
 
 # Where standard errors are compared: half of the points are between observations that are next to each other, half
-# anywhere in the range of the coordinates, so that gaps are met as well.
-prediction_sites <- function(u, near, count = 100) {
+# anywhere in the range of the coordinates, so that gaps are met as well, in the groups
+# of observations.
+prediction_sites <- function(u, near, group = NULL, count = 100) {
   some <- unique(round(seq(1, nrow(u), length.out = min(nrow(u), count))))
-  beside <- nearest_points(near[some, , drop = FALSE], near, min(2L, nrow(u)))
-  between <- (u[beside[1, ], , drop = FALSE] + u[beside[nrow(beside), ], , drop = FALSE]) / 2
+  pairs <- nearest_points(near[some, , drop = FALSE], near, min(2L, nrow(u)))
+  between <- (u[pairs[1, ], , drop = FALSE] + u[pairs[nrow(pairs), ], , drop = FALSE]) / 2
   low <- apply(u, 2, min)
   anywhere <- t(low + t(even_points(count, ncol(u))) * (apply(u, 2, max) - low))
+  anywhere[, group] <- u[round(seq(1, nrow(u), length.out = count)), group]
   rbind(between, anywhere)
 }
 
@@ -73,8 +75,9 @@ about_neighbours <- function(problem, likelihood, theta, state, how, estimated) 
 }
 
 # The method of `method = "auto"`.
-chosen_method <- function(n, model, precision, control) {
-  if (n <= control$exact_limit) return("exact")
+chosen_method <- function(parts, model, precision, control) {
+  blocks <- tabulate(separate_blocks(model, points_of(parts$u, numeric(model$d), parts$z)))
+  if (sum(blocks^2) <= control$exact_limit^2) return("exact")
   suited <- model$d <= 10 && is_local(model$covariance)
   if (suited && precision == "float64") "vecchia" else "iterative"
 }

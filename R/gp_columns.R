@@ -1,0 +1,120 @@
+# Columns of the points beside the coordinates: numbers of groups. Terms of the covariance see them.
+#
+# A column is a list of
+#   kind     "level": numbers of the levels of a factor, 0 for none
+#   formula  one-sided, evaluated in the data
+#   what     its name in messages
+#   levels   of the fit, as strings; others have further numbers
+
+new_column <- function(kind, formula, what) list(kind = kind, formula = formula, what = what)
+
+# The group of gp(): a formula, the name of a variable, or an expression in variables of the data.
+group_column <- function(group, data, call) {
+  value <- within_data(group, data, call)
+  if (is.null(value)) return(NULL)
+  if (is_string(value) && value %in% names(data)) value <- stats::reformulate(sprintf("`%s`", value))
+  formula <- if (inherits(value, "formula")) value else {
+    stats::as.formula(call("~", rlang::quo_get_expr(group)), rlang::quo_get_env(group))
+  }
+  if (length(formula) != 2 || !length(all.vars(formula))) {
+    stop_kernops("input", "{.arg group} must be a one-sided formula such as {.code ~ day}, or a variable of
+                           {.arg data}.", call = call)
+  }
+  new_column("level", formula, "groups")
+}
+
+is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
+
+# The values of columns at the rows of the data, as numbers.
+column_values <- function(columns, data, n, call) {
+  values <- lapply(columns, function(column) numbered_levels(column, data, n, call))
+  do.call(cbind, c(list(matrix(0, n, 0)), values))
+}
+
+numbered_levels <- function(column, data, n, call) {
+  values <- level_factor(column, data, n, call)
+  known <- column$levels
+  match(as.character(values), c(known, setdiff(levels(values), known)))
+}
+
+level_factor <- function(column, data, n, call) {
+  name <- deparse1(column$formula[[2]])
+  values <- tryCatch(as_level(column$formula[[2]], data, environment(column$formula)), error = function(e) {
+    stop_kernops("input", "The {column$what} {.code {name}} cannot be evaluated: {conditionMessage(e)}.", call = call)
+  })
+  if (length(values) == n) return(values)
+  stop_kernops("dim", "The {column$what} {.code {name}} must have one value for each of the {n} points, not
+                       {length(values)}.", call = call)
+}
+
+# a:b has a level for each combination, as for factors.
+as_level <- function(e, data, env) {
+  if (is.call(e) && identical(e[[1]], quote(`:`))) {
+    return(do.call(interaction, c(lapply(as.list(e)[-1], as_level, data, env), sep = ":", lex.order = TRUE)))
+  }
+  values <- eval(e, data, env)
+  if (!is.atomic(values) || length(dim(values)) > 1) stop("it is not one variable")
+  if (is.factor(values)) values else factor(values)
+}
+
+# Columns of the observations used, with their levels: a list of columns, and their values.
+settled_columns <- function(columns, values, data, n, call) {
+  for (k in seq_along(columns)) {
+    used <- sort(unique(values[, k]))
+    columns[[k]]$levels <- levels(level_factor(columns[[k]], data, n, call))[used]
+    columns[[k]]$needed <- point_variables(stats::terms(columns[[k]]$formula), data, n)
+    values[, k] <- match(values[, k], used)
+  }
+  list(columns = columns, values = values)
+}
+
+# At new points.
+new_columns <- function(parts, data, n, call) {
+  for (column in parts$columns) {
+    check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
+  }
+  column_values(parts$columns, data, n, call)
+}
+
+# The covariance as it sees points with these columns behind d coordinates; `group`: whether the first one is that.
+placed <- function(covariance, d, columns, group, call) {
+  change_leaves(covariance, function(leaf) {
+    leaf$at <- leaf$group <- NULL # of another fit
+    if (!length(columns)) return(leaf)
+    check_leaf_dims(leaf, leaf$dims %||% seq_len(d), d, call)
+    leaf$at <- seq_len(d)
+    if (group) leaf$group <- d + 1L
+    leaf
+  })
+}
+
+# What has no groups.
+check_grouped <- function(covariance, family, call) {
+  if (is.null(family) && !is_lmc(covariance)) return(invisible())
+  what <- if (is.null(family)) "several responses" else "those of a {.arg family}"
+  stop_kernops("input", paste0("{.arg group} is for one Gaussian response, not for ", what, "."), call = call)
+}
+
+# The coordinates of the points, centred, and the columns beside them.
+points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
+
+# The columns in which observations must agree to be correlated, for one term of the covariance or another; NULL if
+# there is a term that needs no such agreement.
+linking_columns <- function(model) {
+  leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
+  by <- unique(lapply(leaves, function(leaf) leaf$group))
+  if (all(lengths(by) > 0)) unlist(by)
+}
+
+# Which observations no term of the covariance connects with others: a number for each, the same where one may.
+separate_blocks <- function(model, u) {
+  by <- linking_columns(model)
+  if (is.null(by)) return(rep(1L, nrow(u)))
+  match(u[, by[[1]]], unique(u[, by[[1]]]))
+}
+
+# The points u that may be correlated with some observations.
+seen_from <- function(object, rows, u) {
+  agree <- lapply(linking_columns(object$model), function(k) u[, k] %in% object$data$u[rows, k])
+  which(Reduce(`|`, agree))
+}
