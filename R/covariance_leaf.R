@@ -192,7 +192,8 @@ format_leaf <- function(x) {
              if (x$ard && is.null(given$range)) "ard = TRUE",
              if (x$geometry == "great_circle") "great circle",
              if (!is.null(x$time)) paste0("time = ", x$time),
-             if (!is.null(x$dims) && !isTRUE(x$placed)) paste0("dims = ", paste(x$dims, collapse = ",")))
+             if (!is.null(x$dims) && !isTRUE(x$placed) && !length(x$sees))
+               paste0("dims = ", paste(x$dims, collapse = ",")))
   paste0(x$label, "(", toString(shown), ")")
 }
 

@@ -68,10 +68,11 @@
 #' system than `data` is an error.
 #'
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
-#'   [lmc()].
+#'   [lmc()]. Terms such as `(1 | site)` are random effects: see [random_effect()].
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
-#'   and any number of columns. Not needed for spatial objects, which have their own. In a formula, `scale(x)` uses the
+#'   and any number of columns. Not needed for spatial objects, which have their own, and if no
+#'   term of the covariance is a field. In a formula, `scale(x)` uses the
 #'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
 #'   (`Date`, `POSIXct`, `difftime`) are numbers of days.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
@@ -227,8 +228,11 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known$noise <- noise_values(known$noise, source$data, here)
   group <- group_column(rlang::enquo(group), source$data, here)
   if (!is.null(group)) check_grouped(covariance, family, here)
-  data_parts <- gp_data(formula, source, coords, weights, known$noise, na.action, here, subset, family,
-                        is_lmc(covariance), Filter(length, list(group)))
+  told <- with_effects(formula, covariance, here)
+  covariance <- told$covariance
+  check_effects(covariance, method, family, here)
+  data_parts <- gp_data(told$formula, source, coords, weights, known$noise, na.action, here, subset, family,
+                        is_lmc(covariance), seen_columns(covariance, group), needs_coordinates(covariance))
   if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$variables, here)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   d <- ncol(data_parts$u)

@@ -1,7 +1,8 @@
-# Columns of the points beside the coordinates: numbers of groups. Terms of the covariance see them.
+# Columns of the points beside the coordinates: numbers of groups and levels, and covariates. Terms of the covariance
+# see them: `sees` of a leaf are such columns.
 #
 # A column is a list of
-#   kind     "level": numbers of the levels of a factor, 0 for none
+#   kind     "level": numbers of the levels of a factor; "number": the values of a variable
 #   formula  one-sided, evaluated in the data
 #   what     its name in messages
 #   levels   of the fit, as strings; others have further numbers
@@ -25,9 +26,19 @@ group_column <- function(group, data, call) {
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
+# That of the group first, and those of the terms of the covariance.
+seen_columns <- function(covariance, group) {
+  columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")))
+  columns[!duplicated(vapply(columns, column_key, ""))]
+}
+
+column_key <- function(column) paste(column$kind, deparse1(column$formula[[2]]))
+
 # The values of columns at the rows of the data, as numbers.
 column_values <- function(columns, data, n, call) {
-  values <- lapply(columns, function(column) numbered_levels(column, data, n, call))
+  values <- lapply(columns, function(column) {
+    (if (column$kind == "level") numbered_levels else numeric_column)(column, data, n, call)
+  })
   do.call(cbind, c(list(matrix(0, n, 0)), values))
 }
 
@@ -37,9 +48,19 @@ numbered_levels <- function(column, data, n, call) {
   match(as.character(values), c(known, setdiff(levels(values), known)))
 }
 
-level_factor <- function(column, data, n, call) {
+level_factor <- function(column, data, n, call) evaluated_column(column, as_level, data, n, call)
+
+numeric_column <- function(column, data, n, call) {
+  evaluated_column(column, function(e, data, env) {
+    values <- in_days(eval(e, data, env))
+    if (!is.numeric(values) && !is.logical(values) || NCOL(values) > 1) stop("it is not a numeric variable")
+    as.numeric(values)
+  }, data, n, call)
+}
+
+evaluated_column <- function(column, by, data, n, call) {
   name <- deparse1(column$formula[[2]])
-  values <- tryCatch(as_level(column$formula[[2]], data, environment(column$formula)), error = function(e) {
+  values <- tryCatch(by(column$formula[[2]], data, environment(column$formula)), error = function(e) {
     stop_kernops("input", "The {column$what} {.code {name}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
   if (length(values) == n) return(values)
@@ -60,9 +81,10 @@ as_level <- function(e, data, env) {
 # Columns of the observations used, with their levels: a list of columns, and their values.
 settled_columns <- function(columns, values, data, n, call) {
   for (k in seq_along(columns)) {
+    columns[[k]]$needed <- point_variables(stats::terms(columns[[k]]$formula), data, n)
+    if (columns[[k]]$kind == "number") next
     used <- sort(unique(values[, k]))
     columns[[k]]$levels <- levels(level_factor(columns[[k]], data, n, call))[used]
-    columns[[k]]$needed <- point_variables(stats::terms(columns[[k]]$formula), data, n)
     values[, k] <- match(values[, k], used)
   }
   list(columns = columns, values = values)
@@ -78,9 +100,15 @@ new_columns <- function(parts, data, n, call) {
 
 # The covariance as it sees points with these columns behind d coordinates; `group`: whether the first one is that.
 placed <- function(covariance, d, columns, group, call) {
+  keys <- vapply(columns, column_key, "")
   change_leaves(covariance, function(leaf) {
     leaf$at <- leaf$group <- NULL # of another fit
     if (!length(columns)) return(leaf)
+    if (length(leaf$sees)) {
+      leaf$dims <- d + match(vapply(leaf$sees, column_key, ""), keys)
+      leaf$level <- leaf$dims[[length(leaf$dims)]]
+      return(leaf)
+    }
     check_leaf_dims(leaf, leaf$dims %||% seq_len(d), d, call)
     leaf$at <- seq_len(d)
     if (group) leaf$group <- d + 1L
@@ -102,15 +130,21 @@ points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 # there is a term that needs no such agreement.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
-  by <- unique(lapply(leaves, function(leaf) leaf$group))
+  by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))
   if (all(lengths(by) > 0)) unlist(by)
 }
 
-# Which observations no term of the covariance connects with others: a number for each, the same where one may.
+# Which observations no terms of the covariance connect with others: a number for each, the same where they may.
 separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))
-  match(u[, by[[1]]], unique(u[, by[[1]]]))
+  block <- match(u[, by[[1]]], unique(u[, by[[1]]]))
+  # the least number within a level, until that is the same within all levels
+  repeat {
+    before <- block
+    for (k in by) block <- stats::ave(block, u[, k], FUN = min)
+    if (identical(block, before)) return(block)
+  }
 }
 
 # The points u that may be correlated with some observations.

@@ -2,12 +2,14 @@
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (columns beside them: gp_columns.R),
 # offset, noise, weights, and what it takes to do the same to new data.
+# long: one part after another
 gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL,
-                    several = FALSE, columns = NULL) {
+                    several = FALSE, columns = NULL, placed = TRUE) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
     stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
   }
-  u <- coordinates_of(coords, source, environment(formula), call)
+  bare <- !placed && is.null(coords) && is.null(source$u)
+  u <- if (bare) no_coordinates(formula, source$data) else coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   d <- ncol(u)
   kept <- subset_numbers(subset, n, call)
@@ -16,7 +18,7 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   refuse_integer64(frame, call)
   points <- unname_rows(frame[["(coords)"]])
   u <- points[, seq_len(d), drop = FALSE]
-  beside <- settled_columns(columns, points[, -seq_len(d), drop = FALSE], source$data, n, call)
+  beside <- settled_columns(columns, points[, d + seq_along(columns), drop = FALSE], source$data, n, call)
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
   response <- if (several) list(y = response_columns(y, formula[[2]], call)) else if (is.null(family)) {
@@ -41,6 +43,12 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   if (several) parts <- by_variable(parts, call)
   check_gp_values(parts, call)
   parts
+}
+
+# Of a covariance without a field.
+no_coordinates <- function(formula, data) {
+  n <- if (is.data.frame(data)) nrow(data) else NROW(eval(formula[[2]], data, environment(formula)))
+  matrix(0, n, 0)
 }
 
 plain_response <- function(y, call) {

@@ -43,7 +43,7 @@ draw_term <- function(term, u, nsim, features, backend) {
 # Each group has its own draw.
 draw_groups <- function(term, u, nsim, features, backend) {
   draws <- matrix(0, nrow(u), nsim)
-  for (rows in split(seq_len(nrow(u)), u[, term$group])) {
+  for (rows in split(seq_len(nrow(u)), as.data.frame(u[, term$group, drop = FALSE]), drop = TRUE)) {
     draws[rows, ] <- draw_term(replace(term, "group", list(NULL)), u[rows, , drop = FALSE], nsim, features, backend)
   }
   draws
@@ -66,12 +66,20 @@ spectral_terms <- function(x, where, call = NULL) {
     a <- sides[[1]][[a]]
     b <- sides[[2]][[b]]
     list(variance = a$variance * b$variance, spectral = c(a$spectral, b$spectral), linear = c(a$linear, b$linear),
-         group = a$group %||% b$group)
+         group = unique(c(a$group, b$group)))
   }, pairs$a, pairs$b)
 }
 
 spectral_leaf <- function(x, where, call) {
+  if (length(x$sees)) return(list(effect_spectrum(x)))
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
+}
+
+# One draw for each level, times the covariate.
+effect_spectrum <- function(x) {
+  covariate <- setdiff(x$dims, x$level)
+  list(variance = x$parameters$variance, group = x$level,
+       linear = if (length(covariate)) list(function(u) u[, covariate, drop = FALSE]))
 }
 
 spectral_terms_of <- function(x, where, call) {

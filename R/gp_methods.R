@@ -77,7 +77,7 @@ NULL
 print.gp <- function(x, ...) {
   several <- if (is_several(x)) paste0(" of ", length(response_names(x)), " variables")
   cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), several,
-                " at points of ", counted(x$model$d, "coordinate"))
+                if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (is_several(x)) cat_labelled("sills", sill_words(x), ",")
   if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
@@ -131,7 +131,11 @@ logLik.gp <- function(object, ...) {
 nobs.gp <- function(object, ...) length(object$data$y)
 
 #' @export
-formula.gp <- function(x, ...) stats::formula(x$parts$terms)
+formula.gp <- function(x, ...) {
+  # random effects are no terms of the trend
+  if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
+  stats::formula(x$parts$terms)
+}
 
 #' @export
 terms.gp <- function(x, ...) x$parts$terms
@@ -307,7 +311,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   several <- if (is_several(fit)) paste0(" of ", length(response_names(fit)), " variables")
-  cli::cat_line(counted(length(fit$data$y), "observation"), several, ", ", counted(fit$model$d, "coordinate"),
+  cli::cat_line(counted(length(fit$data$y), "observation"), several,
+                if (fit$model$d > 0) paste0(", ", counted(fit$model$d, "coordinate")),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
   if (!is.null(fit$family)) cli::cat_line("\nFamily: ", fit$family$name, ", link ", fit$family$link)

@@ -85,6 +85,7 @@ leaf_metric <- function(leaf, p, u) {
   variance <- p$variance * if (is_white(leaf$label)) 0 else mean_square(leaf, u)
   metric <- list(variance = variance, matrix = matrix(0, d, d), views = list())
   chosen <- function(u) u[, dims, drop = FALSE]
+  if (length(leaf$sees)) return(metric)
   if (leaf$label %in% c("periodic", "cosine")) {
     place <- function(u) on_circles(chosen(u), p$period, rep_len(p$range %||% 1, length(dims)))
     metric$views <- list(list(place = place, weight = 1))

@@ -76,6 +76,7 @@ check_same_crs <- function(fitted, given, call) {
 # points besides the formula, and took the coordinates as they are.
 new_coordinates <- function(object, coords, source, call) {
   fitted <- object$parts$coords
+  if (object$model$d == 0) return(matrix(0, NROW(source$data), 0))
   if (is.null(coords) && inherits(fitted, "formula")) {
     variables <- attr(stats::terms(fitted), "term.labels")
     as_they_are <- setequal(variables, all.vars(fitted)) && !any(variables %in% names(source$data))

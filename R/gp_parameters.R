@@ -83,6 +83,10 @@ held_variance <- function(x, u) {
 # The variance of the field, on average, where that of this leaf is 1: only linear covariances and variograms that are
 # unbounded have other units.
 mean_square <- function(leaf, u) {
+  if (length(leaf$sees)) {
+    covariate <- setdiff(leaf$dims, leaf$level)
+    return(if (length(covariate)) max(mean(u[, covariate]^2), .Machine$double.xmin) else 1)
+  }
   if (leaf$label == "power_law") return(typical_distance(leaf, u)^(leaf$parameters$power %||% 1))
   if (leaf$label != "linear") return(1)
   v <- t(u[, leaf_dims(leaf, ncol(u)), drop = FALSE]) - leaf$parameters$center

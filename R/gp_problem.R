@@ -65,7 +65,8 @@ with_search <- function(problem, y, call) {
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
   }
-  if (all(apply(data$u[, seq_len(problem$model$d), drop = FALSE], 2, function(v) diff(range(v))) == 0)) {
+  space <- data$u[, seq_len(problem$model$d), drop = FALSE]
+  if (ncol(space) && all(apply(space, 2, function(v) diff(range(v))) == 0)) {
     stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
                  call = call)
   }

@@ -78,7 +78,7 @@ about_neighbours <- function(problem, likelihood, theta, state, how, estimated) 
 chosen_method <- function(parts, model, precision, control) {
   blocks <- tabulate(separate_blocks(model, points_of(parts$u, numeric(model$d), parts$z)))
   if (sum(blocks^2) <= control$exact_limit^2) return("exact")
-  suited <- model$d <= 10 && is_local(model$covariance)
+  suited <- model$d <= 10 && is_local(model$covariance) && !sees_effects(model$covariance)
   if (suited && precision == "float64") "vecchia" else "iterative"
 }
 

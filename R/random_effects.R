@@ -1,0 +1,172 @@
+# Random effects: terms of the covariance that see the levels of a factor.
+
+#' Random effects
+#'
+#' Independent random effects of the levels of a factor, as terms of the covariance of [gp()]. In the formula of `gp()`
+#' they are written as in package lme4: `y ~ x + (1 | site)` has a random intercept for each site, in addition to the
+#' field. `random_effect()` is the same term with a value for its variance.
+#'
+#' @param effect a one-sided formula:
+#'   * `~ 1 | g`: an intercept for each level of g, with the covariance v for two observations of the same level, else
+#'     0;
+#'   * `~ 0 + x | g`: a slope in the numeric variable x for each level, with the covariance v x x' for observations of
+#'     the same level.
+#'
+#'   Levels are those of a factor, or the values of a variable; `a:b` has a level for each combination.
+#' @param variance,fixed as in [covariance_functions].
+#'
+#' @section In the formula of gp(): `(1 | g)` and `(0 + x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`: intercepts and
+#'   slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Correlated intercepts and slopes, `(x | g)`, are
+#'   not available. With `covariance = nugget()`, the model is a linear mixed model, and `coords` are not needed. Its
+#'   restricted log-likelihood is that of nlme plus half the logarithm of det(X'X), see [gp()].
+#'
+#'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
+#'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
+#'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other
+#'   field, and `"iterative"`. With `group` of [gp()], the effects of a level are common to all groups: `day:site` are
+#'   levels within groups.
+#'
+#'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
+#'   in lme4. Effects in products of covariances are not among them: these are fields.
+#' @return A covariance, for [gp()].
+#' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
+#'   `~ 0 + x | g`, and for `method = "vecchia"`, a `family` or several responses.
+#' @references
+#' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
+#' @seealso [gp()], whose argument `group` has an independent field for each level; [covariance_functions]: the product
+#'   `random_effect(~ 1 | g) * matern()` has one, too, in addition to other terms.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(80), site = rep(letters[1:8], 10))
+#' d$y <- sin(6 * d$x) + rnorm(8)[rep(1:8, 10)] + rnorm(80, sd = 0.1)
+#' fit <- gp(y ~ 1 + (1 | site), d, ~ x)
+#' fit
+#' if (requireNamespace("nlme", quietly = TRUE)) nlme::ranef(fit)
+#' # a new site
+#' predict(fit, data.frame(x = 0.5, site = c("a", "z")), se.fit = TRUE, interval = "confidence")
+#' # a linear mixed model; a given variance
+#' gp(y ~ x + (x || site), d, covariance = nugget(), estimate = "REML")
+#' gp(y ~ 1, d, ~ x, exponential() + random_effect(~ 1 | site, 1, fixed = "variance") + nugget())
+#' @aliases ranef.gp
+#' @export
+random_effect <- function(effect, variance = NULL, fixed = character()) {
+  bar <- if (inherits(effect, "formula") && length(effect) == 2) effect[[2]]
+  if (!is_bar(bar)) {
+    stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ 1 | g} or {.code ~ 0 + x | g}.")
+  }
+  terms <- effect_terms(bar, environment(effect))
+  if (length(terms) == 1) return(effect_leaf(terms[[1]], variance, fixed))
+  stop_kernops("input", "{.arg effect} must be one effect, not {length(terms)}: join them by {.code +}.")
+}
+
+is_bar <- function(e) is.call(e) && length(e) == 3 && (identical(e[[1]], quote(`|`)) || identical(e[[1]], quote(`||`)))
+
+# The effects of `lhs | group`: lists of a slope, NULL for an intercept, and a level.
+effect_terms <- function(bar, env, call = caller_env()) {
+  what <- deparse1(bar)
+  terms <- tryCatch(stats::terms(stats::as.formula(call("~", bar[[2]]), env)), error = function(e) NULL)
+  slopes <- lapply(attr(terms, "term.labels"), str2lang)
+  if (is.null(terms) || !length(slopes) && !attr(terms, "intercept")) {
+    stop_kernops("input", "The random effect {.code ({what})} must be such as {.code (1 | g)} or {.code (0 + x | g)}.",
+                 call = call)
+  }
+  effects <- c(if (attr(terms, "intercept")) list(NULL), slopes)
+  if (length(effects) > 1 && identical(bar[[1]], quote(`|`))) {
+    stop_kernops("input", c("Correlated random effects, {.code ({what})}, are not available.",
+                            i = "{.code ({deparse1(bar[[2]])} || {deparse1(bar[[3]])})} has independent ones."),
+                 call = call)
+  }
+  levels <- nested_levels(bar[[3]])
+  unlist(lapply(levels, function(level) lapply(effects, function(slope) list(slope = slope, level = level, env = env))),
+         recursive = FALSE)
+}
+
+# a/b is a and a:b.
+nested_levels <- function(e) {
+  if (!is.call(e) || !identical(e[[1]], quote(`/`))) return(list(e))
+  outer <- nested_levels(e[[2]])
+  c(outer, list(call(":", outer[[length(outer)]], e[[3]])))
+}
+
+effect_leaf <- function(term, variance = NULL, fixed = character(), call = caller_env()) {
+  as_formula <- function(e) stats::as.formula(call("~", e), term$env)
+  slope <- if (!is.null(term$slope)) deparse1(term$slope)
+  label <- sprintf("(%s | %s)", if (is.null(slope)) "1" else paste("0 +", slope), deparse1(term$level))
+  same <- "Equal(Elem({x}, 1), Elem({y}, 1))"
+  formula <- if (is.null(slope)) "variance * Equal({x}, {y})" else {
+    paste("variance * Elem({x}, 0) * Elem({y}, 0) *", same)
+  }
+  leaf <- new_leaf(label, formula, list(variance = variance), fixed, call = call)
+  leaf$sees <- c(if (!is.null(slope)) list(new_column("number", as_formula(term$slope), "variable of random effects")),
+                 list(new_column("level", as_formula(term$level), "random effects")))
+  leaf$effect <- slope %||% "(Intercept)"
+  leaf
+}
+
+# The formula of the trend, and the covariance with the random effects that the formula has besides.
+with_effects <- function(formula, covariance, call) {
+  if (!inherits(formula, "formula") || length(formula) != 3) return(list(formula = formula, covariance = covariance))
+  found <- split_effects(formula[[3]])
+  if (!length(found$effects)) return(list(formula = formula, covariance = covariance))
+  if (is_lmc(covariance)) stop_kernops("input", "Random effects are for one response.", call = call)
+  terms <- unlist(lapply(found$effects, effect_terms, environment(formula), call), recursive = FALSE)
+  leaves <- lapply(terms, effect_leaf, call = call)
+  known <- leaf_labels(covariance)
+  for (leaf in leaves) if (!leaf$label %in% known) covariance <- join("+", covariance, leaf)
+  trend <- formula
+  trend[[3]] <- found$rest %||% 1
+  list(formula = trend, covariance = covariance)
+}
+
+# The bars in a sum of terms, and the rest of it, NULL if there is none.
+split_effects <- function(e) {
+  if (is.call(e) && identical(e[[1]], quote(`(`)) && is_bar(e[[2]])) return(list(effects = list(e[[2]])))
+  sign <- if (is.call(e) && length(e) == 3) deparse1(e[[1]]) else ""
+  if (!sign %in% c("+", "-")) return(list(rest = e))
+  left <- split_effects(e[[2]])
+  right <- split_effects(e[[3]])
+  rest <- if (is.null(right$rest)) left$rest else if (!is.null(left$rest)) call(sign, left$rest, right$rest) else
+    if (sign == "-") call("-", right$rest) else right$rest
+  list(rest = rest, effects = c(left$effects, right$effects))
+}
+
+sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
+
+# Methods, families and responses that have no random effects.
+check_effects <- function(covariance, method, family, call) {
+  if (!sees_effects(covariance)) return(invisible())
+  what <- if (method == "vecchia") "for the methods {.val exact} and {.val iterative}" else
+    if (!is.null(family)) "for Gaussian observations, not for those of a {.arg family}" else
+      if (is_lmc(covariance)) "for one response"
+  if (is.null(what)) return(invisible())
+  stop_kernops("input", paste0("Random effects are ", what, "."), call = call)
+}
+
+# Whether a term of the covariance is a field.
+needs_coordinates <- function(covariance) {
+  !all_leaves(covariance, function(leaf) length(leaf$sees) > 0 || leaf$label %in% c("nugget", "constant"))
+}
+
+#' @exportS3Method nlme::ranef
+ranef.gp <- function(object, ...) {
+  no_further("ranef", ...)
+  effects <- Filter(function(leaf) !is.null(leaf$effect), added_leaves(object$covariance))
+  if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
+  u <- object$data$u
+  tables <- list()
+  for (leaf in effects) {
+    level <- object$parts$columns[[leaf$level - object$model$d]]
+    name <- deparse1(level$formula[[2]])
+    times <- if (length(leaf$dims) > 1) u[, leaf$dims[[1]]] else 1
+    sums <- rowsum(times * object$state$alpha, factor(u[, leaf$level], seq_along(level$levels)))
+    tables[[name]] <- tables[[name]] %||% data.frame(row.names = level$levels)
+    tables[[name]][[leaf$effect]] <- leaf$parameters$variance * as.vector(sums)
+  }
+  tables
+}
+
+# The terms of a sum that are no products.
+added_leaves <- function(x) {
+  if (x$kind == "leaf") return(list(x))
+  if (x$kind == "+") do.call(c, lapply(x$parts, added_leaves))
+}
