@@ -4,7 +4,9 @@
 # Behind its coordinates in space, a point has the number of its variable, from 0, and those of the noise, which is
 # common to observations of one row: the number of the row, and the standard deviation in that of the nugget, 0 for what
 # is no observation.
-at_variables <- function(u, variable, row = 0, scale = 0) unname(cbind(u, variable - 1, row, scale))
+at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u))) {
+  unname(cbind(u, variable - 1, row, scale))
+}
 
 extra_coordinates <- 3L
 
