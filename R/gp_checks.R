@@ -45,6 +45,13 @@ warn_about_fit <- function(fit) {
            ({.code covariance = nugget()} is noise alone), or give the range a value."
     ), class = "kernops_degenerate")
   }
+  if (length(lacking <- variables_without_nugget(fit))) {
+    cli::cli_warn(c(
+      "The nugget of {.val {lacking}} is estimated as zero: the fitted field interpolates {cli::qty(lacking)}{?its/their}
+       observations.",
+      i = "If these have errors, give their variances: {.code sills = list(nugget = )} of {.fn lmc}."
+    ), class = "kernops_degenerate")
+  }
   if (has_no_nugget(fit)) {
     cli::cli_warn(c(
       "The nugget is estimated as zero: the fitted field interpolates all observations.",

@@ -270,3 +270,18 @@ summary_of_each <- function(object) {
   }))
   data.frame(variable = names(parts), table, row.names = NULL)
 }
+
+# The variables with a nugget that was estimated as less than a hundredth of what nearest points differ by.
+variables_without_nugget <- function(fit) {
+  if (!"nugget" %in% open_whites(fit$model)) return(character())
+  nuggets <- nugget_of(fit)
+  fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
+  u <- fit$data$u
+  d <- fit$model$d
+  small <- vapply(seq_along(nuggets), function(k) {
+    own <- u[u[, d + 1] == k - 1, seq_len(d), drop = FALSE]
+    near <- nearest_semivariance(fitted, at_variables(own, rep(k, nrow(own))))
+    isTRUE(nuggets[[k]] < 0.01 * stats::median(near$semivariance))
+  }, NA)
+  names(nuggets)[small]
+}

@@ -131,6 +131,12 @@ coregions <- function(model, theta = model$parameters$value) {
 # The mean of the sills of a coregionalisation matrix, which is that of the squares of the entries of L.
 mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
 
+# Which of nugget and microscale have sills to be found.
+open_whites <- function(model) {
+  open <- Filter(function(block) !all(model$parameters$fixed[block$rows]), coregions(model))
+  intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))
+}
+
 # theta with the sign of each column of L that makes its diagonal positive.
 with_signs <- function(model, theta) {
   for (block in coregions(model, theta)) {

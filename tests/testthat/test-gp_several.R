@@ -129,6 +129,13 @@ test_that("estimates are a maximum of the likelihood, with the standard errors o
   expect_true(all(limits[-2, ] > 0))
 })
 
+test_that("nuggets that are nothing are named, and no points have no predictions", {
+  smooth <- transform(seen, q = sin(3 * a) + b)
+  expect_warning(gp(cbind(p, q) ~ 1, smooth, ~ a + b, lmc(exponential(), nugget())), class = "kernops_degenerate",
+                 "nugget of \"q\"")
+  expect_identical(dim(predict(fit, new[0, ], se.fit = TRUE, interval = "none", cov = "variables")), c(0L, 5L))
+})
+
 test_that("methods agree, and a search from far away finds the same", {
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 98, starts = 1))
   expect_equal(logLik(near), logLik(fit), tolerance = 1e-4)
@@ -224,6 +231,7 @@ test_mistakes("kernops_error", alist(
   `a variable without values` = update(fit, data = transform(seen, q = NA_real_)),
   `a constant variable` = update(fit, data = transform(seen, q = 1)),
   `a place twice, without a nugget` = gp(cbind(p, q) ~ 1, seen[c(50, 50:60), ], ~ a + b, lmc(exponential())),
+  `nugget and microscale` = update(fit, covariance = lmc(exponential(), nugget(), microscale())),
   `profile intervals` = confint(fit, method = "profile"),
   `a map` = plot(fit, "field"),
   `covariances of one variable` = predict(gp(q ~ 1, seen, ~ a + b, exponential(1, 1), estimate = "none"),
