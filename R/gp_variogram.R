@@ -22,7 +22,12 @@
 #' @param tol the largest angle between a pair and the direction, in degrees; default: 90 / number of directions.
 #' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
 #' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean root of absolute
-#'   differences, with a correction for its bias, which outliers affect less (Cressie and Hawkins 1980).
+#'   differences, with a correction for its bias, which outliers affect less (Cressie and Hawkins 1980); `"genton"`:
+#'   half the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and Croux 1993),
+#'   about the first quartile of the distances between any two of them, with the factors of Croux and Rousseeuw (1992)
+#'   for small classes.
+#'   Differences are taken in the direction of the ascending first coordinate (then the second, and so on). It needs
+#'   memory proportional to the number of pairs up to the cutoff, and two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
 #'   distance `dist`, the semivariance `gamma`, the direction `dir.hor`, the variables `id`, and the limits `lower` and
 #'   `upper`. It has a `plot()` method. It is a `gstatVariogram`, too, with the column `dir.ver`:
@@ -33,7 +38,15 @@
 #' @references
 #' Cressie, N. and Hawkins, D. M. (1980) Robust estimation of the variogram: I. *Mathematical Geology* 12, 115-125.
 #'
+#' Croux, C. and Rousseeuw, P. J. (1992) Time-efficient algorithms for two highly robust estimators of scale. In:
+#' Dodge, Y. and Whittaker, J. (eds.) *Computational Statistics*, volume 1, 411-428. Physica.
+#'
+#' Genton, M. G. (1998) Highly robust variogram estimation. *Mathematical Geology* 30, 213-221.
+#'
 #' Matheron, G. (1963) Principles of geostatistics. *Economic Geology* 58, 1246-1266.
+#'
+#' Rousseeuw, P. J. and Croux, C. (1993) Alternatives to the median absolute deviation. *Journal of the American
+#' Statistical Association* 88, 1273-1283.
 #' @seealso [fit_variogram()], which fits a covariance to it; [gp()], which needs no variogram; [as_gp()] for a model
 #'   fitted by gstat; [covariance_functions].
 #' @examples
@@ -43,6 +56,7 @@
 #' v <- gp_variogram(z ~ b, d, breaks = 10, coords = ~ a + b)
 #' v[1:3, c("np", "dist", "gamma")]
 #' plot(v)
+#' gp_variogram(z ~ b, d, breaks = 5, coords = ~ a + b, estimator = "genton")
 #' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1, estimator = "cressie")
 #' # points and values
 #' gp_variogram(d[c("a", "b")], d$z, breaks = c(0, 0.1, 0.2))
@@ -50,17 +64,17 @@
 #' @export
 gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "cuda"), coords = NULL, cutoff = NULL,
                          width = NULL, alpha = NULL, tol = NULL, cloud = FALSE,
-                         estimator = c("matheron", "cressie")) {
+                         estimator = c("matheron", "cressie", "genton")) {
   check_flag(cloud, "cloud")
-  estimator <- check_choice(estimator, "estimator", c("matheron", "cressie"))
+  estimator <- check_choice(estimator, "estimator", c("matheron", "cressie", "genton"))
   parts <- if (inherits(x, "formula") && length(x) == 3) trend_residuals(x, y, coords, environment()) else {
     given_values(x, y, environment())
   }
   directions <- pair_directions(alpha, tol, ncol(parts$u), parts$long_lat)
   variables <- colnames(parts$values)
   pairs <- c(lapply(variables, rep, 2), if (length(variables) > 1) utils::combn(variables, 2, simplify = FALSE))
-  if (length(variables) > 1 && estimator == "cressie") {
-    stop_kernops("input", "{.code estimator = \"cressie\"} is for one variable: it has no cross-variogram.")
+  if (length(variables) > 1 && estimator != "matheron") {
+    stop_kernops("input", "{.code estimator = \"{estimator}\"} is for one variable: it has no cross-variogram.")
   }
   breaks <- variogram_breaks(parts$u, if (is.null(width)) breaks else by_width(parts$u, cutoff, width), cutoff)
   tables <- lapply(pairs, function(pair) {
@@ -69,8 +83,9 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
     values <- parts$values[kept, pair, drop = FALSE]
     u <- parts$u[kept, , drop = FALSE]
     tables <- lapply(directions, function(direction) {
-      if (cloud) variogram_cloud(u, values, max(breaks), direction, which(kept)) else
-        variogram_classes(u, values, breaks, direction, estimator, backend)
+      if (cloud) return(variogram_cloud(u, values, max(breaks), direction, which(kept)))
+      if (estimator == "genton") return(genton_classes(u, values, breaks, direction))
+      variogram_classes(u, values, breaks, direction, estimator, backend)
     })
     table <- do.call(rbind, tables)
     table$id <- rep(paste(unique(pair), collapse = "."), nrow(table))

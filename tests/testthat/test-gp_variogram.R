@@ -81,3 +81,34 @@ test_mistakes("kernops_input_error", alist(
   `tolerance above 90` = gp_variogram(dist ~ 1, cars, coords = ~ speed + dist, alpha = 0, tol = 91),
   `variable that is missing` = gp_variogram(height ~ 1, cars, coords = ~ speed)
 ))
+
+test_that("Genton's estimator is that of its definition, and resists outliers", {
+  withr::local_seed(51)
+  u <- cbind(runif(40), round(runif(40), 1))
+  u[2, 1] <- u[1, 1] # then the second coordinate decides
+  y <- round(rnorm(40), 2)
+  breaks <- c(0, 0.05, 0.1, 0.3, 0.6)
+  pairs <- t(combn(40, 2))
+  h <- u[pairs[, 1], ] - u[pairs[, 2], ]
+  gap <- y[pairs[, 1]] - y[pairs[, 2]]
+  gap <- ifelse(h[, 1] > 0 | h[, 1] == 0 & h[, 2] > 0, gap, -gap)
+  distance <- sqrt(rowSums(h^2))
+  small <- c(0.399, 0.994, 0.512, 0.844, 0.611, 0.857, 0.669, 0.872)
+  expected <- t(sapply(seq_len(4), \(k) {
+    v <- gap[distance > breaks[k] & distance <= breaks[k + 1]]
+    n <- length(v)
+    d <- if (n < 10) small[n - 1] else n / (n + if (n %% 2) 1.4 else 3.8)
+    c(n, (d * 2.219144465985076 * sort(dist(v))[choose(n %/% 2 + 1, 2)])^2 / 2)
+  }))
+  found <- gp_variogram(u, y, breaks, estimator = "genton")
+  expect_equal(as.matrix(found[c("np", "gamma")]), expected, tolerance = 1e-12, ignore_attr = TRUE)
+  order <- sample(40)
+  expect_equal(gp_variogram(u[order, ], y[order], breaks, estimator = "genton"), found, tolerance = 1e-12)
+  # consistent for normal values, and hardly changed by a tenth of outliers
+  u <- cbind(runif(800), runif(800))
+  y <- rnorm(800, sd = 2)
+  expect_equal(gp_variogram(u, y, 3, estimator = "genton")$gamma, rep(4, 3), tolerance = 0.1)
+  y[1:40] <- 50
+  expect_lt(max(gp_variogram(u, y, 3, estimator = "genton")$gamma), 8)
+  expect_gt(min(gp_variogram(u, y, 3)$gamma), 50)
+})

@@ -1,0 +1,51 @@
+# Genton's variogram: the scale estimator Qn of Rousseeuw and Croux of the differences of each class.
+
+genton_classes <- function(u, values, breaks, direction) {
+  bytes <- 64 * nrow(u)^2 / 2
+  if (!memory_holds(bytes)) stop_memory(bytes)
+  pairs <- variogram_cloud(u, values, max(breaks), direction, seq_len(nrow(u)))
+  class <- findInterval(pairs$dist, breaks, left.open = TRUE)
+  gaps <- (values[pairs$left, 1] - values[pairs$right, 1]) * ascending(u, pairs$left, pairs$right)
+  rows <- split(seq_along(class), factor(class, seq_len(length(breaks) - 1)))
+  np <- lengths(rows, use.names = FALSE)
+  all <- data.frame(np = as.numeric(np), dist = vapply(rows, function(own) mean(pairs$dist[own]), 0),
+                    gamma = vapply(rows, function(own) qn_scale(gaps[own])^2 / 2, 0), dir.hor = direction$angle,
+                    dir.ver = 0, id = "", lower = breaks[-length(breaks)], upper = breaks[-1], row.names = NULL)
+  all[np > 1, ]
+}
+
+# 1 where the first coordinate that differs ascends from the right to the left point, else -1.
+ascending <- function(u, left, right) {
+  sign <- rep(1, length(left))
+  for (k in rev(seq_len(ncol(u)))) {
+    step <- sign(u[left, k] - u[right, k])
+    sign <- ifelse(step == 0, sign, step)
+  }
+  sign
+}
+
+# Qn: of the distances of all pairs of n numbers the one of rank h (h - 1) / 2 with h = n / 2 + 1, times what makes it
+# consistent for the standard deviation of a normal distribution, and nearly unbiased for small n.
+qn_scale <- function(x) {
+  n <- length(x)
+  if (n < 2) return(NA_real_)
+  h <- n %/% 2 + 1
+  small <- c(0.399, 0.994, 0.512, 0.844, 0.611, 0.857, 0.669, 0.872)
+  factor <- if (n <= 9) small[[n - 1]] else n / (n + if (n %% 2 == 1) 1.4 else 3.8)
+  factor * ranked_distance(sort(x), h * (h - 1) / 2) / (sqrt(2) * stats::qnorm(5 / 8))
+}
+
+# The k-th smallest distance of two of the sorted numbers x, by bisection: a number t exceeds as many of them as
+# findInterval() counts.
+ranked_distance <- function(x, k) {
+  own <- seq_along(x)
+  within <- function(t) sum(as.numeric(findInterval(x + t, x) - own))
+  low <- 0
+  high <- x[[length(x)]] - x[[1]]
+  if (within(0) >= k) return(0)
+  while (high - low > 4 * .Machine$double.eps * high) {
+    middle <- low + (high - low) / 2
+    if (within(middle) >= k) high <- middle else low <- middle
+  }
+  high
+}
