@@ -54,11 +54,23 @@ OpRow row(const OpRow& group, const std::string& rule, const char* name, const c
   return row;
 }
 
+// long: the macros of the table. Each row is one call, so that it is little code.
 std::vector<OpRow> make_op_table() {
   std::vector<OpRow> table;
   OpRow group;  // what its rows have in common
   std::string rule;
   int id = 0;
+  const auto add = [&](const char* name, const char* arguments, const char* size, const char* meaning) -> OpRow& {
+    table.push_back(row(group, std::exchange(rule, ""), name, arguments, size, meaning));
+    return table.back();
+  };
+  const auto add_op = [&](OpRow& op, SizeFunction size_of, decltype(OpRow::value) value, const char* gradient) {
+    op.id = id++, op.size_of = size_of, op.value = value, op.gradient = gradient, op.gradients = parse_all(gradient);
+  };
+  const auto add_formula = [&](OpRow& op, SizeFunction size_of, const char* formula) {
+    op.composite = true, op.size_of = size_of, op.formula = formula, op.body = parse(formula);
+  };
+  const auto add_built = [&](OpRow& op) { op.vectors.clear(), op.integers.clear(); };
 #define GROUP(name_, cost_, by_entry_, rule_) \
   group.group = name_, group.cost = cost_, group.by_entry = by_entry_, group.rule = rule_;
 #define RULE(words_) rule = words_;
@@ -68,25 +80,12 @@ std::vector<OpRow> make_op_table() {
   [](Count A, Count B, Count C, Count p, Count q) -> Count {        \
     return (void)A, (void)B, (void)C, (void)p, (void)q, expression; \
   }
-#define OP(name_, arguments_, size_, entry_, meaning_, ...)                                    \
-  table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #size_, meaning_)); \
-  table.back().id = id++;                                                                      \
-  table.back().size_of = SIZE((size_));                                                        \
-  table.back().value = value<ops::name_>;                                                      \
-  table.back().gradient = #__VA_ARGS__;                                                        \
-  table.back().gradients = parse_all(#__VA_ARGS__);
-#define FORMULA(name_, arguments_, condition_, formula_, meaning_)                                  \
-  table.push_back(row(group, std::exchange(rule, ""), #name_, #arguments_, #condition_, meaning_)); \
-  table.back().composite = true;                                                                    \
-  table.back().size_of = SIZE((condition_));                                                        \
-  table.back().formula = #formula_;                                                                 \
-  table.back().body = parse(#formula_);
-#define LEAF(name_, meaning_)                                   \
-  table.push_back(row(group, "", #name_, "()", "1", meaning_)); \
-  table.back().leaf = true;
-#define BUILT(name_, arguments_, meaning_)                            \
-  table.push_back(row(group, "", #name_, #arguments_, "", meaning_)); \
-  table.back().vectors.clear(), table.back().integers.clear();
+#define OP(name_, arguments_, size_, entry_, meaning_, ...) \
+  add_op(add(#name_, #arguments_, #size_, meaning_), SIZE((size_)), value<ops::name_>, #__VA_ARGS__);
+#define FORMULA(name_, arguments_, condition_, formula_, meaning_) \
+  add_formula(add(#name_, #arguments_, #condition_, meaning_), SIZE((condition_)), #formula_);
+#define LEAF(name_, meaning_) add(#name_, "()", "1", meaning_).leaf = true;
+#define BUILT(name_, arguments_, meaning_) add_built(add(#name_, #arguments_, "", meaning_));
 #include <kernops/ops.def>
 #undef SIZE
   return table;

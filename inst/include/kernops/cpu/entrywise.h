@@ -1,4 +1,4 @@
-// Each entry of f (or of f times w) by itself, lane by lane, with a struct of reductions.h.
+// Each entry of f, or for a sum of f times w, by itself, lane by lane, with a struct of reductions.h.
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/cpu/tiles.h>
@@ -11,6 +11,8 @@ template <class T, class R, class A = T> struct Entrywise {
   using Sum = typename PackOf<T, A>::type;
   using Lanes = State<R, Sum, IntPack<T>>;
   using Partial = State<R, A, Count>;
+  static constexpr bool multiplies = std::is_same<R, BlockSum>::value || std::is_same<R, DirectSum>::value ||
+                                     std::is_same<R, KahanSum>::value;  // see Planner::outputs()
 
   static int entries(const Job& job) { return job.f_size; }
   static std::size_t state_bytes(const Job& job) { return entries(job) * sizeof(Lanes); }
@@ -25,10 +27,12 @@ template <class T, class R, class A = T> struct Entrywise {
     const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {
       Lanes& s = reinterpret_cast<Lanes*>(state)[k];
-      if (job.w == 0)
-        add_entry(s, plain, k, tile);
-      else
-        add_entry(s, weighted, k, tile);
+      if constexpr (multiplies)
+        if (job.w != 0) {
+          add_entry(s, weighted, k, tile);
+          continue;
+        }
+      add_entry(s, plain, k, tile);
     }
   }
 

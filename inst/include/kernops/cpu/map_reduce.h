@@ -8,10 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The result of a row, its positions counted among all columns.
-template <class Reduction> void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
-  double* out = job.out + row * job.out_row;
-  Reduction::finish(job, partial, block.columns > 0, out);
+// The positions in a result of a row are counted among all columns.
+inline void finish_positions(const Job& job, const RowBlock& block, double* out) {
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];
     if (position == 0) continue;
@@ -20,31 +18,144 @@ template <class Reduction> void finish_row(const Job& job, const char* partial, 
   }
 }
 
-template <class T, class Reduction> class Worker {
+template <class Reduction> void finish_row(const Job& job, const char* partial, const RowBlock& block, Count row) {
+  double* out = job.out + row * job.out_row;
+  Reduction::finish(job, partial, block.columns > 0, out);
+  finish_positions(job, block, out);
+}
+
+// The values of a block of rows, of a tile of columns, and of their pairs, whatever reduces these. Its functions are
+// defined outside of it: inline they would be compiled for each reduction.
+template <class T> class Values {
   static constexpr int W = Pack<T>::width;
 
  public:
+  explicit Values(const Job& job);
+  void start_rows(Count row, int rows);  // of a block
+  void start_row(int r, Count row);      // number r of the block
+  void load_tile(const RowBlock& block, Count first, int count);
+  void contract(int rows, TileColumns tile) { contractions_.run(rows, tile, slots_.data()); }
+  void meet(int r, int count);  // row r and the tile
+  Operand<T>* slots() { return slots_.data(); }
+  T* scratch() { return scratch_.data(); }
+
+ private:
+  void place_slots(Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes);
+  void run_steps(Level level, int lanes);
+  void load_packs(Level level, Count n);
+  void load_columns(Count column, int count, int at);
+  void point_to_row(int r);
+  T* kept_row(int r) const { return rows_.data() + std::size_t(r) * job_.kept * W; }
+  int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
+
+  const Job& job_;
+  Buffer<Operand<T>> slots_;
+  Buffer<T> once_, rows_, columns_, pairs_, scratch_;
+  Contractions<T> contractions_;
+};
+
+template <class T> void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
+
+inline double value_at(const Source& from, int k, Count n) {
+  if (from.load.kind == Load::constant) return from.load.value;
+  if (from.load.kind == Load::index) return double(from.first + n + 1);
+  return from.data[k * from.entry + n * from.item];
+}
+
+template <class T>
+Values<T>::Values(const Job& job)
+    : job_(job),
+      slots_(job.slots.count),
+      once_(std::size_t(job.entries[0]) * W),
+      rows_((std::size_t(job.kept) * (job.row_block - 1) + job.entries[1]) * W),
+      columns_(std::size_t(job.entries[2]) * job.tile),
+      pairs_(std::size_t(job.entries[3]) * job.tile),
+      scratch_(job.tile),
+      contractions_(job) {
+  place_slots(Level::uniform, once_.data(), W, 0);
+  place_slots(Level::row, kept_row(job.row_block - 1), W, 0);
+  place_slots(Level::column, columns_.data(), job.tile, ~std::ptrdiff_t(0));
+  place_slots(Level::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
+  fill_pack(slots_.data()[0].p, 1);
+  load_packs(Level::uniform, 0);
+  run_steps(Level::uniform, W);
+}
+
+template <class T> void Values<T>::place_slots(Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
+  kernops::place_slots(job_.slots, level, base, entry, lanes, slots_.data());
+}
+
+template <class T> void Values<T>::run_steps(Level level, int lanes) {
+  kernops::run_steps(job_.steps[int(level)], slots_.data(), lanes);
+}
+
+// The values of item n, each repeated over a pack.
+template <class T> void Values<T>::load_packs(Level level, Count n) {
+  const Span<Source>& sources = job_.sources[int(level)];
+  for (int s = 0; s < sources.count; ++s) {
+    const Source& from = sources.items[s];
+    T* to = slots_.data()[from.load.slot].p;
+    for (int k = 0; k < source_size(from); ++k) fill_pack(to + k * W, value_at(from, k, n));
+  }
+}
+
+// What pairs do not read is of one row at a time, and stands behind the others.
+template <class T> void Values<T>::point_to_row(int r) {
+  kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
+}
+
+template <class T> void Values<T>::start_rows(Count row, int rows) { contractions_.take_rows(row, rows); }
+
+template <class T> void Values<T>::start_row(int r, Count row) {
+  point_to_row(r);
+  load_packs(Level::row, row);
+  run_steps(Level::row, W);
+  contractions_.take_row(r, slots_.data());
+}
+
+// Columns beyond the last one repeat it: harmless numbers, that no reduction takes in.
+template <class T> void Values<T>::load_tile(const RowBlock& block, Count first, int count) {
+  const int padded = (count + W - 1) / W * W;
+  for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });
+  const Span<Source>& sources = job_.sources[int(Level::column)];
+  for (int s = 0; s < sources.count; ++s)
+    for (int k = 0; k < source_size(sources.items[s]); ++k) {
+      T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
+      for (int n = count; n < padded; ++n) to[n] = to[count - 1];
+    }
+  run_steps(Level::column, padded);
+}
+
+// Columns that stand side by side, to number `at` of the tile.
+template <class T> void Values<T>::load_columns(Count column, int count, int at) {
+  const Span<Source>& sources = job_.sources[int(Level::column)];
+  for (int s = 0; s < sources.count; ++s) {
+    const Source& from = sources.items[s];
+    for (int k = 0; k < source_size(from); ++k) {
+      T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
+      if (from.data)
+        convert(from.data + k * from.entry + column * from.item, from.item, count, to);
+      else
+        for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, column + n));
+    }
+  }
+}
+
+template <class T> void Values<T>::meet(int r, int count) {
+  point_to_row(r);
+  contractions_.point_to_row(r, slots_.data());
+  run_steps(Level::pair, (count + W - 1) / W * W);
+}
+
+template <class T, class Reduction> class Worker {
+ public:
   explicit Worker(const Job& job)
       : job_(job),
-        slots_(job.slots.count),
-        once_(std::size_t(job.entries[0]) * W),
-        rows_((std::size_t(job.kept) * (job.row_block - 1) + job.entries[1]) * W),
-        columns_(std::size_t(job.entries[2]) * job.tile),
-        pairs_(std::size_t(job.entries[3]) * job.tile),
-        scratch_(job.tile),
-        contractions_(job),
+        values_(job),
         sums_(job),
         state_bytes_((Reduction::state_bytes(job) + 63) / 64 * 64),
         states_(state_bytes_ * job.row_block),
-        partial_(Reduction::partial_bytes(job)) {
-    place_slots(Level::uniform, once_.data(), W, 0);
-    place_slots(Level::row, kept_row(job.row_block - 1), W, 0);
-    place_slots(Level::column, columns_.data(), job.tile, ~std::ptrdiff_t(0));
-    place_slots(Level::pair, pairs_.data(), job.tile, ~std::ptrdiff_t(0));
-    fill_pack(slots_.data()[0].p, 1);
-    load_packs(Level::uniform, 0);
-    run_steps(Level::uniform, W);
-  }
+        partial_(Reduction::partial_bytes(job)) {}
 
   void work(const Unit& unit, Units& units) {
     const Count columns = unit.block->columns, begin = unit.split * job_.columns_per_split,
@@ -54,96 +165,30 @@ template <class T, class Reduction> class Worker {
     for (Count column = begin; column < end; column += job_.tile) {
       if (!units.keep_going(&units)) return;
       const int count = int(end - column < job_.tile ? end - column : job_.tile);
-      load_tile(*unit.block, column, count);
+      values_.load_tile(*unit.block, column, count);
       reduce_tile(rows, {count, column - begin, begin, unit.row_begin, unit.block});
     }
     finish_rows(unit, rows, {0, 0, begin, unit.row_begin, unit.block});
   }
 
  private:
-  void place_slots(Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
-    kernops::place_slots(job_.slots, level, base, entry, lanes, slots_.data());
-  }
-
-  void run_steps(Level level, int lanes) { kernops::run_steps(job_.steps[int(level)], slots_.data(), lanes); }
-
-  static void fill_pack(T* to, double value) { Pack<T>(T(value)).store(to); }
-
-  static double value_at(const Source& from, int k, Count n) {
-    if (from.load.kind == Load::constant) return from.load.value;
-    if (from.load.kind == Load::index) return double(from.first + n + 1);
-    return from.data[k * from.entry + n * from.item];
-  }
-
-  // The values of item n, each repeated over a pack.
-  void load_packs(Level level, Count n) {
-    const Span<Source>& sources = job_.sources[int(level)];
-    for (int s = 0; s < sources.count; ++s) {
-      const Source& from = sources.items[s];
-      T* to = slots_.data()[from.load.slot].p;
-      for (int k = 0; k < source_size(from); ++k) fill_pack(to + k * W, value_at(from, k, n));
-    }
-  }
-
-  // What pairs do not read is of one row at a time, and stands behind the others.
-  T* kept_row(int r) const { return rows_.data() + std::size_t(r) * job_.kept * W; }
-  void point_to_row(int r) {
-    kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
-  }
-
   void start_rows(Count row, int rows) {
-    contractions_.take_rows(row, rows);
+    values_.start_rows(row, rows);
     sums_.start_rows(row, rows);
     for (int r = 0; r < rows; ++r) {
-      point_to_row(r);
-      load_packs(Level::row, row + r);
-      run_steps(Level::row, W);
-      contractions_.take_row(r, slots_.data());
-      sums_.start_row(r, slots_.data());
+      values_.start_row(r, row + r);
+      sums_.start_row(r, values_.slots());
       Reduction::start(job_, state(r));
     }
   }
 
-  // Columns beyond the last one repeat it: harmless numbers, that no reduction takes in.
-  void load_tile(const RowBlock& block, Count first, int count) {
-    const int padded = (count + W - 1) / W * W;
-    for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });
-    const Span<Source>& sources = job_.sources[int(Level::column)];
-    for (int s = 0; s < sources.count; ++s)
-      for (int k = 0; k < source_size(sources.items[s]); ++k) {
-        T* to = slots_.data()[sources.items[s].load.slot].p + k * job_.tile;
-        for (int n = count; n < padded; ++n) to[n] = to[count - 1];
-      }
-    run_steps(Level::column, padded);
-  }
-
-  // Columns that stand side by side, to number `at` of the tile.
-  void load_columns(Count column, int count, int at) {
-    const Span<Source>& sources = job_.sources[int(Level::column)];
-    for (int s = 0; s < sources.count; ++s) {
-      const Source& from = sources.items[s];
-      for (int k = 0; k < source_size(from); ++k) {
-        T* to = slots_.data()[from.load.slot].p + k * job_.tile + at;
-        if (from.data)
-          convert(from.data + k * from.entry + column * from.item, from.item, count, to);
-        else
-          for (int n = 0; n < count; ++n) to[n] = T(value_at(from, k, column + n));
-      }
-    }
-  }
-
-  int source_size(const Source& source) const { return job_.slots.items[source.load.slot].size; }
-
   void reduce_tile(int rows, TileColumns tile) {
-    const int padded = (tile.count + W - 1) / W * W;
-    contractions_.run(rows, tile, slots_.data());
+    values_.contract(rows, tile);
     for (int r = 0; r < rows; ++r, ++tile.row) {
-      point_to_row(r);
-      contractions_.point_to_row(r, slots_.data());
-      run_steps(Level::pair, padded);
-      sums_.take_row(job_, r, state(r), slots_.data(), tile, scratch_.data());
+      values_.meet(r, tile.count);
+      sums_.take_row(job_, r, state(r), values_.slots(), tile, values_.scratch());
     }
-    sums_.finish(rows, slots_.data(), tile, states_.data(), state_bytes_);
+    sums_.finish(rows, values_.slots(), tile, states_.data(), state_bytes_);
   }
 
   void finish_rows(const Unit& unit, int rows, const TileColumns& columns) {
@@ -160,9 +205,7 @@ template <class T, class Reduction> class Worker {
   char* state(int r) const { return states_.data() + r * state_bytes_; }
 
   const Job& job_;
-  Buffer<Operand<T>> slots_;
-  Buffer<T> once_, rows_, columns_, pairs_, scratch_;
-  Contractions<T> contractions_;
+  Values<T> values_;
   TileSums<T, Reduction> sums_;
   const std::size_t state_bytes_;
   Buffer<char> states_, partial_;
