@@ -47,8 +47,8 @@ warn_about_fit <- function(fit) {
   }
   if (length(lacking <- variables_without_nugget(fit))) {
     cli::cli_warn(c(
-      "The nugget of {.val {lacking}} is estimated as zero: the fitted field interpolates {cli::qty(lacking)}{?its/their}
-       observations.",
+      "The nugget of {.val {lacking}} is estimated as zero: the fitted field interpolates {cli::qty(lacking)}
+       {?its/their} observations.",
       i = "If these have errors, give their variances: {.code sills = list(nugget = )} of {.fn lmc}."
     ), class = "kernops_degenerate")
   }
