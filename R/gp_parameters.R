@@ -24,7 +24,7 @@ with_bounds <- function(model, u, y) {
     row <- parameters[n, ]
     extent <- if (row$kind %in% c("range", "period")) leaf_extent(model, row, u) else 1
     spread <- if (row$variable > 0) model$moments$sd[[row$variable]]
-    if (row$variable > 0) parameters$unit[[n]] <- spread / 2
+    if (row$variable > 0) parameters$unit[[n]] <- spread / 4
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
