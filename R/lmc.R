@@ -128,7 +128,7 @@ check_sills <- function(B, name, call) {
     B <- diag(B, length(B))
     if (!is.null(names)) dimnames(B) <- list(names, names)
   }
-  if (!is.numeric(B) || !is.matrix(B) || nrow(B) != ncol(B) || !all(is.finite(B))) {
+  if (!is.numeric(B) || !is.matrix(B) || !length(B) || nrow(B) != ncol(B) || !all(is.finite(B))) {
     stop_kernops("input", "The sills of {.val {name}} must be a square matrix of finite numbers.", call = call)
   }
   if (any(abs(B - t(B)) > 1e-8 * max(abs(B)))) {
