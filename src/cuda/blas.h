@@ -1,21 +1,34 @@
-// Products of matrices by cuBLAS, which is opened at run time as the driver is, without cuSOLVER.
+// cuBLAS of the CUDA toolkit, which is opened at run time as the driver is, without cuSOLVER. Everything is handed to
+// the default stream of the current device, by the first thread alone.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-bool has_blas();
-
-// Doubles column by column, so many apart.
-struct Operand {
-  const double* at;
-  Count stride;
+// rows x columns doubles, column by column, `stride` apart.
+struct Panel {
+  double* at;
+  Count rows, columns, stride;
+  Panel block(Count row, Count column, Count some_rows, Count some_columns) const {
+    return {at + row + column * stride, some_rows, some_columns, stride};
+  }
 };
 
-// c = a b, or c + a b: m x n, over k.
-void multiply(Count m, Count n, Count k, const Operand& a, bool a_transposed, const Operand& b, bool adds, double* c,
-              Count c_stride);
+// The names are those of BLAS. Triangles are lower ones, but where `upper` says so.
+enum class Side { left, right };
+void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
+          const Panel& c);                                             // c = scale a b + kept c
+void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, its lower triangle
+void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
+void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);
+void copy_panel(const Panel& a, const Panel& to);
+
+bool has_blas();
+int blas_release();  // 13 or 12; throws CudaError where it cannot be opened
+
+// Throws what a status of cuBLAS or cuSOLVER says went wrong.
+void check_status(int status, const char* what, const char* library);
 
 }  // namespace cuda
 }  // namespace kernops

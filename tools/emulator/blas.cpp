@@ -1,20 +1,86 @@
-// libcublas.so of the emulator: products of matrices by plain loops.
+// libcublas.so of the emulator: plain loops over matrices column by column. An operand is seen as it is used: transposed,
+// or of a triangle with zeros on its other side.
 #define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+struct View {
+  const double* at;
+  long long down, right;
+  double operator()(long long i, long long j) const { return at[i * down + j * right]; }
+};
+
+View view(const double* a, int lda, int transposed) { return transposed ? View{a, lda, 1} : View{a, 1, lda}; }
+
+// c = scale sum_k a(i, k) b(k, j) + kept c, for the entries that `wanted` names.
+template <class A, class B, class Wanted>
+int product(int m, int n, int k, double scale, A a, B b, double kept, double* c, int ldc, Wanted wanted) {
+  for (long long j = 0; j < n; ++j)
+    for (long long i = 0; i < m; ++i) {
+      if (!wanted(i, j)) continue;
+      double sum = 0;
+      for (long long l = 0; l < k; ++l) sum += a(i, l) * b(l, j);
+      double& to = c[j * ldc + i];
+      to = scale * sum + (kept == 0 ? 0 : kept * to);
+    }
+  return 0;
+}
+
+const auto all = [](long long, long long) { return true; };
+
+// Whether row i of a triangle, as it is used, has column j.
+bool within(int upper, int transposed, long long i, long long j) { return (upper != 0) != (transposed != 0) ? i <= j : i >= j; }
+
+}  // namespace
 
 EXPORT int cublasCreate_v2(void** handle) {
   static int any;
   return *handle = &any, 0;
 }
+
 EXPORT int cublasDgemm_v2(void*, int transposed_a, int transposed_b, int m, int n, int k, const double* scale,
                           const double* a, int lda, const double* b, int ldb, const double* kept, double* c, int ldc) {
-  if (transposed_b) return 15;  // CUBLAS_STATUS_NOT_SUPPORTED
-  const long long along = transposed_a ? 1 : lda, across = transposed_a ? lda : 1;
-  for (long long j = 0; j < n; ++j)
-    for (long long i = 0; i < m; ++i) {
-      double sum = 0;
-      for (long long l = 0; l < k; ++l) sum += a[i * across + l * along] * b[j * ldb + l];
-      double& to = c[j * ldc + i];
-      to = *scale * sum + (*kept == 0 ? 0 : *kept * to);
+  return product(m, n, k, *scale, view(a, lda, transposed_a), view(b, ldb, transposed_b), *kept, c, ldc, all);
+}
+
+EXPORT int cublasDsyrk_v2(void*, int upper, int transposed, int n, int k, const double* scale, const double* a, int lda,
+                          const double* kept, double* c, int ldc) {
+  return product(n, n, k, *scale, view(a, lda, transposed), view(a, lda, !transposed), *kept, c, ldc,
+                 [=](long long i, long long j) { return within(upper, 0, i, j); });
+}
+
+EXPORT int cublasDtrmm_v2(void*, int right, int upper, int transposed, int unit, int m, int n, const double* scale,
+                          const double* t, int ldt, const double* b, int ldb, double* c, int ldc) {
+  if (unit || b == c) return 15;  // CUBLAS_STATUS_NOT_SUPPORTED
+  const View all_of = view(t, ldt, transposed), x = view(b, ldb, 0);
+  const auto triangle = [=](long long i, long long j) { return within(upper, transposed, i, j) ? all_of(i, j) : 0.0; };
+  if (right) return product(m, n, n, *scale, x, triangle, 0, c, ldc, all);
+  return product(m, n, m, *scale, triangle, x, 0, c, ldc, all);
+}
+
+// T x = b, or x T = b, by substitution: for a T on the right, its transpose stands on the left of rows of b.
+EXPORT int cublasDtrsm_v2(void*, int right, int upper, int transposed, int unit, int m, int n, const double* scale,
+                          const double* t, int ldt, double* b, int ldb) {
+  if (unit || *scale != 1) return 15;
+  const bool turned = (transposed != 0) != (right != 0);
+  const View triangle = view(t, ldt, turned);
+  const long long size = right ? n : m, systems = right ? m : n, step = right ? ldb : 1, next = right ? 1 : ldb;
+  const bool down = within(upper, turned, 1, 0);
+  for (long long s = 0; s < systems; ++s)
+    for (long long k = 0; k < size; ++k) {
+      const long long i = down ? k : size - 1 - k;
+      double& x = b[s * next + i * step];
+      for (long long j = down ? 0 : i + 1; j < (down ? i : size); ++j) x -= triangle(i, j) * b[s * next + j * step];
+      x /= triangle(i, i);
     }
+  return 0;
+}
+
+EXPORT int cublasDgeam(void*, int transposed_a, int, int m, int n, const double* scale, const double* a, int lda,
+                       const double* other, const double*, int, double* c, int ldc) {
+  if (*other != 0) return 15;
+  const View from = view(a, lda, transposed_a);
+  for (long long j = 0; j < n; ++j)
+    for (long long i = 0; i < m; ++i) c[j * ldc + i] = *scale * from(i, j);
   return 0;
 }

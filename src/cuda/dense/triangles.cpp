@@ -87,7 +87,7 @@ void invert_parts(const Panel& t, const Panel& unit, double* temporary) {
   const Halves of = halves(t, inverted_leaf);
   invert_parts(of.a, unit, temporary);
   invert_parts(of.c, unit, temporary);
-  const Panel product{temporary, of.b.rows, of.b.columns, of.b.rows};
+  const Panel product{temporary, of.b.rows, of.b.columns, ceil_div(of.b.rows, 32) * 32};  // see factors.cpp
   times_right(of.b, of.a, product);
   times(-1, of.c, false, product, of.b);
 }
@@ -114,10 +114,9 @@ void solve_right(const Triangle& l, double* b, Count rows) {
   trsm(Side::right, l.panel(), l.upper, true, {b, rows, l.n, rows});
 }
 
-void multiply(const Triangle& l, bool transposed, double* b, Count columns, double* out) {
-  const Panel x{b, l.n, columns, l.n}, to{out, l.n, columns, l.n};
-  if (l.upper) return trmm(1, Side::left, l.panel(), true, transposed, x, to);
-  times(1, l.panel(), transposed, x, to);
+void multiply(const Triangle& l, bool transposed, const Panel& x, const Panel& out) {
+  if (l.upper) return trmm(1, Side::left, l.panel(), true, transposed, x, out);
+  times(1, l.panel(), transposed, x, out);
 }
 
 void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c) {

@@ -23,8 +23,8 @@ void invert(const Triangle& l);
 void solve(const Triangle& l, bool transposed, double* b, Count columns);
 // b, rows x n, becomes b L^-T.
 void solve_right(const Triangle& l, double* b, Count rows);
-// L b, or L' b.
-void multiply(const Triangle& l, bool transposed, double* b, Count columns, double* out);
+// L x, or L' x.
+void multiply(const Triangle& l, bool transposed, const Panel& x, const Panel& out);
 
 // c becomes a b + scale c, for an m x k matrix a (or k x m, to be transposed) and k x n b, all without gaps.
 void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);

@@ -102,14 +102,14 @@ class PanelSums {
 
   // The contractions of a panel.
   void contract(const PanelJob& job) const {
-    multiply(job.column_count, job.row_count, products_.size, vectors(job.columns, products_.column), true,
-             vectors(job.rows, products_.row), false, job.pairs, panel_columns);
+    gemm(1, vectors(job.columns, products_.column, products_.size, job.column_count), true,
+         vectors(job.rows, products_.row, products_.size, job.row_count), false, 0, pairs(job));
   }
   // Adds the numbers of a panel times the vectors of its columns.
   void add_up(const PanelJob& job) const {
     if (products_.vector == 0) return;
-    multiply(products_.width, job.row_count, job.column_count, vectors(job.columns, products_.vector), false,
-             {job.pairs, panel_columns}, !job.first, job.sums, job.width);
+    gemm(1, vectors(job.columns, products_.vector, products_.width, job.column_count), false, pairs(job), false,
+         job.first ? 0 : 1, {job.sums, job.width, job.row_count, job.width});
   }
 
   bool is_odd() const {
@@ -126,10 +126,13 @@ class PanelSums {
   const void* item(const Buffer& level, Level which, Count n) const {
     return static_cast<const char*>(level.address()) + n * task_.item_bytes(which);
   }
-  Operand vectors(const void* items, int slot) const {
+  // Those of `count` items, each a column; they are read alone.
+  Panel vectors(const void* items, int slot, Count size, Count count) const {
     const Slot& s = task_.plan.slots[slot];
-    return {static_cast<const double*>(items) + s.offset, task_.stride(s.level)};
+    double* const first = static_cast<double*>(const_cast<void*>(items)) + s.offset;
+    return {first, size, count, task_.stride(s.level)};
   }
+  static Panel pairs(const PanelJob& job) { return {job.pairs, job.column_count, job.row_count, panel_columns}; }
 
   const Task& task_;
   const Levels& levels_;

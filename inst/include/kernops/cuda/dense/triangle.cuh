@@ -9,9 +9,9 @@ namespace kernops {
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= job.n) return;
-  job.at[row * (job.n + 1)] += job.left[row];
+  job.at[row * (job.stride + 1)] += job.left[row];
   const long long end = (row / width + 1) * width;
-  for (long long column = row + 1; column < end && column < job.n; ++column) job.at[column * job.n + row] = 0;
+  for (long long column = row + 1; column < end && column < job.n; ++column) job.at[column * job.stride + row] = 0;
 }
 
 // The diagonal, and the sum of squares of each column: a block has a column.
@@ -19,12 +19,12 @@ template <int threads> __device__ void column_squares(const TriangleJob& job) {
   for (long long column = blockIdx.x; column < job.n; column += gridDim.x) {
     double mine = 0;
     for (long long row = column + threadIdx.x; row < job.n; row += threads) {
-      const double x = job.at[column * job.n + row];
+      const double x = job.at[column * job.stride + row];
       mine += x * x;
     }
     const double sum = sum_of_block<threads>(mine);
     if (threadIdx.x > 0) continue;
-    job.out[column] = job.at[column * (job.n + 1)];
+    job.out[column] = job.at[column * (job.stride + 1)];
     job.out[job.n + column] = sum;
   }
 }
@@ -35,8 +35,8 @@ __device__ inline void take_columns(const TriangleJob& job) {
   if (row >= rows) return;
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
     const bool there = row >= column && job.first + column < job.n;
-    const long long from = (job.first + column) * job.n + job.first + row;
-    job.block[column * rows + row] = there ? job.at[from] : 0;
+    const long long from = (job.first + column) * job.stride + job.first + row;
+    job.block[column * job.block_stride + row] = there ? job.at[from] : 0;
   }
 }
 
@@ -45,7 +45,7 @@ __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.n - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
-    double& weight = job.block[column * rows + row];
+    double& weight = job.block[column * job.block_stride + row];
     double value = weight;
     if (row >= column && job.first + column < job.n)
       for (int k = 0; k < job.rank; ++k)
