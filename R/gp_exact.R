@@ -133,13 +133,11 @@ explained_by_factor <- function(object, factor) {
     x <- block_copy(object$data$u[block$rows, , drop = FALSE], device)
     own <- weights[block$rows, , drop = FALSE]
     if (ncol(own)) own <- block_copy(own, device)
-    # columns of k beyond the points are zero
     function(u) {
-      points <- seq_len(nrow(u))
       k <- covariance_block(block$k, values, theta, x, unname(u), isa(), threads())
-      trend <- if (ncol(own)) block_inner(k, own, isa(), threads())[points, , drop = FALSE]
+      trend <- if (ncol(own)) block_inner(k, own, isa(), threads())
       k <- factor_apply_inverse(block$k, k, FALSE, isa(), threads())
-      list(variance = block_dots(k, k)[points], trend = trend)
+      list(variance = block_dots(k, k), trend = trend)
     }
   })
   if (length(factor) == 1) return(explained_by[[1]])

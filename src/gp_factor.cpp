@@ -96,11 +96,10 @@ SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp
                       std::string isa, int threads) {
   return guard([&]() -> SEXP {
     const Block there = block_of(beside_this);
-    const Dense& dense = dense_of(there);
     const Rcpp::Shield<SEXP> rows(beside(there, x)), columns(beside(there, y));
     const Block u = block_of(rows), v = block_of(columns);
-    const Rcpp::Shield<SEXP> k(new_block(u.rows, dense.columns_for(v.rows), device_of(there)));
-    dense.covariance(*kernel, parameters(theta), u, v, false, block_of(k), settings_for(isa, threads));
+    const Rcpp::Shield<SEXP> k(new_block(u.rows, v.rows, device_of(there)));
+    dense_of(there).covariance(*kernel, parameters(theta), u, v, false, block_of(k), settings_for(isa, threads));
     return k;
   });
 }

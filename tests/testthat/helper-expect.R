@@ -17,6 +17,9 @@ backends <- local({
   }
 })
 
+# Whether the GPU is that of tools/emulate.
+emulated <- \() file.exists(file.path(Sys.getenv("CUDA_HOME"), "lib64", "device.h"))
+
 skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", sub("\n.*", "", cuda_refusal())))
 
 # body(kernel, precision), with kernel(formula, args, ...) the keops_kernel() of that backend and precision.

@@ -2,7 +2,7 @@
 # Each is an error of ours or changes nothing, leaks nothing, and the next call is right.
 
 emulator <- file.path(Sys.getenv("CUDA_HOME"), "lib64", "libcuda.so.1")
-skip_without_emulator <- \() skip_if_not(file.exists(file.path(dirname(emulator), "device.h")), "needs tools/emulate")
+skip_without_emulator <- \() skip_if_not(emulated(), "needs tools/emulate")
 kinds <- c("allocation", "copy", "launch", "loading", "compilation", "other") # of tools/emulator/faults.h
 
 fail <- function(kind = NULL, k = 1, times = 1) {

@@ -29,6 +29,7 @@ test_that("likelihood, gradient and information are those of the CPU", {
 
 test_that("large matrices are worked on by halves", {
   skip_unless_exact()
+  skip_if(emulated(), "takes hours without a GPU")
   n <- 18000
   fit <- kriged(n, backend = "cuda")
   at <- function(theta) kernops:::exact_likelihood(fit$data, fit$model, FALSE, "cuda")$evaluate(unname(theta), FALSE)

@@ -1,6 +1,6 @@
-// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, used up. Those of odd sizes are the reason
-// for columns with gaps: cuBLAS reaches 38 instead of 54 Tflop/s of an H200 where columns begin at odd multiples of a
-// double.
+// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, used up. Each is the upper left part of
+// one whose size is a multiple of 32, with ones on the diagonal of the rest: cuBLAS reaches 56 Tflop/s of an H200 then,
+// 51 where the size is odd, and 38 where columns are an odd number of doubles apart.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr Count many = 512;  // columns that cuBLAS takes at a time
+constexpr Count many = 1024;  // columns that cuBLAS takes at a time
 
 // Columns that the engine takes at a time: the size of the last variable of a formula, which is 1 for one of
 // them.
@@ -30,16 +30,20 @@ void run(const char* name, Count grid_x, Count grid_y, const TriangleJob& job) {
 
 Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
-// A square matrix in memory of more columns than it has: so far apart are its own.
-Triangle triangle(const Block& k) { return {k.at, k.rows, std::max(k.rows, k.columns)}; }
+Count padded(Count n) { return whole_blocks(n, 32); }
+
+// A square matrix in memory of more columns than it has is padded.
+Triangle whole(const Block& k) {
+  const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
+  return {k.at, order, order};
+}
+Triangle part(const Block& k) { return {k.at, k.rows, whole(k).stride}; }
 
 Panel panel(const Block& b) { return {b.at, b.rows, b.columns, b.rows}; }
 
-Count aligned(Count rows) { return whole_blocks(rows, 32); }
-
-TriangleJob job_for(const Triangle& t) {
+TriangleJob job_for(const Block& k) {
   TriangleJob job{};
-  job.at = t.at, job.n = t.n, job.stride = t.stride;
+  job.at = k.at, job.n = k.rows, job.order = whole(k).n;
   return job;
 }
 
@@ -99,7 +103,7 @@ class DeviceDense : public DeviceVectors {
     }
   }
 
-  Count columns_for(Count n) const override { return aligned(n); }
+  Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
   double rounding() const override { return 3; }  // exponentials are polynomials
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
@@ -107,15 +111,14 @@ class DeviceDense : public DeviceVectors {
     const Blocks lower = triangle ? lower_triangle(x.rows) : Blocks{};
     run_formula(kernel, theta, {from_row(x, 0), from_row(y, 0)},
                 {{}, {}, x.rows, y.rows, {triangle ? &lower : nullptr}}, settings,
-                {k.at, 0, triangle ? cuda::triangle(k).stride : k.rows, MemorySpace::device_double, k.device});
-    if (!triangle) clear(address(k.at + k.rows * y.rows), k.rows * (k.columns - y.rows));
+                {k.at, 0, triangle ? whole(k).stride : k.rows, MemorySpace::device_double, k.device});
   }
 
   Count factor(const Block& k, const Block& added, const Settings&) const override {
-    TriangleJob job = job_for(triangle(k));
+    TriangleJob job = job_for(k);
     job.left = added.at;
-    run("kernops_finish_triangle", blocks_of_threads(job.n), 1, job);
-    const Count bad = cuda::factor(triangle(k));
+    run("kernops_finish_triangle", blocks_of_threads(job.order), 1, job);
+    const Count bad = cuda::factor(whole(k));
     if (bad > 0) return bad;
     const Numbers pivots = diagonal(k);
     return std::all_of(pivots.begin(), pivots.end(), [](double x) { return std::isfinite(x); }) ? 0 : 1;
@@ -124,29 +127,29 @@ class DeviceDense : public DeviceVectors {
   Numbers diagonal(const Block& l) const override { return columns_of(l).first; }
 
   void solve(const Block& l, bool transposed, const Block& b, const Settings&) const override {
-    cuda::solve(triangle(l), transposed, b.at, b.columns);
+    cuda::solve(part(l), transposed, b.at, b.columns);
   }
 
   void times(const Block& l, const Block& b, const Block& out) const override {
-    multiply(triangle(l), false, panel(b), panel(out));
+    multiply(part(l), false, panel(b), panel(out));
   }
 
   Numbers diagonal_of_inverse(const Block& l, const Settings&) const override {
     const Buffer copy(size_t(l.length()) * sizeof(double));
     copy_across(copy.pointer(), l.device, address(l.at), l.device, size_t(l.length()) * sizeof(double));
     const Block inverse{static_cast<double*>(copy.address()), l.rows, l.columns, l.space, l.device};
-    cuda::invert(triangle(inverse));
+    cuda::invert(whole(inverse));
     return columns_of(inverse).second;
   }
 
-  void invert(const Block& l, const Settings&) const override { cuda::invert(triangle(l)); }
+  void invert(const Block& l, const Settings&) const override { cuda::invert(whole(l)); }
   Numbers inverse_diagonal(const Block& m) const override { return columns_of(m).second; }
 
   void inverse_times(const Block& m, const Block& b, const Block& out) const override {
     const Buffer between(size_t(b.length()) * sizeof(double));
     const Panel product{static_cast<double*>(between.address()), b.rows, b.columns, b.rows};
-    multiply(triangle(m), false, panel(b), product);
-    multiply(triangle(m), true, product, panel(out));
+    multiply(part(m), false, panel(b), product);
+    multiply(part(m), true, product, panel(out));
   }
 
   // Where M, the inverse of a factor, is lower triangular, W = M' M - left right'. Columns of W are made many at a
@@ -159,41 +162,38 @@ class DeviceDense : public DeviceVectors {
     const Count width = width_of(weighted);
     const UnitMatrix unit(width);
     const Count n = m.rows, size = weighted.program.variables[0].size, per_block = size * (many / width);
-    const size_t block_bytes = size_t(aligned(n) * many) * sizeof(double);
-    const Buffer columns(block_bytes), block(block_bytes),
-        parts(size_t(n * per_block) * sizeof(double));
+    const size_t block_bytes = size_t(padded(n) * many) * sizeof(double);
+    const Buffer columns(block_bytes), block(block_bytes), parts(size_t(n * per_block) * sizeof(double));
     const Count rounds = ceil_div(n, many);
     const Buffer sums(size_t(rounds * per_block) * sizeof(double));
-    const Triangle inverse = triangle(m);
-    TriangleJob job = job_for(inverse);
+    TriangleJob job = job_for(m);
     job.rank = int(left.columns), job.left = left.at, job.right = right.at;
     double* const weights = static_cast<double*>(block.address());
-    double* const part = static_cast<double*>(parts.address());
+    double* const found = static_cast<double*>(parts.address());
     for (Count round = 0; round < rounds; ++round) {
-      const Count first = round * many, rows = n - first;
-      const Count some = std::min(many, whole_blocks(rows, width));
-      const Count stride = aligned(rows);
-      job.first = first, job.columns = int(some), job.block_stride = stride;
+      const Count first = round * many, rows = job.order - first, points = n - first;
+      const Count some = std::min(many, whole_blocks(points, width));
+      job.first = first, job.columns = int(some);
       job.block = static_cast<double*>(columns.address());
       run("kernops_take_columns", blocks_of_threads(rows), some, job);
-      multiply({m.at + first * (inverse.stride + 1), rows, inverse.stride}, true, {job.block, rows, some, stride},
-               {weights, rows, some, stride});
+      multiply({m.at + first * (job.order + 1), rows, job.order}, true, {job.block, rows, some, rows},
+               {weights, rows, some, rows});
       job.block = weights;
       run("kernops_weigh_columns", blocks_of_threads(rows), some, job);
       clear(parts.pointer(), n * per_block);
-      for (Count j = 0; j < std::min(many, rows); j += width) {
-        const ArrayRef w{weights + j * (stride + 1), stride, 1, MemorySpace::device_double, m.device};
+      for (Count j = 0; j < std::min(many, points); j += width) {
+        const ArrayRef w{weights + j * (rows + 1), rows, 1, MemorySpace::device_double, m.device};
         run_formula(weighted, theta, {from_row(x, first + j), from_row(x, first + j), w, unit.column()},
-                    {{}, {}, rows - j, std::min(width, rows - j)}, settings,
-                    {part + j / width * size * n + first + j, n, 1, MemorySpace::device_double, m.device});
+                    {{}, {}, points - j, std::min(width, points - j)}, settings,
+                    {found + j / width * size * n + first + j, n, 1, MemorySpace::device_double, m.device});
       }
-      job.block = part, job.columns = int(per_block);
+      job.block = found, job.columns = int(per_block);
       job.out = static_cast<double*>(sums.address()) + round * per_block;
       run("kernops_column_sums", per_block, 1, job);
     }
-    Numbers found(size_t(rounds * per_block)), total(size_t(size), 0.0);
-    copy_out(found.data(), sums.pointer(), found.size() * sizeof(double));
-    for (size_t k = 0; k < found.size(); ++k) total[k % size_t(size)] += found[k];
+    Numbers all(size_t(rounds * per_block)), total(size_t(size), 0.0);
+    copy_out(all.data(), sums.pointer(), all.size() * sizeof(double));
+    for (size_t k = 0; k < all.size(); ++k) total[k % size_t(size)] += all[k];
     return total;
   }
 
@@ -202,7 +202,7 @@ class DeviceDense : public DeviceVectors {
   static std::pair<Numbers, Numbers> columns_of(const Block& l) {
     const size_t bytes = size_t(l.rows) * sizeof(double);
     const Buffer sums(2 * bytes);
-    TriangleJob job = job_for(triangle(l));
+    TriangleJob job = job_for(l);
     job.out = static_cast<double*>(sums.address());
     run("kernops_column_squares", std::min<Count>(l.rows, 65535), 1, job);
     Numbers diagonal(size_t(l.rows)), squares(size_t(l.rows));

@@ -87,7 +87,7 @@ void invert_parts(const Panel& t, const Panel& unit, double* temporary) {
   const Halves of = halves(t, inverted_leaf);
   invert_parts(of.a, unit, temporary);
   invert_parts(of.c, unit, temporary);
-  const Panel product{temporary, of.b.rows, of.b.columns, ceil_div(of.b.rows, 32) * 32};  // see factors.cpp
+  const Panel product{temporary, of.b.rows, of.b.columns, of.b.rows};
   times_right(of.b, of.a, product);
   times(-1, of.c, false, product, of.b);
 }

@@ -57,13 +57,13 @@ struct PivotJob {
   int sizes[most_points];
 };
 
-// The lower triangle of an n x n matrix, its columns `stride` apart, and blocks of its columns, `block_stride` apart
-// (cuda/dense/triangle.cuh).
+// The lower triangle of an n x n matrix, the upper left part of one of this order, column by column, and blocks of its
+// columns (cuda/dense/triangle.cuh).
 struct TriangleJob {
   double *at, *block;
   double* out;
   const double *left, *right;  // n x rank
-  long long n, stride, block_stride, first;  // the first row and column of the block
+  long long n, order, first;   // the first row and column of the block
   int columns, rank;
 };
 

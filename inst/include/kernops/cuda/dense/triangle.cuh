@@ -5,13 +5,17 @@
 
 namespace kernops {
 
-// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. A thread has a row.
+// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. Rows beyond n become those
+// of the unit matrix. A thread has a row.
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (row >= job.n) return;
-  job.at[row * (job.stride + 1)] += job.left[row];
+  if (row >= job.order) return;
+  const bool beyond = row >= job.n;
+  double& pivot = job.at[row * (job.order + 1)];
+  pivot = beyond ? 1 : pivot + job.left[row];
+  for (long long column = 0; beyond && column < row; ++column) job.at[column * job.order + row] = 0;
   const long long end = (row / width + 1) * width;
-  for (long long column = row + 1; column < end && column < job.n; ++column) job.at[column * job.stride + row] = 0;
+  for (long long column = row + 1; column < end && column < job.order; ++column) job.at[column * job.order + row] = 0;
 }
 
 // The diagonal, and the sum of squares of each column: a block has a column.
@@ -19,38 +23,38 @@ template <int threads> __device__ void column_squares(const TriangleJob& job) {
   for (long long column = blockIdx.x; column < job.n; column += gridDim.x) {
     double mine = 0;
     for (long long row = column + threadIdx.x; row < job.n; row += threads) {
-      const double x = job.at[column * job.stride + row];
+      const double x = job.at[column * job.order + row];
       mine += x * x;
     }
     const double sum = sum_of_block<threads>(mine);
     if (threadIdx.x > 0) continue;
-    job.out[column] = job.at[column * (job.stride + 1)];
+    job.out[column] = job.at[column * (job.order + 1)];
     job.out[job.n + column] = sum;
   }
 }
 
 // Columns first.. of the triangle, from row `first` on: with zeros above the diagonal, and in columns that are not.
 __device__ inline void take_columns(const TriangleJob& job) {
-  const long long rows = job.n - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
-    const bool there = row >= column && job.first + column < job.n;
-    const long long from = (job.first + column) * job.stride + job.first + row;
-    job.block[column * job.block_stride + row] = there ? job.at[from] : 0;
+    const bool there = row >= column && job.first + column < job.order;
+    const long long from = (job.first + column) * job.order + job.first + row;
+    job.block[column * rows + row] = there ? job.at[from] : 0;
   }
 }
 
 // Such columns of a symmetric matrix, less those of left right', as weights of a sum over the lower triangle.
 __device__ inline void weigh_columns(const TriangleJob& job) {
-  const long long rows = job.n - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
-    double& weight = job.block[column * job.block_stride + row];
+    double& weight = job.block[column * rows + row];
     double value = weight;
-    if (row >= column && job.first + column < job.n)
+    if (row >= column && job.first + row < job.n)
       for (int k = 0; k < job.rank; ++k)
         value -= job.left[k * job.n + job.first + row] * job.right[k * job.n + job.first + column];
-    weight = row < column || job.first + column >= job.n ? 0 : row == column ? value : 2 * value;
+    weight = row < column || job.first + row >= job.n ? 0 : row == column ? value : 2 * value;
   }
 }
 
