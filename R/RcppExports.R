@@ -325,8 +325,8 @@ cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some 
     .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, panels)
 }
 
-cuda_compile <- function(text, architecture) {
-    .Call(`_kernops_cuda_compile`, text, architecture)
+cuda_compile <- function(text, architecture, quick = FALSE) {
+    .Call(`_kernops_cuda_compile`, text, architecture, quick)
 }
 
 cuda_sources <- function(kernel, single, few = TRUE) {

@@ -1049,14 +1049,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_compile
-Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture);
-RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP) {
+Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick);
+RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP, SEXP quickSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
     Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture));
+    Rcpp::traits::input_parameter< bool >::type quick(quickSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_compile(text, architecture, quick));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1310,7 +1311,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 6},
-    {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 2},
+    {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 3},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},

@@ -97,12 +97,13 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   return cuda::source(plan, settings, shape);
 }
 
-// Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel.
+// Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
+// the time to tell whether it compiles.
 // [[Rcpp::export]]
-Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture) {
+Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {
     std::string log;
-    Rcpp::IntegerVector bytes = {int(cuda::compile(text, architecture, cuda::paths().include, log).size())};
+    Rcpp::IntegerVector bytes = {int(cuda::compile(text, architecture, cuda::paths().include, log, quick).size())};
     bytes.attr("log") = log;
     return bytes;
   });

@@ -80,11 +80,12 @@ std::string compiler_version() {
 }
 
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
-                          std::string& log) {
+                          std::string& log, bool quick) {
   const Compiler& c = compiler();
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
+  if (quick && std::stoi(compiler_version()) >= 13) options.push_back("--Ofast-compile=mid");
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());
   log = log_of(program);

@@ -6,9 +6,10 @@
 namespace kernops {
 namespace cuda {
 
-// As compile() of driver.h; the log has the registers and spills of each kernel.
+// As compile() of driver.h; the log has the registers and spills of each kernel. `quick` takes half the time, for code
+// that nobody runs.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
-                          std::string& log);
+                          std::string& log, bool quick = false);
 
 }  // namespace cuda
 }  // namespace kernops

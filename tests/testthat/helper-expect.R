@@ -8,6 +8,9 @@ skip_without_nvrtc <- function() {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
 }
 
+# That NVRTC compiles a text, whether or not the code is fast.
+expect_compiles <- \(text, architecture) expect_gt(kernops:::cuda_compile(text, architecture, quick = TRUE), 1000)
+
 # The backends of this machine: one test body serves them all.
 backends <- local({
   usable <- NULL
