@@ -1,5 +1,6 @@
 # Families: the Laplace approximation against plain R, known answers, and predictions.
 
+withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data()
 u <- as.matrix(d[c("a", "b")])
 own <- matern(3/2, 1.1, 0.4) + nugget(0.2)

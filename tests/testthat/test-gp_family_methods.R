@@ -1,5 +1,6 @@
 # Responses, methods and mistakes of fits with a family.
 
+withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data()
 own <- matern(3/2, 1.1, 0.4)
 fixed <- \(formula, ..., data = d) gp(formula, data, ~ a + b, own, ..., estimate = "none")
