@@ -28,8 +28,8 @@
 #' set.seed(1)
 #' d <- data.frame(x = runif(80), y = runif(80))
 #' d$z <- exp(sin(5 * d$x) + d$y + rnorm(80, sd = 0.3))
-#' fits <- gp_indicator(z ~ 1, d, ~ x + y, cuts = c(1, 2, 4), covariance = exponential(0.2, 0.3) + nugget(0.05),
-#'                      estimate = "none")
+#' fits <- gp_indicator(z ~ 1, d, ~ x + y, cuts = c(1, 2, 4),
+#'                      covariance = exponential(0.2, 0.3) + nugget(0.05), estimate = "none")
 #' predict(fits, data.frame(x = c(0.2, 0.8), y = 0.5), probs = 0.5)
 #' @aliases predict.gp_indicator
 #' @export
