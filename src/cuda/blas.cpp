@@ -39,13 +39,13 @@ Blas open_blas() {
   }
   if (!library)
     throw CudaError("cuBLAS of the CUDA toolkit was not found (libcublas.so); set CUDA_HOME to the CUDA toolkit");
-  // clang-format off
+    // clang-format off
 #define FIND(name) find(library, #name, blas.name);
   FIND(cublasCreate_v2) FIND(cublasDtrsm_v2) FIND(cublasDtrmm_v2) FIND(cublasDgemm_v2) FIND(cublasDsyrk_v2)
   FIND(cublasDgeam)
 #undef FIND
-  // clang-format on
-  return blas;
+      // clang-format on
+      return blas;
 }
 
 const Blas& blas() {

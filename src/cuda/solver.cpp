@@ -30,16 +30,15 @@ Library open_solver() {
     open_toolkit_library({needed});
   void* solver = open_toolkit_library({is_new ? "libcusolver.so.12" : "libcusolver.so.11"});
   if (!solver)
-    throw CudaError(
-        "cuSOLVER of the CUDA toolkit was not found (libcusolver.so); set CUDA_HOME to the CUDA toolkit");
+    throw CudaError("cuSOLVER of the CUDA toolkit was not found (libcusolver.so); set CUDA_HOME to the CUDA toolkit");
   Library l;
   // clang-format off
 #define FIND(name) find(solver, #name, l.name);
   FIND(cusolverGetVersion) FIND(cusolverDnCreate) FIND(cusolverDnCreateParams)
   FIND(cusolverDnXpotrf_bufferSize) FIND(cusolverDnXpotrf)
 #undef FIND
-  // clang-format on
-  return l;
+      // clang-format on
+      return l;
 }
 
 const Library& library() {

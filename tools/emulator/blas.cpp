@@ -1,5 +1,5 @@
-// libcublas.so of the emulator: plain loops over matrices column by column. An operand is seen as it is used: transposed,
-// or of a triangle with zeros on its other side.
+// libcublas.so of the emulator: plain loops over matrices column by column. An operand is seen as it is used:
+// transposed, or of a triangle with zeros on its other side.
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -29,7 +29,9 @@ int product(int m, int n, int k, double scale, A a, B b, double kept, double* c,
 const auto all = [](long long, long long) { return true; };
 
 // Whether row i of a triangle, as it is used, has column j.
-bool within(int upper, int transposed, long long i, long long j) { return (upper != 0) != (transposed != 0) ? i <= j : i >= j; }
+bool within(int upper, int transposed, long long i, long long j) {
+  return (upper != 0) != (transposed != 0) ? i <= j : i >= j;
+}
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. Rows beyond n become those
-// of the unit matrix. A thread has a row.
+// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. Rows beyond n become
+// those of the unit matrix. A thread has a row.
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= job.order) return;
