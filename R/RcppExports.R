@@ -133,6 +133,34 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
+posterior_hold <- function(near, more) {
+    .Call(`_kernops_posterior_hold`, near, more)
+}
+
+posterior_fill <- function(held, weights, sd) {
+    invisible(.Call(`_kernops_posterior_fill`, held, weights, sd))
+}
+
+posterior_factor <- function(held, diagonal) {
+    .Call(`_kernops_posterior_factor`, held, diagonal)
+}
+
+posterior_solve <- function(held, diagonal, b, x, tol, most, threads) {
+    .Call(`_kernops_posterior_solve`, held, diagonal, b, x, tol, most, threads)
+}
+
+posterior_variances <- function(held) {
+    .Call(`_kernops_posterior_variances`, held)
+}
+
+posterior_sums <- function(held, weights) {
+    .Call(`_kernops_posterior_sums`, held, weights)
+}
+
+posterior_contrast <- function(held, weights, sd, f, g) {
+    .Call(`_kernops_posterior_contrast`, held, weights, sd, f, g)
+}
+
 sets_hold <- function(points, noise, noise_slope, values, neighbours) {
     .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours)
 }
@@ -161,8 +189,8 @@ sets_whiten <- function(weights, sd, neighbours, x, transposed) {
     .Call(`_kernops_sets_whiten`, weights, sd, neighbours, x, transposed)
 }
 
-sets_colour <- function(weights, sd, neighbours, x) {
-    .Call(`_kernops_sets_colour`, weights, sd, neighbours, x)
+sets_colour <- function(weights, sd, neighbours, x, transposed) {
+    .Call(`_kernops_sets_colour`, weights, sd, neighbours, x, transposed)
 }
 
 gpu_upload <- function(x, single, device) {

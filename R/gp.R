@@ -248,7 +248,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   }
   if (method == "auto") method <- chosen_method(data_parts, model, precision, control)
   if (is_lmc(covariance) && method == "iterative") method <- "vecchia" # there is no other method for so many
-  if (!is.null(family) && method != "exact") stop_many_for_family(length(data_parts$y), here)
+  if (!is.null(family)) check_family_method(method, length(data_parts$y), here)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }

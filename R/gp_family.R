@@ -180,9 +180,9 @@ check_family_settings <- function(method, estimate, backend, known, transform, c
     stop_kernops("input", c("Restricted likelihoods are those of Gaussian observations.",
                             i = "{.code estimate = \"ML\"} fits a {.arg family}."), call = call)
   }
-  if (method %in% c("iterative", "vecchia")) {
+  if (method == "iterative") {
     stop_kernops("input", c("{.code method = \"{method}\"} is for Gaussian observations.",
-                            i = "{.code method = \"exact\"} fits a {.arg family}."), call = call)
+                            i = "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}."), call = call)
   }
   if (backend == "cuda") {
     stop_kernops("input", c("A {.arg family} is fitted on the CPU.",
@@ -194,8 +194,12 @@ check_family_settings <- function(method, estimate, backend, known, transform, c
   }
 }
 
-stop_many_for_family <- function(n, call) {
-  stop_kernops("input", c("A {.arg family} is fitted by the exact method, but there are {n} observations.",
-                          i = "{.code gp_control(exact_limit = {n})} allows it, in 8 n^2 bytes; counts may be summed
-                               over cells of a grid."), call = call)
+# That of `method = "auto"` may be the iterative one.
+check_family_method <- function(method, n, call) {
+  if (method != "iterative") return(invisible())
+  stop_kernops("input", c("A {.arg family} with this covariance is fitted by the exact method, but there are {n}
+                           observations.",
+                          i = "{.code method = \"vecchia\"} is for covariances that decrease with the distance.",
+                          i = "{.code gp_control(exact_limit = {n})} allows the exact method, in 8 n^2 bytes."),
+               call = call)
 }

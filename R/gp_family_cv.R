@@ -4,9 +4,8 @@
 # is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
 # z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. A column each.
 family_leave_one_out <- function(object) {
-  inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
-    c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
-  }
+  alone <- if (is_latent(object)) latent_inverse_diagonal(object) else inverse_diagonal(object)
+  inverse <- c(object$state[c("alpha", "z")], list(diagonal = alone))
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight

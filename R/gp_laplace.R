@@ -69,7 +69,7 @@ least_weight <- 1e-100
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
 # `terms` there, and whether it was `found`. newton(at, terms) is where a step leads, NULL where a matrix is singular.
 # Its last call is at the mode.
-latent_mode <- function(newton, terms_at, starts, maxit = 500) {
+latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24) {
   height <- function(at) {
     at$terms <- terms_at(at$h)
     at$height <- sum(at$terms$value) - sum(at$h * at$k) / 2
@@ -87,7 +87,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500) {
     slope <- sum(move$h * (at$terms$slope - at$k))
     size <- 1 + sum(abs(at$h * at$k))
     # at the last digits, steps do not become smaller
-    found <- slope <= 1e-24 * size || (slope <= 1e-10 * size && slope >= before)
+    found <- slope <= enough * size || (slope <= 1e-10 * size && slope >= before)
     if (found) break
     before <- slope
     for (half in 0:40) {

@@ -129,10 +129,17 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
   some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed)
   best <- if (estimate == "none") {
-    information_search(starts[1, ], target$evaluate, model, FALSE, replace(how$control, "gain", 1e-13))
-  } else if (length(some) == length(data$y)) {
+    # there is rounding in each of many steps to the mode
+    least <- if (how$method == "vecchia") 1e-9 else 1e-13
+    information_search(starts[1, ], target$evaluate, model, FALSE, replace(how$control, "gain", least))
+  } else if (length(some) == length(data$y) && how$method == "exact") {
     best_optimum(starts, target)
-  } else best_from(family_candidates(starts, target, some), target)
+  } else {
+    candidates <- family_candidates(starts, target, some)
+    if (how$method == "exact") best_from(candidates, target) else {
+      vecchia_search(of_a_tenth(candidates, target), target, likelihood)
+    }
+  }
   if (identical(best$value, Inf)) stop_no_mode(call)
   angles <- with(model$parameters, kind == "angle" & !fixed)
   best$theta[angles] <- best$theta[angles] %% 180
@@ -148,13 +155,31 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# The optimum of a subset and its competing optima.
-family_candidates <- function(starts, target, some) {
-  data <- target$data
+family_subset <- function(data, some) {
   rows <- function(x) if (is.matrix(x)) x[some, , drop = FALSE] else x[some]
   each <- c("y", "prior", "u", "rows", "offset", "x", "noise", "weights", "basis")
-  target$data[each] <- lapply(data[each], rows)
+  replace(data, each, lapply(data[each], rows))
+}
+
+# The optimum of a tenth of many observations, the best of the candidates there.
+of_a_tenth <- function(candidates, target) {
+  size <- length(target$data$y) %/% 10
+  if (size < 2000) return(candidates)
+  target$data <- family_subset(target$data, subset_rows(target$data$u, size, target$how$control$seed))
+  likelihood <- likelihood_for(target$data, target$model, target$how)
+  likelihood$use(10L)
+  target$evaluate <- function(theta) likelihood$evaluate(theta, search = TRUE)
+  target$value <- function(theta) target$evaluate(theta)$value
+  say_progress(step = paste("start from", size, "observations"))
+  best <- best_from(candidates, target)
+  if (identical(best$value, Inf)) candidates else rbind(best$theta)
+}
+
+# The optimum of a subset and its competing optima.
+family_candidates <- function(starts, target, some) {
+  target$data <- family_subset(target$data, some)
   if (all(target$data$y == target$data$y[[1]])) return(starts[1, , drop = FALSE])
+  target$how$method <- "exact"
   target$how$control$tol <- max(target$how$control$tol, 1e-7)
   say_progress(step = paste("start from", length(some), "observations"))
   target$evaluate <- new_evaluate(target)
@@ -179,12 +204,14 @@ finish_family <- function(problem, likelihood, search, how, estimate, call) {
   theta <- stats::setNames(state$own, model$parameters$name)
   beta <- if (ncol(data$x)) sqrt(length(data$y)) * backsolve(qr.R(qr(data$x)), state$beta) else numeric()
   names(beta) <- colnames(data$x)
+  if (how$method == "vecchia") state$about <- about_latent(problem, likelihood, search, state, how)
   weight <- state$terms$weight
   told <- replace(data, c("y", "noise"), list(state$terms$eta + state$terms$slope / weight - data$offset, 1 / weight))
   free <- !problem$outer$parameters$fixed
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
     loglik = -state$value / 2, state = list(alpha = state$k, z = trend$z, root = trend$root),
+    vecchia = state$about,
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$factor, data = told, model = model,
     center = problem$center, df = sum(free)

@@ -146,7 +146,9 @@ place_keys <- function(model, u) {
 }
 
 likelihood_for <- function(data, model, how) {
-  if (!is.null(data$family)) return(laplace_likelihood(data, model, how))
+  if (!is.null(data$family)) {
+    return((if (how$method == "vecchia") vecchia_laplace else laplace_likelihood)(data, model, how))
+  }
   switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
          vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
 }

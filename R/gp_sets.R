@@ -73,10 +73,11 @@ set_weights_at <- function(values, theta, held, points, neighbours) {
 
 hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))
 
-# U x, U' x and U^-1 x, for columns of x.
+# U x, U' x, U^-1 x and U'^-1 x, for columns of x.
 whitened <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
 whitened_back <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)
-coloured <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x))
+coloured <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
+coloured_back <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)
 
 # The weighted sums of rows of x over the neighbours of each set.
 neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))

@@ -23,6 +23,7 @@ vecchia_draws <- function(object, u, nsim) {
 
 # What kriging predicts at new points of columns of values at the observations, the trend estimated from each of them.
 local_correction <- function(object, points, values) {
+  if (is_latent(object)) return(latent_correction(object, points, values))
   data <- object$data
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
   beta <- matrix(0, 0, ncol(values))

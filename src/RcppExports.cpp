@@ -422,6 +422,90 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// posterior_hold
+SEXP posterior_hold(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more);
+RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP, SEXP moreSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type more(moreSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_hold(near, more));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_fill
+void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd);
+RcppExport SEXP _kernops_posterior_fill(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    posterior_fill(held, weights, sd);
+    return R_NilValue;
+END_RCPP
+}
+// posterior_factor
+double posterior_factor(SEXP held, Rcpp::NumericVector diagonal);
+RcppExport SEXP _kernops_posterior_factor(SEXP heldSEXP, SEXP diagonalSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_factor(held, diagonal));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_solve
+Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b, Rcpp::NumericMatrix x, double tol, int most, int threads);
+RcppExport SEXP _kernops_posterior_solve(SEXP heldSEXP, SEXP diagonalSEXP, SEXP bSEXP, SEXP xSEXP, SEXP tolSEXP, SEXP mostSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< double >::type tol(tolSEXP);
+    Rcpp::traits::input_parameter< int >::type most(mostSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_solve(held, diagonal, b, x, tol, most, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_variances
+Rcpp::NumericVector posterior_variances(SEXP held);
+RcppExport SEXP _kernops_posterior_variances(SEXP heldSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_variances(held));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_sums
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::NumericMatrix weights);
+RcppExport SEXP _kernops_posterior_sums(SEXP heldSEXP, SEXP weightsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_sums(held, weights));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_contrast
+double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f, Rcpp::NumericVector g);
+RcppExport SEXP _kernops_posterior_contrast(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP fSEXP, SEXP gSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type f(fSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type g(gSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_contrast(held, weights, sd, f, g));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sets_hold
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours);
 RcppExport SEXP _kernops_sets_hold(SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP) {
@@ -533,15 +617,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_colour
-Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x);
-RcppExport SEXP _kernops_sets_colour(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP) {
+Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, bool transposed);
+RcppExport SEXP _kernops_sets_colour(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP transposedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_colour(weights, sd, neighbours, x));
+    Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_colour(weights, sd, neighbours, x, transposed));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1263,6 +1348,13 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
+    {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
+    {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 3},
+    {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 2},
+    {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
+    {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 1},
+    {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 2},
+    {"_kernops_posterior_contrast", (DL_FUNC) &_kernops_posterior_contrast, 5},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
@@ -1270,7 +1362,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 10},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
-    {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 4},
+    {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 5},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},

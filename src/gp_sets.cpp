@@ -204,17 +204,25 @@ Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector
   });
 }
 
-// U^-1 x: neighbours come before their points.
+// U^-1 x, or U'^-1 x: neighbours come before their points.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
-                                Rcpp::NumericMatrix x) {
+                                Rcpp::NumericMatrix x, bool transposed) {
   return guard([&] {
     const SparseFactor u(weights, neighbours, x.nrow());
     if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
-    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    Rcpp::NumericMatrix out = transposed ? Rcpp::clone(x) : zeros(x.nrow(), x.ncol());
     for (Count c = 0; c < x.ncol(); ++c) {
       double* to = out.begin() + c * u.sets;
-      for (Count s = 0; s < u.sets; ++s) to[s] = sd[s] * x[c * u.sets + s] + u.mean(s, to);
+      if (!transposed) {
+        for (Count s = 0; s < u.sets; ++s) to[s] = sd[s] * x[c * u.sets + s] + u.mean(s, to);
+        continue;
+      }
+      for (Count s = u.sets - 1; s >= 0; --s) {
+        const double own = to[s];
+        u.each(s, [&](double weight, int at) { to[at] += weight * own; });
+        to[s] = sd[s] * own;
+      }
     }
     return out;
   });

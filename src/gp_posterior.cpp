@@ -1,0 +1,106 @@
+// The posterior precision of R/gp_laplace_vecchia.R, as R holds it.
+#include "neighbours/posterior.h"
+
+#include "border.h"
+#include "run/parallel_for.h"
+#include "watch.h"
+
+using namespace kernops;
+using neighbours::Posterior;
+
+namespace {
+
+neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
+  for (const int at : near)
+    if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
+  return {near.begin(), near.ncol(), near.nrow()};
+}
+
+Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
+
+const double* of_length(const Rcpp::NumericVector& x, Count length) {
+  if (x.size() != length) throw InputError("dim", "each point has a number");
+  return x.begin();
+}
+
+}  // namespace
+
+// Of points and their earlier neighbours, and further sets of points whose covariances are wanted.
+// [[Rcpp::export(rng = false)]]
+SEXP posterior_hold(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more) {
+  return guard([&]() -> SEXP {
+    return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()), sets_of(more, near.ncol())));
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd) {
+  guard([&] {
+    Posterior& posterior = posterior_of(held);
+    of_length(weights, posterior.points() * posterior.neighbours());
+    posterior.fill(weights.begin(), of_length(sd, posterior.points()));
+    return 0;
+  });
+}
+
+// The logarithm of the determinant of Q + D; NaN where a pivot is not positive.
+// [[Rcpp::export(rng = false)]]
+double posterior_factor(SEXP held, Rcpp::NumericVector diagonal) {
+  return guard([&] {
+    Posterior& posterior = posterior_of(held);
+    return posterior.factor(of_length(diagonal, posterior.points())) < 0 ? posterior.logdet() : R_NaN;
+  });
+}
+
+// (Q + D)^-1 b, from x, with the number of steps of each column as an attribute.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b,
+                                    Rcpp::NumericMatrix x, double tol, int most, int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const Count n = posterior.points(), columns = b.ncol();
+    of_length(b, n * columns), of_length(x, n * columns);
+    Rcpp::NumericMatrix out = Rcpp::clone(x);
+    Rcpp::IntegerVector steps(columns);
+    const double *const d = of_length(diagonal, n), *const from = b.begin();
+    double* const to = out.begin();
+    int* const taken = steps.begin();
+    parallel_for(columns, std::min<Count>(threads, columns), settings_for("", threads), [&](Count c, Count) {
+      taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most);
+    });
+    out.attr("steps") = steps;
+    return out;
+  });
+}
+
+// The diagonal of the inverse, whose other entries are kept.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector posterior_variances(SEXP held) {
+  return guard([&] {
+    Posterior& posterior = posterior_of(held);
+    posterior.invert();
+    return Rcpp::NumericVector(posterior.variances().begin(), posterior.variances().end());
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::NumericMatrix weights) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    Rcpp::NumericVector to(weights.ncol());
+    of_length(weights, posterior.wanted());
+    posterior.variances_of_sums(weights.begin(), to.begin());
+    return to;
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f,
+                          Rcpp::NumericVector g) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const Count n = posterior.points();
+    of_length(weights, n * posterior.neighbours());
+    return posterior.contrast(weights.begin(), of_length(sd, n), of_length(f, n), of_length(g, n));
+  });
+}
