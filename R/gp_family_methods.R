@@ -79,7 +79,7 @@ family_vcov <- function(object) {
 # On the scale of the search: from differences of the gradient, or of larger fits the information of the search.
 outer_inverse <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
-  information <- if (length(object$data$y) <= differences_limit && object$method == "exact") {
+  information <- if (length(object$data$y) <= differences_limit) {
     observed_information(replace(object, c("data", "model", "theta"), list(object$response, object$outer,
                                                                             object$outer_theta)), free)
   } else object$search$information / 2

@@ -130,7 +130,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed)
   best <- if (estimate == "none") {
     # there is rounding in each of many steps to the mode
-    least <- if (how$method == "vecchia") 1e-9 else 1e-13
+    least <- if (how$method == "vecchia") 1e-11 else 1e-13
     information_search(starts[1, ], target$evaluate, model, FALSE, replace(how$control, "gain", least))
   } else if (length(some) == length(data$y) && how$method == "exact") {
     best_optimum(starts, target)
