@@ -111,7 +111,7 @@
 #' @param control a result of [gp_control()], or a list of some of its arguments.
 #' @param family what the response is given the linear predictor, as in [glm()]: [gp_families] lists what there is
 #'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a
-#'   nugget.
+#'   nugget, and `method = "vecchia"` approximates the field, not the observations.
 #' @param group the group of each observation, for independent fields with common parameters: a one-sided formula such
 #'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. See the section about
 #'   replicates.
@@ -319,7 +319,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
 #'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates. With `"auto"`, the search begins with this number, which is
+#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]. With `"auto"`, the search begins with this number, which is
 #'   doubled until twice as many neighbours change the log-likelihood by less than `neighbour_tol` for each observation.
 #'   In [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods
 #'   and predictions that take long are distributed over the processes of `future::plan()`, if these have more cores

@@ -14,7 +14,7 @@
 #' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
 #'   this machine or on other machines.
 #'   For `method = "vecchia"`, leave-one-out uses the inverse of the approximate covariance matrix, with as many
-#'   neighbours as predictions.
+#'   neighbours as predictions. For a fit with a [family][gp_families], it uses that of its posterior.
 #'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).

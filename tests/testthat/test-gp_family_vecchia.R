@@ -1,0 +1,151 @@
+# Families of many observations: Vecchia's approximation of the field, against plain R and the exact method.
+
+d <- family_data(40)
+d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
+u <- as.matrix(d[c("a", "b")])
+own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
+families <- oracle_families()
+with_phi <- function(name) {
+  family <- kernops:::as_family(families[[name]][[1]])
+  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
+  family
+}
+given_fit <- function(name, neighbours, method = "vecchia", data = d) {
+  gp(families[[name]][[2]], data, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
+     control = gp_control(neighbours = neighbours))
+}
+oracle <- function(name, theta, mean, K = covariance_of(u, theta[1], theta[2], theta[3])) {
+  phi <- oracle_phi[[name]]
+  weight <- if (name == "student") rep((phi[1] + 1) / (phi[1] + 3) / phi[2]^2, nrow(d))
+  oracle_laplace(K, mean, \(eta) families[[name]][[3]](d, eta, phi), weight)
+}
+
+for (name in names(families)) test_that(paste("with all others as neighbours it is the exact method:", name), {
+  fit <- given_fit(name, 39)
+  plain <- oracle(name, c(1.1, 0.4, 0.2), as.vector(model.matrix(fit) %*% coef(fit)))
+  expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-7)
+  expect_equal(fit$latent$h, unname(plain$h), tolerance = 1e-5)
+  exact <- given_fit(name, 39, "exact")
+  at <- data.frame(a = c(0.2, 0.9, d$a[5]), b = c(0.3, 0.6, d$b[5]), w = 0:2)
+  expect_equal(coef(fit), coef(exact), tolerance = 1e-5)
+  expect_equal(predict(fit, at, se.fit = TRUE, interval = "prediction"),
+               predict(exact, at, se.fit = TRUE, interval = "prediction"), tolerance = 1e-4)
+  expect_equal(predict(fit, at, se.fit = TRUE, type = "link"), predict(exact, at, se.fit = TRUE, type = "link"),
+               tolerance = 1e-5)
+  expect_equal(gp_cv(fit), gp_cv(exact), tolerance = 1e-4)
+  expect_equal(vcov(fit), vcov(exact), tolerance = 1e-3)
+  expect_equal(residuals(fit), residuals(exact), tolerance = 1e-4)
+  expect_error(expect_equal(residuals(given_fit(name, 2)), residuals(exact), tolerance = 1e-4))
+})
+
+test_that("with a few it is the Laplace approximation for the field of plain R, but for fill-in", {
+  some <- d[1:36, ]
+  covariance <- matern(3/2, 1.1, 0.4)
+  fit <- gp(count ~ w, some, ~ a + b, covariance, family = poisson(), estimate = "none", method = "vecchia",
+            neighbours = 5)
+  order <- fit$vecchia$order
+  near <- earlier_neighbours(as.matrix(some[order, c("a", "b")]), 5)
+  U <- oracle_factor(covariance_of(as.matrix(some[order, c("a", "b")]), 1.1, 0.4, 0), near)
+  K <- solve(crossprod(U))[order(order), order(order)]
+  plain <- oracle_laplace(K, as.vector(model.matrix(fit) %*% coef(fit)), \(eta) dpois(some$count, exp(eta), log = TRUE))
+  expect_equal(fit$latent$h, unname(plain$h), tolerance = 1e-5)
+  expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-3)
+})
+
+test_that("gradients are those of differences", {
+  for (name in c("poisson", "binomial", "negative_binomial", "student")) {
+    fit <- given_fit(name, 6)
+    fit$outer$parameters$fixed[] <- fit$outer$own$parameters$fixed[] <- FALSE
+    likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+    theta <- 1.1 * fit$outer_theta
+    slope <- likelihood$evaluate(theta)$gradient()
+    differences <- vapply(seq_along(theta), function(k) {
+      step <- replace(numeric(length(theta)), k, 1e-4 * max(1, abs(theta[[k]])))
+      (likelihood$evaluate(theta + step)$value - likelihood$evaluate(theta - step)$value) / (2 * max(step))
+    }, 0)
+    expect_equal(unname(slope), differences, tolerance = 1e-5)
+    # the information is near that of the exact method
+    exact <- kernops:::laplace_likelihood(fit$response, fit$outer, replace(fit$how, "method", "exact"))
+    state <- exact$evaluate(theta)
+    state$gradient()
+    expect_equal(likelihood$evaluate(theta)$information(), state$information(), tolerance = 0.1)
+  }
+})
+
+test_that("a sparse posterior precision without fill-in has its exact factor and inverse", {
+  withr::local_seed(1)
+  # a chain: each point given the one before
+  n <- 30
+  weights <- matrix(runif(n, 0.2, 0.9), 1)
+  weights[1] <- 0
+  sd <- runif(n, 0.5, 1)
+  near <- matrix(0:(n - 1), 1)
+  U <- diag(1 / sd)
+  U[cbind(2:n, 1:(n - 1))] <- -weights[-1] / sd[-1]
+  D <- runif(n)
+  wanted <- rbind(2:n, 1:(n - 1))
+  held <- kernops:::posterior_hold(near, wanted)
+  kernops:::posterior_fill(held, weights, sd)
+  precision <- crossprod(U) + diag(D)
+  S <- solve(precision)
+  expect_equal(kernops:::posterior_factor(held, D), as.numeric(determinant(precision)$modulus), tolerance = 1e-12)
+  expect_equal(kernops:::posterior_variances(held), diag(S), tolerance = 1e-12)
+  w <- matrix(runif(2 * n - 2), 2)
+  expect_equal(kernops:::posterior_sums(held, w),
+               vapply(1:(n - 1), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0), tolerance = 1e-12)
+  b <- matrix(rnorm(2 * n), n)
+  found <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
+  expect_equal(found, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
+  expect_true(all(attr(found, "steps") <= 2))
+  # with another D, the factor is a preconditioner
+  expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
+               tolerance = 1e-10, ignore_attr = TRUE)
+  f <- rnorm(n)
+  g <- rnorm(n)
+  M <- tcrossprod(f) - (tcrossprod(f, g) + tcrossprod(g, f)) / 2 + S
+  expect_equal(kernops:::posterior_contrast(held, weights, sd, f, g), sum(M * crossprod(U)) + 2 * sum(log(sd)),
+               tolerance = 1e-10)
+  expect_identical(kernops:::posterior_factor(held, rep(-100, n)), NaN)
+})
+
+test_that("more neighbours are nearer to the exact method", {
+  withr::local_seed(2)
+  some <- data.frame(a = runif(300), b = runif(300))
+  some$count <- rpois(300, exp(1 + sin(8 * some$a) + cos(6 * some$b)))
+  fit <- \(...) gp(count ~ 1, some, ~ a + b, matern(3/2, 1, 0.3), family = poisson(), estimate = "none", ...)
+  exact <- fit(method = "exact")
+  at <- data.frame(a = runif(20), b = runif(20))
+  away <- vapply(c(3, 10, 40), function(m) {
+    near <- fit(method = "vecchia", neighbours = m)
+    c(abs(near$loglik - exact$loglik), max(abs(predict(near, at, type = "link") - predict(exact, at, type = "link"))))
+  }, numeric(2))
+  expect_true(all(diff(away[1, ]) < 0) && all(diff(away[2, ]) < 0))
+  expect_true(all(away[, 3] < c(0.05, 0.005)))
+})
+
+test_that("searches end near those of the exact method", {
+  withr::local_seed(3)
+  some <- data.frame(a = runif(250), b = runif(250))
+  some$count <- rpois(250, exp(1 + sin(8 * some$a) + cos(6 * some$b)))
+  fit <- \(...) gp(count ~ 1, some, ~ a + b, family = poisson(), ...)
+  exact <- fit()
+  near <- fit(exact_limit = 100)
+  expect_identical(near$method, "vecchia")
+  se <- sqrt(diag(vcov(exact, "both")))
+  expect_lt(max(abs(coef(near, "both") - coef(exact, "both")) / se), 0.1)
+  expect_equal(vcov(near, "both"), vcov(exact, "both"), tolerance = 0.1)
+  expect_output(print(near), "neighbours +20 \\(maxmin\\), 30 for predictions")
+  expect_output(print(summary(near)), "Method: vecchia")
+  expect_identical(update(near, neighbours = "auto")$vecchia$m %% 20L, 0L)
+  copy <- unserialize(serialize(near, NULL))
+  expect_identical(predict(copy, some[1:3, ], se.fit = TRUE), predict(near, some[1:3, ], se.fit = TRUE))
+})
+
+test_that("simulations have the moments of predictions", {
+  fit <- given_fit("poisson", 15)
+  at <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = 0)
+  link <- predict(fit, at, se.fit = TRUE, type = "link")
+  draws <- simulate(fit, 4000, 1, at)
+  expect_equal(unname(rowMeans(draws)), link$fit, tolerance = 0.05)
+  expect_equal(unname(apply(draws, 1, sd)), link$se.fit, tolerance = 0.05)
+})
