@@ -50,8 +50,8 @@
 #' from many neighbours. For binary data with a field of large variance, the variance is underestimated.
 #'
 #' @section Many observations:
-#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021); `method = "auto"` uses it for
-#' more than `exact_limit` observations. The Laplace approximation is the same, but the process has the density of
+#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021), which `method = "auto"` uses
+#' for more than `exact_limit` observations. The Laplace approximation is the same, but the process has the density of
 #' Vecchia's approximation: each value is conditioned on those of the nearest places before it in the ordering, 20 by
 #' default (`neighbours` of [gp_control()]). The process is conditioned without its nugget and without the noise of the
 #' observations; therefore, few neighbours are enough. Observations at the same place share one value. The variances of
@@ -63,8 +63,12 @@
 #' of neighbours changes it. With all other places as neighbours, everything is that of the exact method. The gradient
 #' is that of this approximation, with the change of the mode and of the factor in closed form; the derivatives of the
 #' sparse rows by the parameters of the covariance are central differences, accurate to about seven digits. For up to
-#' 20,000 observations, `print()` gives by how much twice as many neighbours would change the log-likelihood. Smooth
-#' covariances, such as [squared_exponential()], and more than three coordinates need more of them.
+#' 20,000 observations, `print()` gives by how much twice as many neighbours would change the log-likelihood. For
+#' 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the plane, ranges by 20 neighbours were 0.2 to 0.4
+#' standard errors below those by more of them; with 40 neighbours a likelihood takes three to four times as long,
+#' and that difference is below a tenth. Smooth covariances, such as [squared_exponential()], and more than three
+#' coordinates need more neighbours. Like all estimates by maximum likelihood, variance and range tend to be low where
+#' the region has few ranges.
 #'
 #' The search begins with the optimum of a tenth of the observations, then of all with 10 neighbours. Predictions
 #' condition a new point on the nearest 30 places, and add the posterior variance of their weighted mean.
@@ -94,11 +98,11 @@
 #'
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
-#' Schaefer, F., Katzfuss, M. and Owhadi, H. (2021) Sparse Cholesky factorization by Kullback-Leibler minimization. *SIAM
-#' Journal on Scientific Computing* 43(3), A2019-A2046.
+#' Schaefer, F., Katzfuss, M. and Owhadi, H. (2021) Sparse Cholesky factorization by Kullback-Leibler minimization.
+#' *SIAM Journal on Scientific Computing* 43(3), A2019-A2046.
 #'
-#' Zilber, D. and Katzfuss, M. (2021) Vecchia-Laplace approximations of generalized Gaussian processes for big non-Gaussian
-#' spatial data. *Computational Statistics & Data Analysis* 153, 107081.
+#' Zilber, D. and Katzfuss, M. (2021) Vecchia-Laplace approximations of generalized Gaussian processes for big
+#' non-Gaussian spatial data. *Computational Statistics & Data Analysis* 153, 107081.
 #'
 #' @seealso [gp()], [gp_methods], [gp_cv()]; `vignette("beyond-gaussian", "kernops")`.
 #' @examples

@@ -106,8 +106,8 @@ latent_newton <- function(system) {
   }
 }
 
-# As dense_laplace_gradient(): v are variances of the process given the data, g = K u at the places. Derivatives of Q are
-# those of its rows, by differences; everything else, such as the change of the mode, is in closed form.
+# As dense_laplace_gradient(): v are variances of the process given the data, g = K u at the places. Derivatives of Q
+# are those of its rows, by differences; everything else, such as the change of the mode, is in closed form.
 latent_gradient <- function(system, state, data, own) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight

@@ -47,6 +47,7 @@ latent_factor <- function(sets, model, theta) {
 #   variances()            of the field given the data, by the latest factor
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   contrast(f, g)(theta)  what gives derivatives of the likelihood: neighbours/posterior.h
+# long: closures that share the latest factor
 latent_system <- function(sets, model, theta) {
   factor <- latent_factor(sets, model, theta)
   if (is.null(factor)) return(NULL)

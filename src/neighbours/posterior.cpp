@@ -31,6 +31,7 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& more) : n_(ne
 }
 
 // A row after the other: the earlier points in the sets that a point is in.
+// long: two kinds of sets, first found by their points
 void Posterior::find_pattern() {
   const Sets* const kinds[] = {&sets_, &more_};
   std::vector<double> starts[2];
