@@ -104,6 +104,7 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   value <- c(if (any(trend)) object$beta, other[rownames(v)[!trend]])
   own$log <- own$log & !trend
   own$kind[trend] <- "trend"
+  own$unit[trend] <- 1
   limits <- (1 + c(-1, 1) * level) / 2
   half <- sqrt(diag(v)) / search_slope(own, value)
   out <- vapply(stats::qnorm(limits), function(q) from_search(own, to_search(own, value) + q * half),

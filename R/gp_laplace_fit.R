@@ -90,6 +90,7 @@ outer_model <- function(problem, estimate) {
     rows$leaf <- rep(0L, length(name))
     rows$coordinate <- rep(0L, length(name))
     rows$extent <- rep(1, length(name))
+    rows$unit <- rep(1, length(name))
     rows
   }
   limits <- rbind(theta = c(1e-4, 1e6), shape = c(1e-4, 1e8), df = c(1, 1e3), scale = start$spread * c(1e-4, 1e3))

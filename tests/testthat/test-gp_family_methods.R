@@ -87,6 +87,7 @@ test_that("methods have the parameters of the family", {
   expect_named(coef(fit, "both"), c("(Intercept)", "matern.variance", "matern.range", "df", "scale"))
   expect_identical(rownames(confint(fit)), c("(Intercept)", "matern.variance", "matern.range", "scale"))
   expect_equal(attr(logLik(fit), "df"), 4)
+  expect_equal(as.vector(confint(fit, "(Intercept)")), coef(fit)[[1]] + c(-1, 1) * qnorm(0.975) * sqrt(vcov(fit)[[1]]))
   limits <- confint(fit, "scale")
   expect_equal(sqrt(prod(limits)), coef(fit, "both")[["scale"]])
   expect_equal(log(limits[2] / limits[1]) / 2 / qnorm(0.975) * coef(fit, "both")[["scale"]],
