@@ -321,9 +321,10 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
 #'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]. With
 #'   `"auto"`, the search begins with this number, which is doubled until twice as many neighbours change the
-#'   log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods
-#'   and predictions that take long are distributed over the processes of `future::plan()`, if these have more cores
-#'   than this process uses. For likelihoods, each keeps a part of the observations.
+#'   log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp], it is the number of
+#'   neighbours of new points. With package future.apply, likelihoods and predictions that take long are distributed
+#'   over the processes of `future::plan()`, if these have more cores than this process uses. For likelihoods, each
+#'   keeps a part of the observations.
 #' @param neighbour_tol see `neighbours`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @return A list.
