@@ -51,8 +51,8 @@ for (name in names(families)) for (seed in seeds) {
   near <- fitted(d, families[[name]], method = "vecchia")
   truth <- utils::tail(d$eta, 2000)
   table <- cbind(coef(near$fit, "both"), sqrt(diag(vcov(near$fit, "both"))))
-  cat(sprintf("%-18s %d  seconds %.0f (CPU %.0f)  %s  RMSE %.3f  mean se %.3f  coverage %.3f\n", name, seed, near$seconds, near$cpu,
-              toString(sprintf("%s %.3f (%.3f)", rownames(table), table[, 1], table[, 2])),
-              sqrt(mean((near$link$fit - truth)^2)), mean(near$link$se.fit),
+  cat(sprintf("%-18s %d  seconds %.0f (CPU %.0f)  %s  ", name, seed, near$seconds, near$cpu,
+              toString(sprintf("%s %.3f (%.3f)", rownames(table), table[, 1], table[, 2]))))
+  cat(sprintf("RMSE %.3f  mean se %.3f  coverage %.3f\n", sqrt(mean((near$link$fit - truth)^2)), mean(near$link$se.fit),
               mean(truth >= near$link$lwr & truth <= near$link$upr)))
 }
