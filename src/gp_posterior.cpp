@@ -65,9 +65,8 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
     const double *const d = of_length(diagonal, n), *const from = b.begin();
     double* const to = out.begin();
     int* const taken = steps.begin();
-    parallel_for(columns, std::min<Count>(threads, columns), settings_for("", threads), [&](Count c, Count) {
-      taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most);
-    });
+    parallel_for(columns, std::min<Count>(threads, columns), settings_for("", threads),
+                 [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most); });
     out.attr("steps") = steps;
     return out;
   });

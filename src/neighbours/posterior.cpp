@@ -116,8 +116,7 @@ Count Posterior::factor(const double* diagonal) {
       const size_t j = size_t(column_[size_t(k)]);
       const double own = factor_[size_t(k)];
       pivot_[j] -= own * row[j];
-      for (Count e = start_[j]; e < start_[j + 1]; ++e)
-        factor_[size_t(e)] -= own * row[size_t(column_[size_t(e)])];
+      for (Count e = start_[j]; e < start_[j + 1]; ++e) factor_[size_t(e)] -= own * row[size_t(column_[size_t(e)])];
     }
     for (Count k = begin; k < end; ++k) row[size_t(column_[size_t(k)])] = 0;
   }
@@ -184,8 +183,7 @@ void Posterior::precondition(const double* r, double* x) const {
   std::copy_n(r, n_, x);
   for (Count i = n_ - 1; i >= 0; --i) {
     const double own = x[i] / pivot_[size_t(i)];
-    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k)
-      x[column_[size_t(k)]] -= factor_[size_t(k)] * own;
+    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k) x[column_[size_t(k)]] -= factor_[size_t(k)] * own;
   }
   for (Count i = 0; i < n_; ++i) {
     double own = x[i];
@@ -204,7 +202,9 @@ int Posterior::solve(const double* diagonal, const double* b, double* x, double 
     if (std::sqrt(dot(r, r)) <= enough || step == most) return step;
     precondition(r.data(), z.data());
     const double now = dot(r, z);
-    if (step == 0) p = z; else
+    if (step == 0)
+      p = z;
+    else
       for (Count i = 0; i < n_; ++i) p[size_t(i)] = z[size_t(i)] + now / before * p[size_t(i)];
     before = now;
     times(diagonal, p.data(), image.data());

@@ -59,8 +59,8 @@ class Posterior {
   Sets sets_, more_;
   std::vector<Count> start_;
   std::vector<int> column_;
-  Numbers entry_, diagonal_;                  // of Q
-  Numbers factor_, pivot_;                    // L, columns times pivots
+  Numbers entry_, diagonal_;  // of Q
+  Numbers factor_, pivot_;    // L, columns times pivots
   Numbers inverse_, inverse_diagonal_;
 };
 
