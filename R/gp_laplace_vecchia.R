@@ -106,6 +106,9 @@ latent_newton <- function(system) {
   }
 }
 
+# Which parameters of the field itself are estimated.
+free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$parameters)) %in% own$nugget
+
 # As dense_laplace_gradient(): v are variances of the process given the data, g = K u at the places. Derivatives of Q
 # are those of its rows, by differences; everything else, such as the change of the mode, is in closed form.
 latent_gradient <- function(system, state, data, own) {
@@ -122,8 +125,8 @@ latent_gradient <- function(system, state, data, own) {
     g <- system$mean(weight, system$gather(b))
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
-  free <- !own$parameters$fixed & seq_len(nrow(own$parameters)) != c(own$nugget, 0)[[1]]
-  total <- as.vector(central_differences(system$contrast(as.vector(f), as.vector(g)), state$own, own$parameters, free))
+  contrast <- system$contrast(as.vector(f), as.vector(g))
+  total <- as.vector(central_differences(contrast, state$own, own$parameters, free_of_field(own)))
   if (length(own$nugget)) {
     share <- system$share(weight)
     total[[own$nugget]] <- sum(share - field * share^2 - state$k^2 + u * state$k)
@@ -138,8 +141,7 @@ latent_derivatives <- function(sets, system, state, own) {
     factor <- latent_factor(sets, own, theta)
     if (is.null(factor)) rep(NaN, nrow(k)) else as.vector(coloured(factor, coloured_back(factor, k)))
   }
-  free <- !own$parameters$fixed & seq_len(nrow(own$parameters)) != c(own$nugget, 0)[[1]]
-  derivatives <- system$spread(t(central_differences(moved, state$own, own$parameters, free)))
+  derivatives <- system$spread(t(central_differences(moved, state$own, own$parameters, free_of_field(own))))
   if (length(own$nugget)) derivatives[, own$nugget] <- state$k
   derivatives
 }

@@ -102,7 +102,8 @@ central_differences <- function(f, theta, parameters, wanted) {
     step <- replace(0 * theta, k, 1e-4 * if (parameters$log[[k]]) theta[[k]] else max(1, abs(theta[[k]])))
     (f(theta + step) - f(theta - step)) / (2 * step[[k]])
   })
-  all <- matrix(0, length(theta), length(f(theta)))
-  if (length(found)) all[wanted, ] <- do.call(rbind, found)
+  found <- do.call(rbind, found) %||% matrix(0, 0, length(f(theta)))
+  all <- matrix(0, length(theta), ncol(found))
+  all[wanted, ] <- found
   all
 }

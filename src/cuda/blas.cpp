@@ -77,14 +77,7 @@ void check_status(int status, const char* what, const char* library) {
 }
 
 bool has_blas() {
-  static const bool found = [] {
-    try {
-      blas();
-      return true;
-    } catch (const CudaError&) {
-      return false;
-    }
-  }();
+  static const bool found = opens(blas);
   return found;
 }
 

@@ -18,6 +18,16 @@ template <class F> void find(void* library, const char* name, F& function) {
   if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
 }
 
+// Whether `open` finds what it opens.
+template <class F> bool opens(F open) {
+  try {
+    open();
+    return true;
+  } catch (const CudaError&) {
+    return false;
+  }
+}
+
 // A driver does not load the code of a later major version of CUDA: an older toolkit is wanted then.
 bool driver_is_old();
 

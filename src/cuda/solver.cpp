@@ -83,14 +83,7 @@ Count cholesky(const Panel& a) {
 }
 
 bool has_solver() {
-  static const bool found = [] {
-    try {
-      library();
-      return true;
-    } catch (const CudaError&) {
-      return false;
-    }
-  }();
+  static const bool found = opens(library);
   return found;
 }
 
