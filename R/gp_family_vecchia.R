@@ -44,13 +44,7 @@ near_places <- function(object) {
 # f(points, sets) for chunks of the points of a fit, in order, as local_chunks().
 latent_chunks <- function(object, u, f, width = 20000) {
   places <- near_places(object)
-  parts <- list()
-  with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width))) {
-    at <- first:min(nrow(u), first + width - 1)
-    say_progress(step = paste("point", first, "of", nrow(u)), fraction = (first - 1) / nrow(u))
-    parts[[length(parts) + 1]] <- f(at, places(u[at, , drop = FALSE]))
-  })
-  parts
+  by_chunks(u, width, function(at, new) f(at, places(new)))
 }
 
 # As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean.

@@ -23,14 +23,20 @@ local_chunks <- function(object, u, f, width = 20000) {
   data <- object$data
   local <- local_sets(sets_covariance(object), data, object$model, object$theta)
   m <- local_count_of(object)
+  by_chunks(u, width, function(at, new) {
+    sets <- local(new, m)
+    check_local(object, sets, new, function() local(new, m, covariance_matrix(object$model)))
+    f(at, sets)
+  })
+}
+
+# f(numbers, points) for chunks of points, in order, with a bar.
+by_chunks <- function(u, width, f) {
   parts <- list()
   with_bar("Predicting", for (first in seq(1, by = width, length.out = ceiling(nrow(u) / width)))  {
     at <- first:min(nrow(u), first + width - 1)
     say_progress(step = paste("point", first, "of", nrow(u)), fraction = (first - 1) / nrow(u))
-    new <- u[at, , drop = FALSE]
-    sets <- local(new, m)
-    check_local(object, sets, new, function() local(new, m, covariance_matrix(object$model)))
-    parts[[length(parts) + 1]] <- f(at, sets)
+    parts[[length(parts) + 1]] <- f(at, u[at, , drop = FALSE])
   })
   parts
 }
