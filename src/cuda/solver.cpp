@@ -26,7 +26,7 @@ struct Library {
 // That of the toolkit of cuBLAS. It finds the libraries that it needs among those that are open already.
 Library open_solver() {
   const bool is_new = blas_release() == 13;
-  for (const std::string& needed : {is_new ? "libnvJitLink.so.13" : "libnvJitLink.so.12", "libcusparse.so.12"})
+  for (const char* needed : {is_new ? "libnvJitLink.so.13" : "libnvJitLink.so.12", "libcusparse.so.12"})
     open_toolkit_library({needed});
   void* solver = open_toolkit_library({is_new ? "libcusolver.so.12" : "libcusolver.so.11"});
   if (!solver)
