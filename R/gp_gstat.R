@@ -9,22 +9,30 @@
 #'
 #'   | gstat | kernops |
 #'   |---|---|
-#'   | `"Nug"`, `"Err"` | [nugget()] |
+#'   | `"Nug"` | [microscale()]: variation of the field, honoured at sampled points |
+#'   | `"Err"` | [nugget()]: errors of measurement |
 #'   | `"Exp"`, `"Gau"`, `"Exc"` | [exponential()], [squared_exponential()], [powered_exponential()] |
 #'   | `"Mat"`, `"Ste"`, `"Bes"` | [matern()]; `"Bes"` with nu = 1 |
 #'   | `"Sph"`, `"Cir"`, `"Pen"` | [spherical()], [circular()], [pentaspherical()] |
 #'   | `"Lin"` | [triangular()], in one dimension only; with range 0 [power_law()] with power 1 |
 #'   | `"Wav"`, `"Hol"`, `"Per"` | [wave()] for both; [cosine()], in one dimension only |
 #'   | `"Pow"` | [power_law()] |
-#'   | `"Log"` | [logarithmic()]; it includes a nugget of psill log(range), for ranges of at least 1 |
+#'   | `"Log"` | [logarithmic()] and [microscale()] of psill log(range), the jump at the origin of gstat's model |
 #' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
 #' @return A covariance for [gp()]; of several variables, an [lmc()] whose matrices have the names of these in gstat.
-#' @section Errors: class `kernops_input_error` for other terms. `"Spl"` and `"Leg"` of gstat have negative values at
-#'   short distances, thus are no variograms.
-#' @seealso [gp_variogram()] for the empirical variogram, [covariance_functions] for covariances, [gp()].
+#' @section Errors: class `kernops_input_error` for other terms, and for sums of `"Log"` and `"Nug"` that are negative
+#'   at short distances. Two models of gstat are no variograms:
+#'   * `"Spl"`, h^2 log(h), is negative for h < 1. Not even with the trend `~ x + y`, as of a thin plate spline, would
+#'     kriging variances be positive, since its sign is the opposite one. gstat itself returns `NA`.
+#'   * `"Leg"`, 2 - (1 - r^2) / (1 - 2 r cos(a) + r^2) with range r, is negative at short distances for r > 1/3. For
+#'     other r it is no variogram of the sphere, since gstat divides distances by 6378 pi km, not by 6378 km, for the
+#'     angle a.
+#' @seealso [as_vgm()] for the way back; [gp_variogram()] for the empirical variogram, [covariance_functions] for
+#'   covariances, [gp()].
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
+#'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02))
 #'   as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5)))
 #' }
 #' @export
@@ -35,16 +43,26 @@ as_gp <- function(model, fixed = FALSE) {
     stop_kernops("input", "{.arg model} must be a {.cls variogramModel} or {.cls gstat} of gstat, not
                            {.cls {class(model)[[1]]}}.")
   }
-  terms <- lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed))
-  smooth <- lapply(terms, `[[`, "field")
-  noise <- sum(unlist(lapply(terms, `[[`, "nugget")))
-  Reduce(`+`, Filter(Negate(is.null), c(smooth, if (noise > 0) list(nugget(noise, if (fixed) "variance")))))
+  terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
+  size <- function(name) sum(unlist(terms[names(terms) == name]))
+  smallest <- 1e-12 * sum(abs(model$psill)) # what is left of a jump that cancels
+  if (size("microscale") < -smallest) {
+    stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
+                           {.val Nug} of at least -psill log(range).")
+  }
+  white <- Filter(function(name) size(name) > smallest, names(white_functions))
+  white <- lapply(white, function(name) white_functions[[name]](size(name), if (fixed) "variance"))
+  all <- c(unname(terms[names(terms) == "field"]), white)
+  if (!length(all)) stop_kernops("input", "The partial sills of {.arg model} must be positive.")
+  Reduce(`+`, all)
 }
 
-# By the names of gstat: a list of the field and the nugget of a term of sill v, range r and smoothness k. `own` are its
-# anisotropy, and what is fixed.
+white_functions <- list(microscale = microscale, nugget = nugget)
+
+# By the names of gstat: a list of the field and the variances of the white parts of a term of sill v, range r and smoothness k.
+# `own` adds the anisotropy, and what is fixed.
 gstat_models <- list(
-  Nug = function(v, r, k, own) list(nugget = v),
+  Nug = function(v, r, k, own) list(microscale = v),
   Err = function(v, r, k, own) list(nugget = v),
   Exp = function(v, r, k, own) own(exponential, range = r),
   Gau = function(v, r, k, own) own(squared_exponential, range = r / sqrt(2)),
@@ -61,20 +79,15 @@ gstat_models <- list(
   Per = function(v, r, k, own) own(cosine, period = r),
   Pow = function(v, r, k, own) own(power_law, power = r),
   # gstat's is log(h + r), but 0 at 0
-  Log = function(v, r, k, own) c(own(logarithmic, range = r), if (r > 1) list(nugget = v * log(r)))
+  Log = function(v, r, k, own) c(own(logarithmic, range = r), list(microscale = v * log(r)))
 )
 
 gstat_term <- function(row, fixed) {
   name <- as.character(row$model)
   if (!name %in% names(gstat_models)) {
     stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
-                            x = if (name %in% c("Spl", "Leg")) "It has negative values at short distances, thus is
-                                 no variogram.",
+                            x = if (name %in% c("Spl", "Leg")) "It is no variogram: {.code ?as_gp} says why.",
                             i = "{.val {names(gstat_models)}} are supported."), call = NULL)
-  }
-  if (name == "Log" && row$range < 1) {
-    stop_kernops("input", "The model {.val Log} of gstat is negative at short distances if its range is below 1.",
-                 call = NULL)
   }
   own <- function(family, nu = NULL, fixed = character(), ...) {
     given <- c(list(variance = row$psill, ...), gstat_anisotropy(row))
@@ -124,10 +137,10 @@ as_lmc <- function(model, fixed, call = caller_env()) {
   first$psill <- 1
   structures <- lapply(seq_len(nrow(first)), function(k) {
     term <- gstat_term(first[k, ], fixed)
-    if (length(term) > 1) {
+    if (identical(as.character(first$model[[k]]), "Log")) {
       stop_kernops("input", "The model {.val {first$model[[k]]}} of gstat is not supported in {.fn lmc}.", call = call)
     }
-    term$field %||% nugget()
+    term$field %||% white_functions[[names(term)]]()
   })
   do.call(lmc, c(structures, list(sills = sills, fixed = fixed)))
 }

@@ -48,7 +48,7 @@
 #' Rousseeuw, P. J. and Croux, C. (1993) Alternatives to the median absolute deviation. *Journal of the American
 #' Statistical Association* 88, 1273-1283.
 #' @seealso [fit_variogram()], which fits a covariance to it; [gp()], which needs no variogram; [as_gp()] for a model
-#'   fitted by gstat; [covariance_functions].
+#'   fitted by gstat, [as_vgm()] for the way back; [covariance_functions].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = runif(200), b = runif(200))

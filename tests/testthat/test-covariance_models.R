@@ -11,14 +11,14 @@ gstat_models <- function() list(
   Ste = gstat::vgm(1, "Ste", 0.4, kappa = 1.2), Cir = gstat::vgm(1, "Cir", 0.7), Bes = gstat::vgm(1, "Bes", 0.2),
   Pen = gstat::vgm(1, "Pen", 0.8), Wav = gstat::vgm(1, "Wav", 0.5), Hol = gstat::vgm(1, "Hol", 0.2),
   Lin = gstat::vgm(1, "Lin", 0.6), Per = gstat::vgm(1, "Per", 0.6), Lin0 = gstat::vgm(1, "Lin", 0),
-  Pow = gstat::vgm(1, "Pow", 1.3), Log = gstat::vgm(1, "Log", 1.3)
+  Pow = gstat::vgm(1, "Pow", 1.3), Log = gstat::vgm(1, "Log", 1.3), Log1 = gstat::vgm(0.1, "Log", 0.5)
 )
 in_a_plane <- \(name) !name %in% c("Lin", "Per")
 
 test_that("variograms are gstat's", {
   skip_if_not_installed("gstat")
   h <- c(0.01, 0.1, 0.3, 0.55, 0.8, 2)
-  for (name in setdiff(names(gstat_models()), c("Lin0", "Pow", "Log"))) {
+  for (name in setdiff(names(gstat_models()), c("Lin0", "Pow", "Log", "Log1"))) {
     model <- gstat_models()[[name]]
     expect_equal(variogram_of(as_gp(model), h, if (in_a_plane(name)) 2 else 1),
                  gstat::variogramLine(model, dist_vector = h)$gamma, tolerance = 1e-10, info = name)
@@ -143,8 +143,10 @@ test_that("covariances of one dimension have their spectra", {
 })
 
 test_mistakes("kernops_input_error", alist(
-  `a variogram of negative values` = as_gp(gstat::vgm(1, "Spl", 1)),
-  `a logarithm of negative values` = as_gp(gstat::vgm(1, "Log", 0.5)),
+  `spline of gstat` = as_gp(gstat::vgm(1, "Spl", 1)),
+  `Legendre's model of gstat` = as_gp(gstat::vgm(1, "Leg", 0.1)),
+  `a logarithm of negative values` = as_gp(gstat::vgm(1, "Log", 0.5, nugget = 0.1)),
+  `nothing` = as_gp(gstat::vgm(0, "Nug", 0)),
   `power of 2` = power_law(1, 2),
   `power above 2` = powered_exponential(1, 1, 2.1),
   `ranges without range` = power_law(1, 1, ard = TRUE),

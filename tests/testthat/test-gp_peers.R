@@ -1,25 +1,27 @@
 # The same as gstat and fields, where these are installed.
 
-test_that("kriging of meuse is gstat's, with both conventions of the nugget", {
+test_that("kriging of meuse is gstat's, with both kinds of nugget, also at sampled points", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   data("meuse", "meuse.grid", package = "sp", envir = environment())
-  grid <- meuse.grid[seq(1, nrow(meuse.grid), 7), ]
+  columns <- c("x", "y", "dist")
+  places <- rbind(meuse.grid[seq(1, nrow(meuse.grid), 14), columns], meuse[seq(1, 155, 6), columns])
   at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
-  micro <- gstat::vgm(0.5, "Exp", 300, nugget = 0.05)
-  error <- gstat::vgm(0.5, "Exp", 300, add.to = gstat::vgm(0.05, "Err", 0))
+  models <- list(gstat::vgm(0.5, "Exp", 300, nugget = 0.05), gstat::vgm(0.5, "Exp", 300, nugget = 0, Err = 0.05),
+                 gstat::vgm(0.5, "Exp", 300, nugget = 0.03, Err = 0.02))
   cases <- list(list(log(zinc) ~ 1), list(log(zinc) ~ sqrt(dist)), list(log(zinc) ~ 0, beta = 5.9))
-  for (case in cases) {
+  for (case in cases) for (model in models) {
     simple <- !is.null(case$beta)
-    fit <- gp(case[[1]], meuse, ~ x + y, as_gp(micro), estimate = "none", known = case["beta"][simple])
-    for (interval in c("confidence", "prediction")) {
-      model <- if (interval == "confidence") error else micro
-      expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(grid), model, beta = case$beta,
-                               debug.level = 0)
-      ours <- predict(fit, grid, se.fit = TRUE, interval = interval)
-      expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
-      expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
-    }
+    fit <- gp(case[[1]], meuse, ~ x + y, model, estimate = "none", known = case["beta"][simple])
+    expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(places), model, beta = case$beta,
+                             debug.level = 0)
+    ours <- predict(fit, places, se.fit = TRUE, interval = "confidence")
+    expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
+    expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
+    # a new measurement has the errors, too
+    error <- sum(model$psill[model$model == "Err"])
+    expect_equal(predict(fit, places, se.fit = TRUE, interval = "prediction")$se.fit^2, expected$var1.var + error,
+                 tolerance = 1e-8)
   }
 })
 

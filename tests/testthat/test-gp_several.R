@@ -12,7 +12,7 @@ expect_cokriged <- function(ours, theirs, variables) {
   for (column in grep("^cov", names(theirs), value = TRUE)) equal(ours[[column]], theirs[[column]])
 }
 cokriged <- function(fit, newdata, ...) {
-  predict(fit, newdata, se.fit = TRUE, interval = "prediction", cov = "variables", ...)
+  predict(fit, newdata, se.fit = TRUE, interval = "confidence", cov = "variables", ...)
 }
 data_of_sp <- function(name) {
   skip_if_not_installed("gstat")
@@ -22,13 +22,13 @@ data_of_sp <- function(name) {
   home
 }
 # A linear model of coregionalisation with random matrices.
-gstat_lmc <- function(g, ranges, nugget = TRUE) {
+gstat_lmc <- function(g, ranges, white = "Nug") {
   p <- length(g$data)
-  sills <- withr::with_seed(3, lapply(seq_len(2 + nugget), function(k) crossprod(matrix(rnorm(p * p), p))))
+  sills <- withr::with_seed(3, lapply(1:3, function(k) crossprod(matrix(rnorm(p * p), p))))
   for (i in seq_len(p)) for (j in seq_len(i)) {
     terms <- gstat::vgm(sills[[1]][i, j], "Exp", ranges[[1]])
     terms <- gstat::vgm(sills[[2]][i, j], "Sph", ranges[[2]], add.to = terms)
-    if (nugget) terms <- gstat::vgm(sills[[3]][i, j], "Nug", 0, add.to = terms)
+    terms <- gstat::vgm(sills[[3]][i, j], white, 0, add.to = terms)
     g <- gstat::gstat(g, id = names(g$data)[unique(c(j, i))], model = terms)
   }
   g
@@ -37,7 +37,7 @@ gstat_lmc <- function(g, ranges, nugget = TRUE) {
 test_that("cokriging of meuse is that of gstat: ordinary, universal and simple, of values at different places", {
   home <- data_of_sp("meuse")
   seen <- home$meuse
-  new <- transform(seen[seq(1, 155, by = 8), ], x = x + 31, y = y - 17)
+  new <- rbind(transform(seen[seq(1, 155, by = 8), ], x = x + 31, y = y - 17), seen[c(3, 120), ])
   partly <- transform(seen, lead = replace(lead, 101:155, NA))
   for (trend in c("1", "sqrt(dist)")) {
     rhs <- stats::as.formula(paste("log(zinc) ~", trend))
@@ -48,10 +48,16 @@ test_that("cokriging of meuse is that of gstat: ordinary, universal and simple, 
     fit <- gp(formula, partly, ~ x + y, g, estimate = "none")
     expect_cokriged(cokriged(fit, new), predict(g, new, debug.level = 0), c("zinc", "lead"))
   }
+  errors <- gstat_lmc(g, c(300, 900), "Err")
+  fit <- update(fit, covariance = errors)
+  expect_cokriged(cokriged(fit, new), predict(errors, new, debug.level = 0), c("zinc", "lead"))
+  # and back
+  expect_equal(as_vgm(fit)[names(g$model)], errors$model, ignore_attr = TRUE)
+  expect_equal(as_vgm(as_gp(g)), g$model[names(as_vgm(fit))], ignore_attr = TRUE)
   beta <- c(6, -1, 5, -2)
   g$data$zinc$beta <- beta[1:2]
   g$data$lead$beta <- beta[3:4]
-  fit <- update(fit, known = list(beta = beta))
+  fit <- update(fit, covariance = g, known = list(beta = beta))
   expect_cokriged(cokriged(fit, new), predict(g, new, debug.level = 0), c("zinc", "lead"))
 })
 
@@ -59,7 +65,7 @@ test_that("cokriging of meuse is that of gstat: ordinary, universal and simple, 
 lmc_of <- function(g, some) {
   all <- as_gp(g)
   sills <- lapply(kernops:::lmc_terms(all), function(term) term$parts[[1]]$sills[some, some])
-  lmc(exponential(range = 0.2), spherical(range = 1.3), nugget(), sills = sills[c(1, 2, 3)])
+  lmc(exponential(range = 0.2), spherical(range = 1.3), microscale(), sills = sills[c(1, 2, 3)])
 }
 
 test_that("cokriging of jura is that of gstat, from all and from the nearest observations of each variable", {

@@ -37,6 +37,7 @@ operators <- list(
 processes <- list(
   gp = list(formula = z ~ 1, data = d, coords = ~ u + v, covariance = known, method = "exact", estimate = "none"),
   gp_control = lapply(formals(gp_control), eval, asNamespace("kernops")), as_gp = list(model = vgm, fixed = TRUE),
+  as_vgm = list(object = known),
   gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
   predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none"),
