@@ -59,8 +59,8 @@ as_gp <- function(model, fixed = FALSE) {
 
 white_functions <- list(microscale = microscale, nugget = nugget)
 
-# By the names of gstat: a list of the field and the variances of the white parts of a term of sill v, range r and smoothness k.
-# `own` adds the anisotropy, and what is fixed.
+# By the names of gstat: a list of the field and of the variances of the white parts of a term of sill v, range r and
+# smoothness k. `own` adds the anisotropy, and what is fixed.
 gstat_models <- list(
   Nug = function(v, r, k, own) list(microscale = v),
   Err = function(v, r, k, own) list(nugget = v),
