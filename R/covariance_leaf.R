@@ -194,6 +194,7 @@ format_leaf <- function(x) {
              if (!is.null(x$time)) paste0("time = ", x$time),
              if (!is.null(x$dims) && !isTRUE(x$placed) && !length(x$sees))
                paste0("dims = ", paste(x$dims, collapse = ",")))
+  if (length(x$sees) && !length(shown)) return(x$label)
   paste0(x$label, "(", toString(shown), ")")
 }
 

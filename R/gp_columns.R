@@ -1,13 +1,16 @@
-# Columns of the points beside the coordinates: numbers of groups and levels, and covariates. Terms of the covariance
-# see them: `sees` of a leaf are such columns.
+# Columns of the points beside the coordinates: numbers of groups and levels, covariates, and bases of smooths. Terms of
+# the covariance see them: `sees` of a leaf are such columns.
 #
 # A column is a list of
-#   kind     "level": numbers of the levels of a factor; "number": the values of a variable
-#   formula  one-sided, evaluated in the data
-#   what     its name in messages
-#   levels   of the fit, as strings; others have further numbers
+#   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
+#              random basis functions of a smooth (smooth_effects.R)
+#   formula    one-sided, of what is evaluated in the data
+#   what       its name in messages
+#   levels     of the fit, as strings; others have further numbers
+#   variables  of a smooth, as expressions: what a row of the data has before there is a basis
+#   width      how many columns of the points these are, if not one
 
-new_column <- function(kind, formula, what) list(kind = kind, formula = formula, what = what)
+new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
 # The group of gp(): a formula, the name of a variable, or an expression in variables of the data.
 group_column <- function(group, data, call) {
@@ -32,14 +35,17 @@ seen_columns <- function(covariance, group) {
   columns[!duplicated(vapply(columns, column_key, ""))]
 }
 
-column_key <- function(column) paste(column$kind, deparse1(column$formula[[2]]))
+column_key <- function(column) paste(column$kind, column$label %||% deparse1(column$formula[[2]]))
 
-# The values of columns at the rows of the data, as numbers.
+# The values of columns at the rows of the data, as numbers; of smooths, those of their variables.
 column_values <- function(columns, data, n, call) {
-  values <- lapply(columns, function(column) {
-    (if (column$kind == "level") numbered_levels else numeric_column)(column, data, n, call)
-  })
-  do.call(cbind, c(list(matrix(0, n, 0)), values))
+  do.call(cbind, c(list(matrix(0, n, 0)), lapply(columns, values_of_column, data, n, call)))
+}
+
+values_of_column <- function(column, data, n, call) {
+  if (column$kind == "level") return(numbered_levels(column, data, n, call))
+  variables <- column$variables %||% list(column$formula[[2]])
+  do.call(cbind, lapply(variables, evaluated_variable, column, as_covariate, data, n, call))
 }
 
 numbered_levels <- function(column, data, n, call) {
@@ -48,24 +54,24 @@ numbered_levels <- function(column, data, n, call) {
   match(as.character(values), c(known, setdiff(levels(values), known)))
 }
 
-level_factor <- function(column, data, n, call) evaluated_column(column, as_level, data, n, call)
-
-numeric_column <- function(column, data, n, call) {
-  evaluated_column(column, function(e, data, env) {
-    values <- in_days(eval(e, data, env))
-    if (!is.numeric(values) && !is.logical(values) || NCOL(values) > 1) stop("it is not a numeric variable")
-    as.numeric(values)
-  }, data, n, call)
+level_factor <- function(column, data, n, call) {
+  evaluated_variable(column$formula[[2]], column, as_level, data, n, call)
 }
 
-evaluated_column <- function(column, by, data, n, call) {
-  name <- deparse1(column$formula[[2]])
-  values <- tryCatch(by(column$formula[[2]], data, environment(column$formula)), error = function(e) {
+evaluated_variable <- function(e, column, by, data, n, call) {
+  name <- deparse1(e)
+  values <- tryCatch(by(e, data, environment(column$formula)), error = function(e) {
     stop_kernops("input", "The {column$what} {.code {name}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
   if (length(values) == n) return(values)
   stop_kernops("dim", "The {column$what} {.code {name}} must have one value for each of the {n} points, not
                        {length(values)}.", call = call)
+}
+
+as_covariate <- function(e, data, env) {
+  values <- in_days(eval(e, data, env))
+  if (!is.numeric(values) && !is.logical(values) || NCOL(values) > 1) stop("it is not a numeric variable")
+  as.numeric(values)
 }
 
 # a:b has a level for each combination, as for factors.
@@ -78,35 +84,58 @@ as_level <- function(e, data, env) {
   if (is.factor(values)) values else factor(values)
 }
 
-# Columns of the observations used, with their levels: a list of columns, and their values.
+# Columns of the observations used, with their levels and bases: a list of `columns`, their `values` as points have
+# them, and what they add to the `trend`.
 settled_columns <- function(columns, values, data, n, call) {
+  own <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   for (k in seq_along(columns)) {
-    columns[[k]]$needed <- point_variables(stats::terms(columns[[k]]$formula), data, n)
-    if (columns[[k]]$kind == "number") next
-    used <- sort(unique(values[, k]))
-    columns[[k]]$levels <- levels(level_factor(columns[[k]], data, n, call))[used]
-    values[, k] <- match(values[, k], used)
+    column <- columns[[k]]
+    column$needed <- point_variables(stats::terms(column$formula), data, n)
+    if (column$kind == "level") {
+      used <- sort(unique(values[, own[[k]]]))
+      column$levels <- levels(level_factor(column, data, n, call))[used]
+      values[, own[[k]]] <- match(values[, own[[k]]], used)
+    } else if (column$kind == "smooth") column <- with_basis(column, values[, own[[k]], drop = FALSE], call)
+    columns[[k]] <- column
   }
-  list(columns = columns, values = values)
+  c(list(columns = columns), columns_at_points(columns, values))
 }
 
-# At new points.
+# At new points: their columns, and what these add to the trend.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
   }
-  column_values(parts$columns, data, n, call)
+  columns_at_points(parts$columns, column_values(parts$columns, data, n, call))
+}
+
+# What points and the trend have of the values of columns.
+columns_at_points <- function(columns, values) {
+  own <- split_widths(lengths(lapply(columns, `[[`, "variables")))
+  parts <- Map(function(column, k) {
+    if (column$kind == "smooth") smooth_functions(column, values[, k, drop = FALSE]) else
+      list(values = values[, k, drop = FALSE])
+  }, columns, own)
+  bound <- function(name) do.call(cbind, c(list(matrix(0, nrow(values), 0)), unname(lapply(parts, `[[`, name))))
+  list(values = bound("values"), trend = bound("trend"))
+}
+
+# Numbers of columns next to each other, so many for each; no number is one.
+split_widths <- function(widths) {
+  widths <- pmax(as.integer(widths), 1L)
+  Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
 # The covariance as it sees points with these columns behind d coordinates; `group`: whether the first one is that.
 placed <- function(covariance, d, columns, group, call) {
   keys <- vapply(columns, column_key, "")
+  places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
   change_leaves(covariance, function(leaf) {
     leaf$at <- leaf$group <- NULL # of another fit
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
-      leaf$dims <- d + match(vapply(leaf$sees, column_key, ""), keys)
-      leaf$level <- leaf$dims[[length(leaf$dims)]]
+      leaf$dims <- d + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
+      leaf$level <- if (!is_smooth_leaf(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }
     check_leaf_dims(leaf, leaf$dims %||% seq_len(d), d, call)
@@ -114,6 +143,12 @@ placed <- function(covariance, d, columns, group, call) {
     if (group) leaf$group <- d + 1L
     leaf
   })
+}
+
+# The column of a fit that a leaf sees last: that of its levels, or of its basis.
+settled_column <- function(leaf, object) {
+  columns <- object$parts$columns
+  columns[[match(column_key(leaf$sees[[length(leaf$sees)]]), vapply(columns, column_key, ""))]]
 }
 
 # What has no groups.

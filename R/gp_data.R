@@ -18,7 +18,7 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   refuse_integer64(frame, call)
   points <- unname_rows(frame[["(coords)"]])
   u <- points[, seq_len(d), drop = FALSE]
-  beside <- settled_columns(columns, points[, d + seq_along(columns), drop = FALSE], source$data, n, call)
+  beside <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
   terms <- attr(frame, "terms")
   y <- frame[[attr(terms, "response")]]
   response <- if (several) list(y = response_columns(y, formula[[2]], call)) else if (is.null(family)) {
@@ -28,13 +28,15 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
   }
   # names of many rows would take longer than all else here
   x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
+  contrasts <- attr(x, "contrasts")
+  if (ncol(beside$trend)) x <- cbind(x, beside$trend)
   y <- response$y
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(y)))
   parts <- list(y = y, x = x, u = u, z = beside$values, columns = beside$columns,
                 coords = lasting_coordinates(coords, source$data),
                 offset = as.vector(stats::model.offset(frame) %||% rep(0, NROW(y))),
                 noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
-                frame = frame, contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
+                frame = frame, contrasts = contrasts, xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
                 needed = needed_variables(terms, coords, source$data, n),
                 points = !is.null(source$u),

@@ -3,6 +3,7 @@
 #' @exportS3Method emmeans::recover_data
 recover_data.gp <- function(object, data = NULL, ...) {
   refuse_several(object, "Marginal means are")
+  if (has_smooths(object)) stop_kernops("input", "Marginal means are for fits without smooths such as {.code s(x)}.")
   emmeans::recover_data(object$call, stats::delete.response(object$parts$terms), object$na.action, data = data,
                         frame = object$parts$frame, ...)
 }

@@ -75,11 +75,11 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# One draw for each level, times the covariate.
+# One draw for each level, times the covariate; of a smooth, one for each basis function.
 effect_spectrum <- function(x) {
-  covariate <- setdiff(x$dims, x$level)
+  covariates <- setdiff(x$dims, x$level)
   list(variance = x$parameters$variance, group = x$level,
-       linear = if (length(covariate)) list(function(u) u[, covariate, drop = FALSE]))
+       linear = if (length(covariates)) list(function(u) u[, covariates, drop = FALSE]))
 }
 
 spectral_terms_of <- function(x, where, call) {

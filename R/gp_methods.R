@@ -132,7 +132,7 @@ nobs.gp <- function(object, ...) length(object$data$y)
 
 #' @export
 formula.gp <- function(x, ...) {
-  # random effects are no terms of the trend
+  # random effects and smooths are no terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
   stats::formula(x$parts$terms)
 }
@@ -145,7 +145,9 @@ model.frame.gp <- function(formula, ...) formula$parts$frame
 
 #' @export
 model.matrix.gp <- function(object, ...) {
-  stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts)
+  x <- stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts)
+  smooth <- setdiff(colnames(object$parts$x), colnames(x))
+  if (has_smooths(object)) cbind(x, object$parts$x[, smooth, drop = FALSE]) else x
 }
 
 #' @export
@@ -291,7 +293,7 @@ summary.gp <- function(object, ...) {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
   structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = sum(!is.na(off)),
-                 residuals = quantiles), class = "summary.gp")
+                 residuals = quantiles, edf = smooth_edf(object)), class = "summary.gp")
 }
 
 # Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
@@ -326,6 +328,10 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   cli::cat_line("\nTrend:")
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
+  }
+  if (length(x$edf)) {
+    edf <- paste(names(x$edf), signif(x$edf, digits), sep = " = ", collapse = ", ")
+    cli::cat_line("\nEffective degrees of freedom: ", edf)
   }
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
   kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"

@@ -28,13 +28,16 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   check_variables(terms, parts$needed$trend, frame, "trend", call)
   trend <- new_trend(parts, terms, frame, call)
-  fitted <- (parts$whole %||% parts)$x
-  x <- trend$x %||% matrix(1, nrow(u), ncol(fitted), dimnames = list(NULL, colnames(fitted)))
+  beside <- new_columns(parts, source$data, nrow(u), call)
+  fitted <- colnames((parts$whole %||% parts)$x)
+  fitted <- setdiff(fitted, colnames(beside$trend))
+  x <- trend$x %||% matrix(1, nrow(u), length(fitted), dimnames = list(NULL, fitted))
   if (nrow(x) != nrow(u)) {
     stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
   }
   offset <- trend$offset %||% rep(0, nrow(u))
-  z <- new_columns(parts, source$data, nrow(u), call)
+  if (ncol(beside$trend)) x <- cbind(x, beside$trend)
+  z <- beside$values
   complete <- rowSums(!is.finite(cbind(u, z, x, offset))) == 0
   if (!is.null(areas)) areas$u <- lapply(areas$u, centred, object$center)
   points <- list(u = points_of(unname_rows(u), object$center, z)[complete, , drop = FALSE],

@@ -84,8 +84,8 @@ held_variance <- function(x, u) {
 # unbounded have other units.
 mean_square <- function(leaf, u) {
   if (length(leaf$sees)) {
-    covariate <- setdiff(leaf$dims, leaf$level)
-    return(if (length(covariate)) max(mean(u[, covariate]^2), .Machine$double.xmin) else 1)
+    covariates <- u[, setdiff(leaf$dims, leaf$level), drop = FALSE]
+    return(if (ncol(covariates)) max(sum(covariates^2) / nrow(u), .Machine$double.xmin) else 1)
   }
   if (leaf$label == "power_law") return(typical_distance(leaf, u)^(leaf$parameters$power %||% 1))
   if (leaf$label != "linear") return(1)

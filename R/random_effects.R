@@ -33,8 +33,8 @@
 #'   `~ 0 + x | g`, and for `method = "vecchia"`, a `family` or several responses.
 #' @references
 #' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
-#' @seealso [gp()], whose argument `group` has an independent field for each level; [covariance_functions]: the product
-#'   `random_effect(~ 1 | g) * matern()` has one, too, in addition to other terms.
+#' @seealso [gp()], whose argument `group` has an independent field for each level; [smooth_effect()];
+#'   [covariance_functions]: the product `random_effect(~ 1 | g) * matern()` has one, too, in addition to other terms.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(80), site = rep(letters[1:8], 10))
@@ -103,43 +103,67 @@ effect_leaf <- function(term, variance = NULL, fixed = character(), call = calle
   leaf
 }
 
-# The formula of the trend, and the covariance with the random effects that the formula has besides.
+# The formula of the trend, and the covariance with the random effects and the smooths that the formula has besides.
 with_effects <- function(formula, covariance, call) {
-  if (!inherits(formula, "formula") || length(formula) != 3) return(list(formula = formula, covariance = covariance))
+  told <- list(formula = formula, covariance = covariance)
+  if (!inherits(formula, "formula") || length(formula) != 3) return(told)
   found <- split_effects(formula[[3]])
-  if (!length(found$effects)) return(list(formula = formula, covariance = covariance))
-  if (is_lmc(covariance)) stop_kernops("input", "Random effects are for one response.", call = call)
-  terms <- unlist(lapply(found$effects, effect_terms, environment(formula), call), recursive = FALSE)
-  leaves <- lapply(terms, effect_leaf, call = call)
+  check_no_effects(found$rest, call)
+  if (!length(found$effects)) return(told)
+  if (is_lmc(covariance)) stop_kernops("input", "Random effects and smooths are for one response.", call = call)
+  leaves <- unlist(lapply(found$effects, effect_leaves, environment(formula), call), recursive = FALSE)
   known <- leaf_labels(covariance)
-  for (leaf in leaves) if (!leaf$label %in% known) covariance <- join("+", covariance, leaf)
-  trend <- formula
-  trend[[3]] <- found$rest %||% 1
-  list(formula = trend, covariance = covariance)
+  for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- join("+", told$covariance, leaf)
+  told$formula[[3]] <- found$rest %||% 1
+  told
 }
 
-# The bars in a sum of terms, and the rest of it, NULL if there is none.
+effect_leaves <- function(e, env, call) {
+  if (is_smooth(e)) return(list(smooth_leaf(e, env, call = call)))
+  lapply(effect_terms(e, env, call), effect_leaf, call = call)
+}
+
+# The bars and the smooths in a sum of terms, and the rest of it, NULL if there is none.
 split_effects <- function(e) {
-  if (is.call(e) && identical(e[[1]], quote(`(`)) && is_bar(e[[2]])) return(list(effects = list(e[[2]])))
-  sign <- if (is.call(e) && length(e) == 3) deparse1(e[[1]]) else ""
-  if (!sign %in% c("+", "-")) return(list(rest = e))
+  if (is_smooth(e)) return(list(effects = list(e)))
+  sign <- if (is.call(e)) deparse1(e[[1]]) else ""
+  if (sign == "(") {
+    if (is_bar(e[[2]])) return(list(effects = list(e[[2]])))
+    inner <- split_effects(e[[2]])
+    return(if (length(inner$effects)) inner else list(rest = e))
+  }
+  if (!sign %in% c("+", "-") || length(e) != 3) return(list(rest = e))
   left <- split_effects(e[[2]])
   right <- split_effects(e[[3]])
   rest <- if (is.null(right$rest)) left$rest else if (!is.null(left$rest)) call(sign, left$rest, right$rest) else
     if (sign == "-") call("-", right$rest) else right$rest
-  list(rest = rest, effects = c(left$effects, right$effects))
+  list(rest = rest, effects = if (sign == "+") c(left$effects, right$effects) else {
+    Filter(function(e) !deparse1(e) %in% vapply(right$effects, deparse1, ""), left$effects)
+  })
+}
+
+# What is left has none: bars would be taken for "or".
+check_no_effects <- function(e, call) {
+  if (is_bar(e) || is_smooth(e)) {
+    stop_kernops("input", "{.code {deparse1(e)}} must be a term of its own, joined to the others by {.code +}.",
+                 call = call)
+  }
+  joins <- c("+", "-", "*", ":", "/", "^", "%in%", "(")
+  if (is.call(e) && deparse1(e[[1]]) %in% joins) for (part in as.list(e)[-1]) check_no_effects(part, call)
 }
 
 sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
 
-# Methods, families and responses that have no random effects.
+# Methods, families and responses that have no random effects and no smooths; smooths are no factors of products.
 check_effects <- function(covariance, method, family, call) {
   if (!sees_effects(covariance)) return(invisible())
   what <- if (method == "vecchia") "for the methods {.val exact} and {.val iterative}" else
     if (!is.null(family)) "for Gaussian observations, not for those of a {.arg family}" else
       if (is_lmc(covariance)) "for one response"
-  if (is.null(what)) return(invisible())
-  stop_kernops("input", paste0("Random effects are ", what, "."), call = call)
+  if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
+  smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))
+  if (smooths(leaves_of(covariance)) == smooths(added_leaves(covariance))) return(invisible())
+  stop_kernops("input", "Smooths can be added to a covariance, but not multiplied by one.", call = call)
 }
 
 # Whether a term of the covariance is a field.
@@ -155,7 +179,7 @@ ranef.gp <- function(object, ...) {
   u <- object$data$u
   tables <- list()
   for (leaf in effects) {
-    level <- object$parts$columns[[leaf$level - object$model$d]]
+    level <- settled_column(leaf, object)
     name <- deparse1(level$formula[[2]])
     times <- if (length(leaf$dims) > 1) u[, leaf$dims[[1]]] else 1
     sums <- rowsum(times * object$state$alpha, factor(u[, leaf$level], seq_along(level$levels)))

@@ -55,6 +55,7 @@ processes <- list(
   gp_indicator = list(formula = z ~ 1, data = d, coords = ~ u + v, cuts = 0, covariance = known),
   lmc = list(matern(3/2, range = 1), sills = list(diag(2)), fixed = FALSE, cross_nugget = TRUE),
   random_effect = list(effect = ~ 1 | u, variance = 1, fixed = "variance"),
+  smooth_effect = list(effect = ~ s(u, k = 4), variance = 1, fixed = "variance"),
   nugget = list(variance = 1), linear = list(variance = 1), constant = list(variance = 1, fixed = "variance"),
   covariance = list(formula = "s * Exp(-SqDist(x, y))", parameters = list(s = 1))
 )

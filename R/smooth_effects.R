@@ -1,0 +1,131 @@
+# Smooths: functions of covariates by a penalised basis. What the penalty leaves alone is in the trend, the other
+# coefficients are random: a term of the covariance.
+
+#' Smooths
+#'
+#' Smooth functions of covariates, with the bases and the penalties of package mgcv, as terms of [gp()]: `y ~ z + s(x)`
+#' has a smooth function of x in addition to the field. `smooth_effect()` is the same term with a value for its
+#' variance.
+#'
+#' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")` or `~ s(x, z)`: see [mgcv::s()].
+#' @param variance,fixed as in [covariance_functions].
+#'
+#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions that the penalty leaves
+#'   alone, such as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions are
+#'   scaled such that the penalty is the sum of squares of their coefficients, and these coefficients are independent
+#'   with a common `variance`, which is estimated with the other parameters of the covariance. It is the variance of
+#'   the noise divided by the smoothing parameter `sp` of mgcv. With `covariance = nugget()`, the model is that of
+#'   `mgcv::gam(method = "REML")`, or `"ML"`, and `coords` are not needed.
+#'
+#'   Each smooth has one variance: all bases of `s()` with one penalty, such as `bs = "tp"`, `"cr"`, `"cc"`, `"ps"` and
+#'   `"bs"`, of any number of variables. `by` is a numeric variable. As in mgcv, a smooth adds up to zero over the
+#'   observations, unless there is such a variable, and the basis depends on the observations that are used. A smooth
+#'   of a coordinate and a field with a long range can hardly be told apart.
+#'
+#'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
+#'   `newdata`. `summary()` has the effective degrees of freedom of each smooth, with the trend's. The methods are
+#'   `"exact"` and `"iterative"`.
+#' @return A covariance, for [gp()].
+#' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
+#'   none, with `sp`, `id` or a factor as `by`, in products of covariances, for `method = "vecchia"`, a `family` or
+#'   several responses.
+#' @references
+#' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
+#' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
+#'   of one coordinate.
+#' @examplesIf requireNamespace("mgcv", quietly = TRUE)
+#' set.seed(1)
+#' d <- data.frame(u = runif(80), v = runif(80), x = runif(80))
+#' d$y <- sin(6 * d$x) + d$u + rnorm(80, sd = 0.2)
+#' # a smooth function and a field
+#' fit <- gp(y ~ s(x), d, ~ u + v, exponential() + nugget())
+#' summary(fit)
+#' predict(fit, data.frame(u = 0.5, v = 0.5, x = c(0.2, 0.8)), se.fit = TRUE, interval = "confidence")
+#' # an additive model without a field
+#' gp(y ~ u + s(x, bs = "cr"), d, covariance = nugget(), estimate = "REML")
+#' gp(y ~ u, d, covariance = smooth_effect(~ s(x), 2, fixed = "variance") + nugget())
+#' @export
+smooth_effect <- function(effect, variance = NULL, fixed = character()) {
+  smooth <- if (inherits(effect, "formula") && length(effect) == 2) effect[[2]]
+  if (is_smooth(smooth)) return(smooth_leaf(smooth, environment(effect), variance, fixed))
+  stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ s(x)}.")
+}
+
+is_smooth <- function(e) is.call(e) && deparse1(e[[1]]) %in% c(smooth_names, paste0("mgcv::", smooth_names))
+smooth_names <- c("s", "te", "ti", "t2")
+
+is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, function(column) column$kind == "smooth", NA))
+
+has_smooths <- function(object) any(vapply(object$parts$columns, function(column) column$kind == "smooth", NA))
+
+smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
+  label <- sub("^mgcv::", "", deparse1(e))
+  if (!startsWith(label, "s(")) {
+    stop_kernops("input", c("The smooth {.code {label}} is not available: it has several penalties.",
+                            i = "{.code s()} is, with one variable or several."), call = call)
+  }
+  need_package("mgcv", paste0("The smooth {.code ", label, "}"), call)
+  e[[1]] <- quote(mgcv::s)
+  spec <- tryCatch(eval(e, env), error = function(e) stop_smooth(label, e, call))
+  odd <- c("id", "sp", "fx")[c(!is.null(spec$id), !is.null(spec$sp), isTRUE(spec$fixed))]
+  if (length(odd)) {
+    stop_kernops("input", c("The smooth {.code {label}} must be without {.arg {odd}}.",
+                            i = "{.fn smooth_effect} gives a smooth a known variance."), call = call)
+  }
+  variables <- lapply(c(spec$term, if (spec$by != "NA") spec$by), str2lang)
+  formula <- stats::as.formula(call("~", Reduce(function(a, b) call("+", a, b), variables)), env)
+  leaf <- new_leaf(label, "variance * ({x} | {y})", list(variance = variance), fixed, call = call)
+  leaf$sees <- list(new_column("smooth", formula, "variables of smooths", label = label, variables = variables,
+                               spec = spec))
+  leaf
+}
+
+stop_smooth <- function(label, e, call) {
+  stop_kernops("input", "The smooth {.code {label}} cannot be made: {conditionMessage(e)}", call = call)
+}
+
+# `values` of the variables, as mgcv takes them.
+smooth_data <- function(column, values) {
+  names <- c(column$spec$term, if (column$spec$by != "NA") column$spec$by)
+  stats::setNames(as.data.frame(values), names)
+}
+
+# The basis of the observations: of its coefficients b, with the penalty b' S b, those of the trend are free, and the
+# others are turned and scaled such that the penalty is their sum of squares.
+with_basis <- function(column, values, call) {
+  made <- tryCatch(mgcv::smoothCon(column$spec, smooth_data(column, values), absorb.cons = TRUE),
+                   error = function(e) stop_smooth(column$label, e, call))[[1]]
+  if (length(made$S) != 1) {
+    stop_kernops("input", "The smooth {.code {column$label}} must have one penalty, not {length(made$S)}.", call = call)
+  }
+  penalty <- eigen(made$S[[1]], symmetric = TRUE)
+  random <- seq_len(made$rank)
+  made$X <- NULL # as long as the data
+  column$basis <- made
+  column$width <- length(random)
+  column$random <- penalty$vectors[, random, drop = FALSE] / rep(sqrt(penalty$values[random]), each = ncol(made$S[[1]]))
+  column$trend <- penalty$vectors[, -random, drop = FALSE]
+  colnames(column$trend) <- sprintf("%s.%d", column$label, seq_len(ncol(column$trend)))
+  column
+}
+
+# The basis at values of the variables, NA where one of them is: `values` of the random functions, and the `trend`.
+smooth_functions <- function(column, values) {
+  known <- stats::complete.cases(values)
+  basis <- matrix(NA_real_, nrow(values), nrow(column$random))
+  if (any(known)) basis[known, ] <- mgcv::PredictMat(column$basis, smooth_data(column, values[known, , drop = FALSE]))
+  list(values = basis %*% column$random, trend = basis %*% column$trend)
+}
+
+# The effective degrees of freedom of the smooths of a fit: the share of their coefficients that the data determine,
+# one for each in the trend, and of random ones the decrease of their variances relative to those before the data.
+smooth_edf <- function(object) {
+  leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
+  solver <- if (length(leaves)) solver_for(object)
+  edf <- vapply(leaves, function(leaf) {
+    Z <- object$data$u[, leaf$dims, drop = FALSE]
+    told <- sum(Z * solver(Z)) - sum(crossprod(object$state$z, Z)^2)
+    leaf$parameters$variance * told + if (is.null(object$known$beta)) ncol(settled_column(leaf, object)$trend) else 0
+  }, 0)
+  stats::setNames(edf, vapply(leaves, `[[`, "", "label"))
+}
