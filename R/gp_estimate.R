@@ -140,15 +140,32 @@ new_evaluate <- function(target) {
 best_from <- function(candidates, target) {
   control <- target$how$control
   exact <- target$how$method == "exact"
-  cheap <- target$how$method != "iterative"
   if (exact) control$gain <- 1e-5
   search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
   best <- search(candidates[which.min(values), ])
+  if (exact) return(best_beside(best, candidates, values, search, target))
+  cheap <- target$how$method != "iterative"
   for (other in which(cheap & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
-  ends <- lapply(seq_len(nrow(candidates)), function(n) list(theta = candidates[n, ], value = values[[n]]))
-  best$rivals <- if (exact) Filter(function(end) end$value <= best$value + 4 && apart(best, end, target), ends)
+  best
+}
+
+# The best of the optima that candidates lead to, and its rivals. The values of candidates say little about those of the
+# optima, since they are optima of a subset: all that are near the lowest one are searched from, unless nothing
+# separates them from an optimum that was found.
+best_beside <- function(best, candidates, values, search, target) {
+  found <- list(best)
+  for (k in which(values <= min(values) + 6)) {
+    end <- list(theta = candidates[k, ], value = values[[k]])
+    if (all(vapply(found, apart, NA, end, target))) found <- c(found, list(search(end$theta)))
+  }
+  best <- lowest(found)
+  rivals <- list()
+  for (end in Filter(function(end) end$value <= best$value + 4, found)) {
+    if (all(vapply(c(list(best), rivals), apart, NA, end, target))) rivals <- c(rivals, list(end))
+  }
+  best$rivals <- rivals
   best
 }
 

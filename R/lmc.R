@@ -33,7 +33,9 @@
 #'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
 #'     `cov = "variables"` there are also the covariances of the errors of each pair of variables at the same point, in
 #'     columns such as `cov.zinc.lead`; `cov = TRUE` is the joint matrix of all predictions, with the points of the
-#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used.
+#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used. A
+#'     variable that has none within `maxdist` is `NA`, as its trend is unknown there, unless `known$beta` gives it; the
+#'     others are predicted from what there is. gstat returns `NA` for all of them.
 #'   * [simulate()][simulate.gp] has columns such as `zinc.sim1`.
 #'   * [gp_cv()] leaves out a value, and keeps those of other variables at the same point; with `folds`, all values of a
 #'     row are left out together. Its result has a column `variable`.

@@ -14,6 +14,23 @@ test_that("estimates are at an optimum of the dense likelihood", {
   }
 })
 
+test_that("the optimum of all data may be that of a candidate whose value is not the lowest", {
+  model <- kernops:::covariance_model(exponential(1, fixed = "variance"), 1)
+  well <- \(s) pmin(10 + 8 * (s + 2)^2, 7 + 8 * (s - 2)^2)
+  target <- list(model = model, value = \(theta) well(log(theta[[2]])))
+  downhill <- function(theta) {
+    s <- log(theta[[2]])
+    found <- optimize(well, s + c(-1.2, 1.2))
+    list(theta = c(1, exp(found$minimum)), value = found$objective)
+  }
+  candidates <- cbind(1, exp(c(-1.9, 2.8, -1.8, 1.2)))
+  values <- apply(candidates, 1, target$value)
+  expect_identical(which.min(values), 1L)
+  best <- kernops:::best_beside(downhill(candidates[1, ]), candidates, values, downhill, target)
+  expect_equal(log(best$theta[[2]]), 2, tolerance = 1e-3)
+  expect_equal(vapply(best$rivals, \(end) log(end$theta[[2]]), 0), -2, tolerance = 1e-3)
+})
+
 # The average information wrt the logarithms of variance, range and nugget: y'P K_i P K_j P y / 2, with derivatives K_i
 # by differences.
 average_of <- function(theta, d, X) {

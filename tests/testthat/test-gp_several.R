@@ -106,6 +106,27 @@ seen$q[20:25] <- NA
 fit <- gp(cbind(p, q) ~ 1, seen, ~ a + b, lmc(exponential(), nugget()))
 new <- withr::with_seed(92, data.frame(a = runif(5), b = runif(5)))
 
+test_that("with known means, a variable without neighbours is predicted from the others", {
+  B <- matrix(c(1, 400, 400, 4e5), 2)
+  known <- gp(cbind(p, q) ~ 0, seen, ~ a + b, lmc(exponential(range = 0.3), nugget(), sills = list(B, c(0.1, 1e4))),
+              estimate = "none", known = list(beta = c(0, 1e4)))
+  # beside an observation of q, far from those of p
+  apart <- as.matrix(dist(seen[c("a", "b")]))
+  far <- which.max(apply(apart[1:15, !is.na(seen$p)], 1, min))
+  place <- seen[far, c("a", "b")] + 0.003
+  gaps <- sqrt((seen$a - place$a)^2 + (seen$b - place$b)^2)
+  limit <- 0.999 * min(gaps[!is.na(seen$p)])
+  near <- gaps < limit & !is.na(seen$q)
+  h <- as.matrix(dist(rbind(seen[near, c("a", "b")], place)))
+  last <- nrow(h)
+  K <- B[2, 2] * exp(-h[-last, -last, drop = FALSE] / 0.3) + diag(1e4, last - 1)
+  k <- outer(exp(-h[-last, last] / 0.3), B[, 2])
+  ours <- predict(known, place, se.fit = TRUE, interval = "confidence", maxdist = limit)
+  expect_equal(c(ours$p.fit, ours$q.fit), c(0, 1e4) + as.vector(crossprod(k, solve(K, seen$q[near] - 1e4))),
+               tolerance = 1e-8)
+  expect_equal(c(ours$p.se.fit, ours$q.se.fit)^2, diag(B) - diag(crossprod(k, solve(K, k))), tolerance = 1e-8)
+})
+
 # The log-likelihood of sills and a range, by dense matrices.
 at <- which(!is.na(seen[c("p", "q")]), arr.ind = TRUE)
 log_likelihood <- function(s11, s12, s22, range, n1, n2) {
