@@ -11,8 +11,17 @@ is_white <- function(labels) labels %in% c("nugget", "microscale")
 # The variances of what is uncorrelated at any distance.
 white_rows <- function(model) which(is_white(model$parameters$label))
 
-# The variance of the microscale variation, which means over blocks do not have.
-microscale_of <- function(object) sum(object$theta[object$model$parameters$label == "microscale"])
+# Its parameters: variances, or the roots of sills.
+microscale_rows <- function(model) {
+  blocks <- Filter(function(block) startsWith(block$name, "microscale"), coregions(model))
+  c(which(model$parameters$label == "microscale"), unlist(lapply(blocks, `[[`, "rows")))
+}
+
+# Means over blocks do not have it.
+theta_of_targets <- function(object, targets) {
+  if (length(targets$of) == targets$n) return(object$theta)
+  replace(object$theta, microscale_rows(object$model), 0)
+}
 
 # Only several observations at one location tell the one from the other.
 check_white <- function(model, u, call) {

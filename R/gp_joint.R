@@ -102,10 +102,9 @@ error_covariance <- function(object, targets, weighed) {
 }
 
 joint_prior <- function(object, targets) {
-  k <- covariance_matrix(object$model)(list(theta = object$theta, x = targets$u, y = targets$u))
-  k <- gathered(t(gathered(k, targets)), targets)
-  diag(k) <- diag(k) - microscale_of_means(object, targets)
-  k
+  theta <- theta_of_targets(object, targets)
+  k <- covariance_matrix(object$model)(list(theta = theta, x = targets$u, y = targets$u))
+  gathered(t(gathered(k, targets)), targets)
 }
 
 # The covariance matrix of the errors of all predictions at once.

@@ -21,12 +21,6 @@ gathered <- function(x, targets) {
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))
 }
 
-# What the points of a target add to its variance, each alone: a mean over a block has none of that.
-microscale_of_means <- function(object, targets) {
-  if (length(targets$of) == targets$n) return(0)
-  microscale_of(object) * as.vector(rowsum(targets$weight^2, targets$of))
-}
-
 centres_of <- function(targets) gathered(targets$u, targets)
 
 # k(x_i, y_i), row by row.
@@ -40,13 +34,14 @@ target_variance <- function(object, targets) {
   single <- length(targets$of) == targets$n
   if (single) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
   pairs <- covariance_pairs(object$model)
+  theta <- theta_of_targets(object, targets)
   rows <- split(seq_along(targets$of), targets$of)
   vapply(rows, function(own) {
     i <- rep(own, length(own))
     j <- rep(own, each = length(own))
-    k <- pairs(list(theta = object$theta, x = targets$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
+    k <- pairs(list(theta = theta, x = targets$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
     sum(k * targets$weight[i] * targets$weight[j])
-  }, 0, USE.NAMES = FALSE) - microscale_of_means(object, targets)
+  }, 0, USE.NAMES = FALSE)
 }
 
 # A list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its centre.

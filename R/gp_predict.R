@@ -115,9 +115,6 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     stop_kernops("input", c("The mean over a block has no noise of observations.",
                             i = "{.code interval = \"confidence\"} gives its interval."))
   }
-  if (!is.null(points$blocks) && "microscale" %in% leaf_labels(object$model$covariance)) {
-    refuse_several(object, "Means over blocks of a field with {.fn microscale} are")
-  }
   if (identical(cov, "variables") && !is_several(object)) {
     stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
   }

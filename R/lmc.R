@@ -80,6 +80,7 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
     stop_kernops("input", "{.fn lmc} takes covariances, such as {.code lmc(matern(3/2), nugget())}.")
   }
   names <- structure_names(structures)
+  if ("nugget2" %in% names) stop_kernops("input", "{.fn lmc} has at most one {.fn nugget}.")
   sills <- structure_sills(sills, names)
   parts <- Map(function(structure, sills, name) {
     plain <- unit_structure(structure)

@@ -1,10 +1,10 @@
 # Fits of several variables: cokriging as gstat has it, estimates, and what the methods of fits give.
 
-expect_cokriged <- function(ours, theirs, variables) {
+expect_cokriged <- function(ours, theirs, variables, tolerance = 1e-8) {
   # where one of the variables has no neighbours, gstat predicts none
   some <- stats::complete.cases(theirs)
   expect_gt(mean(some), 0.7)
-  equal <- function(a, b) expect_equal(a[some], b[some], tolerance = 1e-8)
+  equal <- function(a, b) expect_equal(a[some], b[some], tolerance = tolerance)
   for (name in variables) {
     equal(ours[[paste0(name, ".fit")]], theirs[[paste0(name, ".pred")]])
     equal(ours[[paste0(name, ".se.fit")]]^2, theirs[[paste0(name, ".var")]])
@@ -51,6 +51,12 @@ test_that("cokriging of meuse is that of gstat: ordinary, universal and simple, 
   errors <- gstat_lmc(g, c(300, 900), "Err")
   fit <- update(fit, covariance = errors)
   expect_cokriged(cokriged(fit, new), predict(errors, new, debug.level = 0), c("zinc", "lead"))
+  # means over blocks have neither
+  away <- new[1:4, ]
+  for (model in list(g, errors)) {
+    ours <- cokriged(update(fit, covariance = model), away, block = c(100, 60))
+    expect_cokriged(ours, predict(model, away, block = c(100, 60), debug.level = 0), c("zinc", "lead"), 1e-6)
+  }
   # and back
   expect_equal(as_vgm(fit)[names(g$model)], errors$model, ignore_attr = TRUE)
   expect_equal(as_vgm(as_gp(g)), g$model[names(as_vgm(fit))], ignore_attr = TRUE)
@@ -247,6 +253,7 @@ test_mistakes("kernops_error", alist(
   `a nugget in a structure` = lmc(exponential() + nugget()),
   `a sum with others` = lmc(exponential()) + nugget(),
   `no structures` = lmc(),
+  `two nuggets` = lmc(exponential(), nugget(), nugget()),
   `sills that are not definite` = lmc(exponential(), sills = list(matrix(c(1, 2, 2, 1), 2))),
   `sills of three variables` = gp(cbind(p, q) ~ 1, seen, ~ a + b, lmc(exponential(), sills = list(diag(3)))),
   `sills of something else` = lmc(exponential(), sills = list(gaussian = diag(2))),
