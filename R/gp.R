@@ -228,10 +228,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   subset <- within_data(rlang::enquo(subset), source$data, here)
   known$noise <- noise_values(known$noise, source$data, here)
   group <- group_column(rlang::enquo(group), source$data, here)
-  if (!is.null(group)) check_grouped(covariance, family, here)
+  if (!is.null(group)) check_grouped(covariance, here)
   told <- with_effects(formula, covariance, here)
   covariance <- told$covariance
-  check_effects(covariance, method, family, here)
+  check_effects(covariance, method, here)
   data_parts <- gp_data(told$formula, source, coords, weights, known$noise, na.action, here, subset, family,
                         is_lmc(covariance), seen_columns(covariance, group), needs_coordinates(covariance))
   if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$variables, here)

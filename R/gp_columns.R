@@ -152,10 +152,8 @@ settled_column <- function(leaf, object) {
 }
 
 # What has no groups.
-check_grouped <- function(covariance, family, call) {
-  if (is.null(family) && !is_lmc(covariance)) return(invisible())
-  what <- if (is.null(family)) "several responses" else "those of a {.arg family}"
-  stop_kernops("input", paste0("{.arg group} is for one Gaussian response, not for ", what, "."), call = call)
+check_grouped <- function(covariance, call) {
+  if (is_lmc(covariance)) stop_kernops("input", "{.arg group} is for one response.", call = call)
 }
 
 # The coordinates of the points, centred, and the columns beside them.

@@ -30,6 +30,10 @@
 #' square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
 #' `offset(log(area))` of counts.
 #'
+#' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]
+#' and [smooth_effect()]. A generalised linear mixed model without a field has the effect as its covariance:
+#' `gp(count ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
+#'
 #' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation:
 #' overdispersion. The default covariance of a family has none: presence and absence do not determine it.
 #'

@@ -15,14 +15,14 @@ about_latent <- function(problem, likelihood, search, state, how) {
 }
 
 # The posterior of a fit: latent_system(), its sets, and the mode of the field; `wanted` are sets of places whose
-# covariances are.
-fitted_system <- function(object, wanted = matrix(0L, 0, 0)) {
+# covariances are, `factor` what another system of the fit has.
+fitted_system <- function(object, wanted = matrix(0L, 0, 0), factor = NULL) {
   about <- object$vecchia
   places <- field_places(object$data$u, object$model)
   sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of])
   sets <- with_latent_neighbours(sets, about$neighbours, wanted)
-  system <- latent_system(sets, object$model, object$theta)
+  system <- latent_system(sets, object$model, object$theta, factor %||% latent_factor(sets, object$model, object$theta))
   c(system, list(sets = sets, weight = object$latent$terms$weight,
                  field = system$at_places(object$latent$h - system$nugget * object$state$alpha)))
 }
@@ -47,17 +47,20 @@ latent_chunks <- function(object, u, f, width = 20000) {
   by_chunks(u, width, function(at, new) f(at, places(new)))
 }
 
-# As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean.
+# As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean: the pairs of
+# places whose covariances that takes are those of a chunk, of all points they would be too many.
 latent_prediction <- function(object, points, variance) {
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  known <- fitted_system(object)
-  trend <- if (variance && ncol(x)) smoothed(known, object$data$x)
+  own <- trend <- NULL
   parts <- latent_chunks(object, points$u, function(at, sets) {
-    process <- as.vector(neighbour_means(sets, known$field))
+    if (is.null(own) || variance) {
+      own <<- fitted_system(object, if (variance) sets$neighbours else matrix(0L, 0, 0), own$factor)
+    }
+    process <- as.vector(neighbour_means(sets, own$field))
     if (!variance) return(data.frame(process))
-    own <- fitted_system(object, sets$neighbours)
     own$logdet(own$weight)
     own$variances()
+    if (ncol(x)) trend <<- trend %||% smoothed(own, object$data$x)
     error <- trend_uncertainty(object, x[at, , drop = FALSE], if (ncol(x)) neighbour_means(sets, trend))
     data.frame(process, variance = sets$sd^2 + posterior_sums(own$sets$held, sets$weights) + error$variance,
                lagrange = error$lagrange)

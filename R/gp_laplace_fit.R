@@ -21,10 +21,12 @@ family_problem <- function(parts, model, known, family, estimate, call) {
   n <- length(parts$y)
   center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
   data <- list(
-    y = parts$y, prior = parts$weights, family = family, u = centred(parts$u, center), rows = parts$rows,
+    y = parts$y, prior = parts$weights, family = family, u = located(centred(parts$u, center), parts),
+    rows = parts$rows,
     offset = parts$offset + if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE], noise = numeric(n), weights = rep(1, n)
   )
+  data$block <- separate_blocks(model, data$u)
   check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
   data$basis <- if (ncol(data$x)) qr.Q(qr(data$x)) * sqrt(n) else data$x
@@ -41,10 +43,7 @@ with_family_search <- function(problem, call) {
     stop_kernops("input", c("The response is constant: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
   }
-  if (all(apply(data$u, 2, function(v) diff(range(v))) == 0)) {
-    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
-                 call = call)
-  }
+  check_several_places(problem$model, data$u, call)
   away <- working_response(data$family, data$y, data$prior) - data$offset
   problem$residual <- if (ncol(data$x)) qr.resid(qr(data$x), away) else away
   problem$model <- with_bounds(problem$model, data$u, problem$residual)
@@ -128,7 +127,8 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   }
   more <- c(problem$start$phi, problem$start$trend)
   starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
-  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed)
+  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed,
+                      if (how$method == "exact") data$block)
   best <- if (estimate == "none") {
     # there is rounding in each of many steps to the mode
     least <- if (how$method == "vecchia") 1e-11 else 1e-13
@@ -158,7 +158,7 @@ stop_no_mode <- function(call) {
 
 family_subset <- function(data, some) {
   rows <- function(x) if (is.matrix(x)) x[some, , drop = FALSE] else x[some]
-  each <- c("y", "prior", "u", "rows", "offset", "x", "noise", "weights", "basis")
+  each <- c("y", "prior", "u", "rows", "offset", "x", "noise", "weights", "basis", "block")
   replace(data, each, lapply(data[each], rows))
 }
 

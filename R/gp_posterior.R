@@ -48,8 +48,7 @@ latent_factor <- function(sets, model, theta) {
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   contrast(f, g)(theta)  what gives derivatives of the likelihood: neighbours/posterior.h
 # long: closures that share the latest factor
-latent_system <- function(sets, model, theta) {
-  factor <- latent_factor(sets, model, theta)
+latent_system <- function(sets, model, theta, factor = latent_factor(sets, model, theta)) {
   if (is.null(factor)) return(NULL)
   posterior_fill(sets$held, factor$weights, factor$sd)
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0

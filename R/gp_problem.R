@@ -65,15 +65,17 @@ with_search <- function(problem, y, call) {
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
   }
-  space <- data$u[, seq_len(problem$model$d), drop = FALSE]
-  if (ncol(space) && all(apply(space, 2, function(v) diff(range(v))) == 0)) {
-    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
-                 call = call)
-  }
+  check_several_places(problem$model, data$u, call)
   model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
   model <- with_bounds(model, data$u, residual)
   check_extents(model$parameters, call)
   replace(problem, c("model", "residual"), list(model, residual))
+}
+
+check_several_places <- function(model, u, call) {
+  space <- u[, seq_len(model$d), drop = FALSE]
+  if (!ncol(space) || any(apply(space, 2, function(v) diff(range(v))) != 0)) return(invisible())
+  stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
 }
 
 check_extents <- function(parameters, call) {

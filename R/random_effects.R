@@ -18,19 +18,20 @@
 #' @section In the formula of gp(): `(1 | g)` and `(0 + x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`: intercepts and
 #'   slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Correlated intercepts and slopes, `(x | g)`, are
 #'   not available. With `covariance = nugget()`, the model is a linear mixed model, and `coords` are not needed. Its
-#'   restricted log-likelihood is that of nlme plus half the logarithm of det(X'X), see [gp()].
+#'   restricted log-likelihood is that of nlme plus half the logarithm of det(X'X), see [gp()]. With a
+#'   [family][gp_families], `covariance = random_effect(~ 1 | g)` is the generalised linear mixed model.
 #'
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
 #'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other
-#'   field, and `"iterative"`. With `group` of [gp()], the effects of a level are common to all groups: `day:site` are
+#'   field, and `"iterative"` (not for families). With `group` of [gp()], the effects of a level are common to all groups: `day:site` are
 #'   levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
 #'   in lme4. Effects in products of covariances are not among them: these are fields.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
-#'   `~ 0 + x | g`, and for `method = "vecchia"`, a `family` or several responses.
+#'   `~ 0 + x | g`, and for `method = "vecchia"` or several responses.
 #' @references
 #' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
 #' @seealso [gp()], whose argument `group` has an independent field for each level; [smooth_effect()];
@@ -154,12 +155,11 @@ check_no_effects <- function(e, call) {
 
 sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
 
-# Methods, families and responses that have no random effects and no smooths; smooths are no factors of products.
-check_effects <- function(covariance, method, family, call) {
+# Methods and responses that have no random effects and no smooths; smooths are no factors of products.
+check_effects <- function(covariance, method, call) {
   if (!sees_effects(covariance)) return(invisible())
   what <- if (method == "vecchia") "for the methods {.val exact} and {.val iterative}" else
-    if (!is.null(family)) "for Gaussian observations, not for those of a {.arg family}" else
-      if (is_lmc(covariance)) "for one response"
+    if (is_lmc(covariance)) "for one response"
   if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
   smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))
   if (smooths(leaves_of(covariance)) == smooths(added_leaves(covariance))) return(invisible())

@@ -150,7 +150,6 @@ test_mistakes("kernops_error", alist(
   `group of another length` = gp(y ~ 1, days, ~ a + b, group = 1:3 + nrow(days)),
   `group that is missing in newdata` = predict(fit_days(), fresh[c("a", "b", "w")]),
   `intrinsic field of groups with one constant` = gp(y ~ 1, days, ~ a + b, power_law() + nugget(), group = ~ day),
-  `group of a family` = gp(y > 0 ~ 1, days, ~ a + b, family = binomial(), group = ~ day),
   `group of several responses` = gp(cbind(y, z) ~ 1, days, ~ a + b, group = ~ day),
   `neighbours of a fit with groups` = gp_neighbours(days[c("a", "b")], covariance = fit_days())
 ))

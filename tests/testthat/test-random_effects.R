@@ -116,7 +116,6 @@ test_mistakes("kernops_error", alist(
   `effects of no level` = gp(z ~ (1 | k), trial, ~ a + b),
   `slope in a factor` = gp(z ~ (0 + g | h), trial, ~ a + b),
   `effects for vecchia` = gp(z ~ (1 | g), trial, ~ a + b, method = "vecchia"),
-  `effects of a family` = gp(z > 0 ~ (1 | g), trial, ~ a + b, family = binomial()),
   `effects of several responses` = gp(cbind(z, w) ~ (1 | g), trial, ~ a + b),
   `a field without coordinates` = gp(z ~ (1 | g), trial),
   `effect that is no bar` = random_effect(~ g),

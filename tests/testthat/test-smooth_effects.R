@@ -117,7 +117,6 @@ test_mistakes("kernops_error", alist(
   `given smoothing parameter` = gp(y ~ s(x, sp = 1), wavy, ~ a + b),
   `too large a basis` = gp(y ~ s(x, k = 100), wavy, ~ a + b),
   `factor as by` = gp(y ~ s(x, by = g), wavy, ~ a + b),
-  `smooth of a family` = gp(y > 0 ~ s(x), wavy, ~ a + b, family = binomial()),
   `smooth for vecchia` = gp(y ~ s(x), wavy, ~ a + b, method = "vecchia"),
   `variable missing in newdata` = predict(gp(y ~ s(x), wavy, covariance = nugget()), wavy["w"]),
   `effect that is no smooth` = smooth_effect(~ x)

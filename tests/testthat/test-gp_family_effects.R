@@ -1,0 +1,101 @@
+# Families with groups, random effects and smooths: the Laplace approximation against plain R, and mgcv::gam().
+
+withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
+d <- withr::with_seed(6, {
+  d <- family_data(60, 5)
+  d <- transform(d, x = runif(60), g = factor(sample(letters[1:7], 60, TRUE)), day = sample(1:3, 60, TRUE))
+  transform(d, count = rpois(60, exp(0.5 + sin(6 * x) + rnorm(7, sd = 0.5)[g])))
+})
+new <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1, -2), x = c(0.1, 0.55, 0.8),
+                  g = c("a", "c", "z"), day = c(2, 3, 9))
+density <- \(eta) dpois(d$count, exp(eta), log = TRUE)
+field_of <- function(d, e, v, r) {
+  h <- sqrt(3) * sqrt(outer(d$a, e$a, `-`)^2 + outer(d$b, e$b, `-`)^2) / r
+  v * (1 + h) * exp(-h)
+}
+same <- \(a, b) outer(as.character(a), as.character(b), `==`)
+
+# `matrix_of`: the covariance of d and e at parameters theta, without the nugget, which is the last of them.
+expect_plain_laplace <- function(fit, matrix_of, count) {
+  nugget <- if (length(fit$model$nugget)) fit$theta[[count]] else 0
+  value <- function(theta) {
+    K <- matrix_of(theta, d, d) + diag(if (nugget > 0) theta[[count]] else 0, 60)
+    oracle_laplace(K, as.vector(fit$response$basis %*% theta[-seq_len(count)]), density)
+  }
+  theta <- fit$outer_theta
+  plain <- value(theta)
+  expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-8)
+  likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+  slope <- likelihood$evaluate(theta * 1.1)$gradient()
+  differences <- central_difference(\(theta) value(theta)$value, theta * 1.1, 1e-4)
+  expect_close(matrix(slope, 1), differences, tolerance = 1e-5)
+  # the normal distribution of the linear predictor: that of a Gaussian response with the noise 1 / W
+  K <- matrix_of(theta, d, d) + diag(nugget, 60) + diag(1 / plain$W)
+  X <- model.matrix(fit)
+  response <- X %*% coef(fit) + plain$h + slopes_of(density, as.vector(X %*% coef(fit) + plain$h)) / plain$W
+  prior <- diag(matrix_of(theta, new, new))
+  expected <- oracle_kriging(K, matrix_of(theta, d, new), prior, response, X, cbind(1, new$w))
+  at <- predict(fit, new, se.fit = TRUE, type = "link", interval = "confidence")
+  # the trend is that of the highest likelihood, not of least squares
+  mean <- cbind(1, new$w) %*% coef(fit) + t(matrix_of(theta, d, new)) %*% solve(K, response - X %*% coef(fit))
+  expect_equal(at$fit, as.vector(mean), tolerance = 1e-6)
+  expect_equal(at$se.fit, sqrt(expected$variance), tolerance = 1e-6)
+}
+
+test_that("groups have independent fields, with all methods", {
+  within <- \(theta, d, e) field_of(d, e, theta[[1]], theta[[2]]) * same(d$day, e$day)
+  for (method in c("exact", "vecchia")) {
+    fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4) + nugget(0.1), method, "none", family = poisson(),
+              group = ~ day, neighbours = 59)
+    expect_plain_laplace(fit, within, 3)
+  }
+  fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4), estimate = "none", family = poisson(), group = ~ day)
+  expect_length(fit$factor, 3)
+  left <- gp_cv(fit, folds = d$day)
+  away <- update(fit, subset = day != 2)
+  expect_equal(left$fit[d$day == 2], unname(predict(away, d[d$day == 2, ])), tolerance = 1e-6)
+  free <- gp(count ~ w, d, ~ a + b, matern(3/2, range = 0.4, fixed = "range"), family = poisson(), group = ~ day)
+  expect_lt(fit$loglik, free$loglik)
+})
+
+test_that("random effects are beside a field", {
+  with_effects <- \(theta, d, e) field_of(d, e, theta[[1]], theta[[2]]) + theta[[3]] * same(d$g, e$g)
+  fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4) + random_effect(~ 1 | g, 0.3) + nugget(0.1),
+            estimate = "none", family = poisson())
+  expect_plain_laplace(fit, with_effects, 4)
+  skip_if_not_installed("nlme")
+  effects <- nlme::ranef(fit)$g
+  expect_equal(effects[["(Intercept)"]], as.vector(0.3 * rowsum(fit$state$alpha, d$g)), tolerance = 1e-10)
+  draws <- simulate(fit, 2000, seed = 1, newdata = new)
+  expect_lt(max(abs(rowMeans(draws) - predict(fit, new, type = "link"))), 0.1)
+})
+
+test_that("without a field, likelihoods are those of mgcv::gam()", {
+  skip_if_not_installed("mgcv")
+  for (family in list(poisson(), binomial())) {
+    formula <- if (family$family == "poisson") count ~ w else cbind(k, 5 - k) ~ w
+    peer <- mgcv::gam(update(formula, . ~ . + s(g, bs = "re")), data = d, family = family, method = "ML")
+    capture.output(deviations <- mgcv::gam.vcomp(peer))
+    variance <- as.matrix(deviations)[1, 1]^2
+    given <- gp(formula, d, covariance = random_effect(~ 1 | g, variance), estimate = "none", family = family,
+                known = list(beta = coef(peer)[1:2]))
+    expect_equal(given$loglik, -as.vector(peer$gcv.ubre), tolerance = 1e-7)
+    free <- gp(formula, d, covariance = random_effect(~ 1 | g), family = family)
+    expect_gt(free$loglik - given$loglik, -1e-8)
+    if (family$family == "binomial") next
+    value <- \(s) oracle_laplace(exp(s[1]) * same(d$g, d$g) + diag(1e-8, 60), s[2] + s[3] * d$w, density)$value
+    best <- optim(c(log(variance), coef(peer)[1:2]), value, method = "BFGS", control = list(reltol = 1e-12))
+    expect_equal(free$loglik, -best$value / 2, tolerance = 1e-6)
+    expect_equal(c(log(free$theta), coef(free)), best$par, tolerance = 1e-3, ignore_attr = TRUE)
+  }
+  peer <- mgcv::gam(count ~ s(x, bs = "cc"), data = d, family = poisson(), method = "ML")
+  given <- gp(count ~ 1, d, covariance = smooth_effect(~ s(x, bs = "cc"), 1 / peer$sp), estimate = "none",
+              family = poisson(), known = list(beta = coef(peer)[[1]]))
+  expect_equal(given$loglik, -as.vector(peer$gcv.ubre), tolerance = 1e-7)
+  expect_equal(unname(fitted(given)), as.vector(fitted(peer)), tolerance = 0.05)
+  free <- gp(count ~ s(x), d, covariance = smooth_effect(~ s(x)), family = poisson())
+  peer <- mgcv::gam(count ~ s(x), data = d, family = poisson(), method = "ML")
+  expect_equal(free$loglik, -as.vector(peer$gcv.ubre), tolerance = 1e-3)
+  expect_equal(unname(summary(free)$edf), summary(peer)$edf, tolerance = 0.02)
+  expect_equal(predict(free, new, type = "link"), predict(peer, new), tolerance = 0.02, ignore_attr = TRUE)
+})
