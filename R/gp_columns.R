@@ -116,7 +116,10 @@ columns_at_points <- function(columns, values) {
     if (column$kind == "smooth") smooth_functions(column, values[, k, drop = FALSE]) else
       list(values = values[, k, drop = FALSE])
   }, columns, own)
-  bound <- function(name) do.call(cbind, c(list(matrix(0, nrow(values), 0)), unname(lapply(parts, `[[`, name))))
+  # of no rows, NULL would be a column
+  bound <- function(name) {
+    do.call(cbind, c(list(matrix(0, nrow(values), 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
+  }
   list(values = bound("values"), trend = bound("trend"))
 }
 

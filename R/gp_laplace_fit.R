@@ -112,11 +112,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   data <- problem$data
   model <- problem$outer
   if (estimate == "none") {
-    family <- data$family$parameters
-    lacking <- with(problem$model$parameters, name[is.na(value)])
-    if (length(lacking <- c(lacking, family$name[is.na(family$value)]))) {
-      stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
-    }
+    for (given in list(problem$model, data$family)) check_all_given(given$parameters, call)
     if (!ncol(data$x)) return(list(theta = model$parameters$value))
   }
   evaluate <- function(theta) likelihood$evaluate(theta, search = TRUE)
@@ -127,8 +123,8 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   }
   more <- c(problem$start$phi, problem$start$trend)
   starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
-  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed,
-                      if (how$method == "exact") data$block)
+  blocks <- if (how$method == "exact") data$block
+  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed, blocks)
   best <- if (estimate == "none") {
     # there is rounding in each of many steps to the mode
     least <- if (how$method == "vecchia") 1e-11 else 1e-13
@@ -148,6 +144,12 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   warn_about_search(best, how$control)
   if (estimate == "none") best$value <- NULL
   best
+}
+
+check_all_given <- function(parameters, call) {
+  lacking <- parameters$name[is.na(parameters$value)]
+  if (!length(lacking)) return(invisible())
+  stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
 }
 
 stop_no_mode <- function(call) {

@@ -24,8 +24,8 @@
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
 #'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other
-#'   field, and `"iterative"` (not for families). With `group` of [gp()], the effects of a level are common to all groups: `day:site` are
-#'   levels within groups.
+#'   field, and `"iterative"` (not for families). With `group` of [gp()], the effects of a level are common to all
+#'   groups: `day:site` are levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
 #'   in lme4. Effects in products of covariances are not among them: these are fields.

@@ -46,6 +46,7 @@ test_that("likelihood, gradient and kriging are those of dense algebra, whatever
       expect_close(matrix(gradient, 1), expected_slope, tolerance = 1e-5)
     }
   }
+  expect_length(predict(fit_days(), fresh[0, ]), 0)
   unseen <- predict(fit_days(), fresh[3, ], type = "terms")
   expect_equal(unseen$process, 0)
 })

@@ -102,6 +102,7 @@ test_that("smooths stay where a fit is updated or saved", {
   saveRDS(fit, file)
   expect_identical(predict(readRDS(file), new_wavy), predict(fit, new_wavy))
   expect_identical(is.na(predict(fit, transform(new_wavy, x = c(0.1, NA, 2)))), c(`1` = FALSE, `2` = TRUE, `3` = FALSE))
+  expect_length(predict(fit, new_wavy[0, ]), 0)
   expect_true("s(x).variance" %in% rownames(confint(fit)))
   expect_output(print(summary(fit)), "Effective degrees of freedom: s(x) = ", fixed = TRUE)
   withr::local_pdf(NULL)
