@@ -17,6 +17,8 @@ namespace {
   F(int, nvrtcGetProgramLog, void*, char*) \
   F(int, nvrtcGetCUBINSize, void*, size_t*) \
   F(int, nvrtcGetCUBIN, void*, char*) \
+  F(int, nvrtcGetPTXSize, void*, size_t*) \
+  F(int, nvrtcGetPTX, void*, char*) \
   F(int, nvrtcDestroyProgram, void**)
 // clang-format on
 
@@ -85,16 +87,18 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
-  if (quick && std::stoi(compiler_version()) >= 13) options.push_back("--Ofast-compile=mid");
+  const bool is_virtual = architecture.compare(0, 8, "compute_") == 0;  // whose code is PTX
+  if (quick && std::stoi(compiler_version()) >= 13)
+    options.push_back(is_virtual ? "--Ofast-compile=max" : "--Ofast-compile=mid");
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());
   log = log_of(program);
   if (result != 0) throw CudaError(std::string("NVRTC: ") + c.nvrtcGetErrorString(result) + "\n" + log, "compile");
   size_t size = 0;
-  c.nvrtcGetCUBINSize(program.handle, &size);
-  std::vector<char> binary(size);
-  c.nvrtcGetCUBIN(program.handle, binary.data());
-  return binary;
+  (is_virtual ? c.nvrtcGetPTXSize : c.nvrtcGetCUBINSize)(program.handle, &size);
+  std::vector<char> code(size);
+  (is_virtual ? c.nvrtcGetPTX : c.nvrtcGetCUBIN)(program.handle, code.data());
+  return code;
 }
 
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include) {

@@ -313,9 +313,9 @@ test_that("the CUDA texts of all operations compile", {
   ops <- c(seg_ops_table()$name, "softmax")
   types <- rep_len(c("double", "float", "int"), length(ops))
   for (n in seq_along(ops)) {
-    expect_compiles(axis_source(ops[n], types[n], n %% 2 == 0), c("sm_80", "sm_90")[n %% 2 + 1])
+    expect_compiles(axis_source(ops[n], types[n], n %% 2 == 0), c("compute_80", "compute_90")[n %% 2 + 1])
   }
-  for (type in c("double", "float", "int")) expect_compiles(axis_source("softmax", type, FALSE), "sm_90")
+  for (type in c("double", "float", "int")) expect_compiles(axis_source("softmax", type, FALSE), "compute_90")
 })
 
 x <- array(1:24 + 0, c(2, 3, 4))

@@ -20,9 +20,9 @@ for (names in split(names(oracle_ops), ceiling(seq_along(oracle_ops) / 8))) {
     cases <- Map(case, names, head(letters, length(names)))
     declared <- c("u = Vi(1)", "w = Vj(1)", unlist(lapply(cases, `[[`, "args")))
     sum_of <- \(terms) keops_kernel(sprintf("Sum_Reduction(u * w * (%s), 1)", paste(terms, collapse = " + ")), declared)
-    expect_source_compiles(sum_of(vapply(cases, \(case) sprintf("Sum(%s)", case$formula), "")), TRUE, "sm_80")
+    expect_source_compiles(sum_of(vapply(cases, \(case) sprintf("Sum(%s)", case$formula), "")), TRUE, "compute_80")
     slope <- \(case) sprintf("Sum(Grad(%s, %s, Sin(%s)))", case$formula, names(case$input)[[1]], case$formula)
-    expect_source_compiles(sum_of(lapply(Filter(\(case) length(case$input), cases), slope)), FALSE, "sm_90")
+    expect_source_compiles(sum_of(lapply(Filter(\(case) length(case$input), cases), slope)), FALSE, "compute_90")
   })
 }
 
@@ -33,7 +33,7 @@ test_that("every reduction compiles for GPUs", {
     arguments <- gsub("p", "3", gsub("w", "b", sub("f", "SqDist(x, y) + Sum(b)", table$arguments[[n]])))
     formula <- sprintf("%s_Reduction(%s, 1)", table$name[[n]], arguments)
     op <- keops_kernel(formula, c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)"))
-    expect_source_compiles(op, TRUE, "sm_90")
-    expect_source_compiles(op, FALSE, "sm_80")
+    expect_source_compiles(op, TRUE, "compute_90")
+    expect_source_compiles(op, FALSE, "compute_80")
   }
 })

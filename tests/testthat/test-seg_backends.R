@@ -105,5 +105,5 @@ test_that("the texts of all reductions compile", {
   skip_on_cran()
   texts <- unique(cuda_segment_sources(all = TRUE))
   expect_gt(length(texts), 50)
-  Map(expect_compiles, texts, rep_len(c("sm_80", "sm_90"), length(texts)))
+  Map(expect_compiles, texts, rep_len(c("compute_80", "compute_90"), length(texts)))
 })
