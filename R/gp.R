@@ -83,9 +83,9 @@
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
 #'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
 #'   about many observations.
-#' @param estimate `"ML"`, the default unless the covariance is intrinsic; `"REML"` (the likelihood of error contrasts
-#'   of unit length, Harville 1974: the value of package nlme plus half the logarithm of det(X'X)); or `"none"`: the
-#'   covariance is used as given, with a value for every parameter.
+#' @param estimate `"ML"`, the default unless the covariance is intrinsic or there is a `prior`; `"REML"` (the
+#'   likelihood of error contrasts of unit length, Harville 1974: the value of package nlme plus half the logarithm of
+#'   det(X'X)); or `"none"`: the covariance is used as given, with a value for every parameter.
 #' @param known a list of known quantities: `beta`, the coefficients of the trend, by name or in order (one number, the
 #'   mean, with `y ~ 0`), and `noise`, the noise variance of each observation: numbers, or a formula such as `~ sd^2` in
 #'   variables of `data`.
@@ -116,6 +116,9 @@
 #' @param group the group of each observation, for independent fields with common parameters: a one-sided formula such
 #'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. See the section about
 #'   replicates.
+#' @param prior prior distributions of covariance parameters: a list such as
+#'   `list(range = pc_range(0.5, p = 0.05), variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The fit is then the mode
+#'   of the posterior, [gp_posterior()] draws from it.
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
@@ -198,7 +201,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
-               family = stats::gaussian(), group = NULL, ...) {
+               family = stats::gaussian(), group = NULL, prior = NULL, ...) {
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
   default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
@@ -214,7 +217,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (!is.null(family) && any_intrinsic(covariance)) {
     stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = here)
   }
-  if (default && any_intrinsic(covariance)) estimate <- "REML"
+  if (default && (any_intrinsic(covariance) || length(prior) && is.null(family))) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
   check_several_settings(covariance, family, transform, known, method, here)
@@ -242,6 +245,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   model <- if (is_lmc(covariance)) covariance_model(covariance, d, colnames(data_parts$u), here) else {
     covariance_model(covariance, d, colnames(data_parts$u), here, d + ncol(data_parts$z))
   }
+  model$prior <- priors_of(prior, model, estimate, here)
   if (!is.null(weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
     stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
@@ -254,6 +258,11 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }
   transform <- as_transform(transform, estimate, method, here)
+  if (isTRUE(transform$estimated) && length(prior)) {
+    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a
+                             {.arg prior}.",
+                            i = "Give the parameter: {.code transform = 0.5}."))
+  }
   if (!is.null(transform)) check_positive_response(data_parts, here)
   how <- list(method = method, reml = estimate == "REML" || model$intrinsic, precision = precision, backend = backend,
               control = control)

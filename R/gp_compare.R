@@ -51,6 +51,11 @@ anova.gp <- function(object, ...) {
     stop_kernops("input", c("{.fn anova} compares two or more fits of {.fn gp}.",
                             i = "{.fn summary} tests the coefficients of a single fit."))
   }
+  if (any(vapply(fits, function(fit) length(fit$model$prior) > 0, NA))) {
+    stop_kernops("input", c("Likelihood ratio tests need maxima of the likelihood, but these are fits with a
+                             {.arg prior}.",
+                            i = "{.code update(fit, prior = NULL, estimate = \"ML\")} maximises the likelihood."))
+  }
   check_comparable(fits)
   order <- order(vapply(fits, function(fit) fit$df, 0))
   fits <- fits[order]

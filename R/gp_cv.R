@@ -187,6 +187,7 @@ leave_out <- function(object, out, refit) {
   for (name in each) parts[[name]] <- keep(parts[[name]])
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
                             colnames(parts$u), width = object$model$width)
+  if (refit) model$prior <- object$model$prior
   points <- function(center) {
     u <- object$parts$u[out, , drop = FALSE]
     variable <- object$parts$variable[out]

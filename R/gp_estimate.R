@@ -49,7 +49,7 @@ sufficient_precision <- function(how, data, model, theta, likelihood) {
 }
 
 # Whether the common factor of all variances is known in closed form.
-is_profiled <- function(model, data) length(model$scale) > 0 && all(data$noise == 0)
+is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
 # Starting values of the search on all points, one in each row: the optimum of the subset and its competing optima; the
 # same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget. Of
@@ -87,6 +87,7 @@ solving_backend <- function(how) if (nzchar(factor_problem(how$backend))) "cpu" 
 exact_evaluate <- function(target) {
   how <- target$how
   likelihood <- exact_likelihood(target$data, target$model, how$reml, solving_backend(how))
+  likelihood <- with_prior(likelihood, target$model)
   function(theta) likelihood$evaluate(theta, target$profile, search = TRUE)
 }
 
@@ -203,7 +204,8 @@ step_reporter <- function(evaluate, model, control) {
     say_progress(detail = paste0(", likelihood ", count + 1))
     state <- evaluate(theta)
     count <<- count + 1
-    value <- if (!is.na(state$value)) paste0(", log-likelihood ", likelihood_text(-state$value / 2))
+    word <- if (length(model$prior)) ", log posterior density " else ", log-likelihood "
+    value <- if (!is.na(state$value)) paste0(word, likelihood_text(-state$value / 2))
     # a search takes 3 to 7 likelihoods, as a rule
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (control$progress == "steps") {

@@ -213,7 +213,7 @@ finish_family <- function(problem, likelihood, search, how, estimate, call) {
   free <- !problem$outer$parameters$fixed
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
-    loglik = -state$value / 2, state = list(alpha = state$k, z = trend$z, root = trend$root),
+    loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = state$about,
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$factor, data = told, model = model,

@@ -43,7 +43,8 @@
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
 #'   other fits, and of fits with different responses; for profile intervals of a fit by the iterative method, whose
-#'   likelihood is estimated, and of the trend of a REML fit.
+#'   likelihood is estimated, and of the trend of a REML fit; for `anova()` and profile intervals of fits with a
+#'   [prior][gp_priors].
 #'
 #' @references
 #' Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995) Average information REML: an efficient algorithm for variance
@@ -325,6 +326,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
   table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
   print(table)
+  print_priors(fit)
   cli::cat_line("\nTrend:")
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
@@ -348,6 +350,13 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   invisible(x)
 }
 
+print_priors <- function(fit) {
+  if (!length(priors <- fit$model$prior)) return(invisible())
+  cli::cat_line("Mode of the posterior, with the priors")
+  names <- fit$model$parameters$name[vapply(priors, function(each) each$row, 0L)]
+  cli::cat_line("  ", format(names), "  ", vapply(priors, function(each) format(each$prior), ""))
+}
+
 search_words <- function(search) {
   if (is.null(search$iterations)) return(", covariance as given")
   likelihoods <- counted(search$evaluations[[1]], "likelihood")
@@ -358,7 +367,8 @@ search_words <- function(search) {
 # Other optima whose log-likelihood is within two units.
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
-    cat_labelled("Other optimum", c(paste("log-likelihood", likelihood_text(-rival$value / 2)), paste(
+    what <- if (length(fit$model$prior)) "log posterior density" else "log-likelihood"
+    cat_labelled("Other optimum", c(paste(what, likelihood_text(-rival$value / 2)), paste(
       fit$model$parameters$name, "=", signif(reported(fit$model, rival$theta), 4))[!fit$model$parameters$fixed]), ",")
   }
 }

@@ -32,7 +32,8 @@ with_bounds <- function(model, u, y) {
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
-    parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, na.rm = TRUE)
+    parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, prior_limits(model, n),
+                                                na.rm = TRUE)
     parameters$extent[[n]] <- extent
   }
   model$parameters <- parameters

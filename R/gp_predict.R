@@ -49,12 +49,12 @@
 #'   "prediction"` is an error.
 #'
 #'   The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
-#'   covariance parameters. The field has the microscale variation of [microscale()], but not the noise of the
-#'   observations, `nugget()`: see [covariance_functions]. With `interval = "prediction"`, `se.fit` is the standard
-#'   error of a new observation. Otherwise it is the standard error of the field, that is, of a measurement without
-#'   error, which is too small for new observations. If `se.fit = TRUE` is used without naming an interval, a message of
-#'   class `kernops_field_se` reports this, once a session. The noise of a new observation is the nugget only: the model
-#'   has no `known$noise` at new points.
+#'   covariance parameters, which [gp_posterior()] includes. The field has the microscale variation of [microscale()],
+#'   but not the noise of the observations, `nugget()`: see [covariance_functions]. With `interval = "prediction"`,
+#'   `se.fit` is the standard error of a new observation. Otherwise it is the standard error of the field, that is, of a
+#'   measurement without error, which is too small for new observations. If `se.fit = TRUE` is used without naming an
+#'   interval, a message of class `kernops_field_se` reports this, once a session. The noise of a new observation is the
+#'   nugget only: the model has no `known$noise` at new points.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
 #'   among `fit`, `se.fit`, `lwr`, `upr`, quantiles and probabilities, or `trend` and `process`. For points and maps of
@@ -110,11 +110,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords, block)
-  if (type == "response" && !is.null(object$transform)) check_back_transformable(points, cov)
-  if (!is.null(points$blocks) && interval == "prediction") {
-    stop_kernops("input", c("The mean over a block has no noise of observations.",
-                            i = "{.code interval = \"confidence\"} gives its interval."))
-  }
+  check_prediction(object, points, interval, type, cov)
   if (identical(cov, "variables") && !is_several(object)) {
     stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
   }
@@ -131,6 +127,14 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   result <- give_back_points(table, points, newdata, object)
   if (!isTRUE(cov)) return(result)
   list(fit = result, cov = covariance_of_rows(object, points, how, noisy))
+}
+
+check_prediction <- function(object, points, interval, type, cov, call = caller_env()) {
+  if (type == "response" && !is.null(object$transform)) check_back_transformable(points, cov, call)
+  if (!is.null(points$blocks) && interval == "prediction") {
+    stop_kernops("input", c("The mean over a block has no noise of observations.",
+                            i = "{.code interval = \"confidence\"} gives its interval."), call = call)
+  }
 }
 
 check_local_limits <- function(how, call = caller_env()) {

@@ -147,12 +147,15 @@ place_keys <- function(model, u) {
   do.call(paste, c(unname(columns), sep = "\r"))
 }
 
+# That times the prior density of the parameters, if they have one.
 likelihood_for <- function(data, model, how) {
-  if (!is.null(data$family)) {
-    return((if (how$method == "vecchia") vecchia_laplace else laplace_likelihood)(data, model, how))
+  likelihood <- if (!is.null(data$family)) {
+    (if (how$method == "vecchia") vecchia_laplace else laplace_likelihood)(data, model, how)
+  } else {
+    switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
+           vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
   }
-  switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
-         vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
+  with_prior(likelihood, model)
 }
 
 stop_singular <- function(problem, state, call) {
@@ -181,7 +184,8 @@ finish_fit <- function(problem, likelihood, search, how, call) {
   names(state$beta) <- colnames(data$x)
   list(
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
-    beta = state$beta, loglik = -state$value / 2, state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
+    beta = state$beta, loglik = plain_loglik(state, model, search$theta),
+    state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
     factor = likelihood$factor, vecchia = if (how$method == "vecchia") {
       about_neighbours(problem, likelihood, search$theta, state, how, !is.null(search$value))
     }, data = data, model = model, center = problem$center,

@@ -29,6 +29,10 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
 
 check_profiled <- function(object, type, call) {
   refuse_several(object, "Profile intervals are", "{.code method = \"wald\"} gives intervals for this fit.", call)
+  if (length(object$model$prior)) {
+    stop_kernops("input", c("Profile intervals are those of a likelihood, but this fit has a {.arg prior}.",
+                            i = "{.fn gp_posterior} gives intervals of its posterior."), call = call)
+  }
   if (object$method == "iterative") {
     stop_kernops("input", c("Profile intervals need likelihoods without a Monte Carlo error: methods {.val exact} and
                              {.val vecchia} have them.",

@@ -41,23 +41,39 @@
 simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
                         features = 2000, coords = NULL, ...) {
   no_further("simulate", ...)
-  check_number(nsim, "nsim", least = 1, whole = TRUE)
-  check_number(features, "features", least = 1, whole = TRUE)
-  check_flag(conditional, "conditional")
-  check_flag(noise, "noise")
-  check_seed(seed)
-  points <- with_variance(object, new_points(object, newdata, coords))
+  check_simulation(nsim, seed, conditional, noise, features)
+  points <- points_to_simulate(object, newdata, coords, nsim)
+  object$how$backend <- usable_backend(object$how$backend)
+  draw <- function() simulated(object, points, nsim, conditional, noise, features)
+  give_back_draws(if (is.null(seed)) draw() else with_seed(seed, draw()), object, points, newdata)
+}
+
+check_simulation <- function(nsim, seed, conditional, noise, features, call = caller_env()) {
+  check_number(nsim, "nsim", least = 1, whole = TRUE, call = call)
+  check_number(features, "features", least = 1, whole = TRUE, call = call)
+  check_flag(conditional, "conditional", call)
+  check_flag(noise, "noise", call)
+  check_seed(seed, call)
+}
+
+points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env()) {
+  points <- with_variance(object, new_points(object, newdata, coords, call = call))
   bytes <- 8 * length(points$complete) * nsim
   if (!memory_holds(bytes)) stop_memory(bytes)
-  object$how$backend <- usable_backend(object$how$backend)
-  draw <- function() {
-    field <- if (conditional) conditional_draws(object, points, nsim, features) else {
-      predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
-    }
-    field <- field + if (noise) noise_draws(object, points, nsim) else 0
-    if (is.null(object$family)) field else family_draws(object, as.matrix(field), noise)
+  points
+}
+
+simulated <- function(object, points, nsim, conditional, noise, features) {
+  field <- if (conditional) conditional_draws(object, points, nsim, features) else {
+    predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
   }
-  draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
+  field <- field + if (noise) noise_draws(object, points, nsim) else 0
+  if (is.null(object$family)) field else family_draws(object, as.matrix(field), noise)
+}
+
+# On the scale of the response, as newdata is.
+give_back_draws <- function(draws, object, points, newdata) {
+  nsim <- ncol(as.matrix(draws))
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
   if (is_several(object)) draws <- do.call(cbind, lapply(split(seq_len(nrow(draws)), points$variable), function(own) {
     draws[own, , drop = FALSE]

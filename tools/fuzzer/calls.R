@@ -10,6 +10,8 @@ f <- sqdist(p, Vj(x, name = "q"))
 known <- matern(3/2, 1, 1) + nugget(0.1)
 classes <- gp_variogram(x, d$z, breaks = c(0, 0.1, 0.3, 1, 2, 3))
 fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
+likely <- list(range = lognormal(), variance = lognormal(), nugget = lognormal())
+drawn <- gp_posterior(gp(z ~ 1, d, ~ u + v, known, prior = likely), n = 20)
 g <- rep(1:2, 5)
 clusters <- cluster_ranges_centroids(x, sort(g))$ranges
 vgm <- structure(data.frame(model = factor("Exp"), psill = 1, range = 1, kappa = 0.5, ang1 = 0, ang2 = 0, ang3 = 0,
@@ -38,6 +40,9 @@ processes <- list(
   gp = list(formula = z ~ 1, data = d, coords = ~ u + v, covariance = known, method = "exact", estimate = "none"),
   gp_control = lapply(formals(gp_control), eval, asNamespace("kernops")), as_gp = list(model = vgm, fixed = TRUE),
   as_vgm = list(object = known),
+  pc_range = list(lower = 1, p = 0.1), pc_sd = list(upper = 1, p = 0.1), lognormal = list(meanlog = 0, sdlog = 1),
+  gp_posterior = list(fit = drawn$fit, n = 4, seed = 1), predict.gp_posterior = list(drawn, newdata = d, level = 0.9),
+  simulate.gp_posterior = list(drawn, nsim = 2, seed = 1, newdata = d),
   gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
   predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none"),

@@ -1,0 +1,126 @@
+#' Posterior draws of covariance parameters
+#'
+#' Draws from the posterior distribution of the covariance parameters of a fit with a [prior][gp_priors], and
+#' predictions that include their uncertainty.
+#'
+#' @param fit a fit of [gp()] with `prior`, by the exact method or by `"vecchia"`.
+#' @param n number of draws.
+#' @param seed a seed for [set.seed()]; the state of the generator is then restored. `NULL`: its present state.
+#' @param object,x a result of `gp_posterior()`.
+#' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,probs,above as in [predict()][predict.gp].
+#' @param type `"response"`, or `"link"` for the scale of the model of a fit with `transform`.
+#' @param nsim,conditional,noise,features as in [simulate()][simulate.gp].
+#' @param row.names,optional as in [as.data.frame()].
+#' @param ... not used: further arguments are an error.
+#'
+#' @details The density of the posterior is the restricted likelihood, in which the coefficients of the trend are
+#'   integrated out with a uniform prior, times the density of the priors, within the bounds of the search. With `known`
+#'   coefficients of the trend, or without a trend, it may be the likelihood. Variances, ranges and other parameters
+#'   without a natural bound need a prior: else the posterior need not be a distribution. Angles, ratios and powers
+#'   without one, and the smoothness `nu` between 0.1 and 20, are uniform on the scale of the search.
+#'
+#'   Draws are by importance sampling: n proposals from a multivariate t distribution with 5 degrees of freedom around
+#'   the mode (and around the other optima that `summary()` of the fit lists), scaled by the second derivatives there,
+#'   and n from one that has the mean and the covariance matrix of the first, weighted. The weights are those of the
+#'   mixture of all proposals (Cornuet et al. 2012), and n of the 2 n are drawn by systematic resampling. For
+#'   `"vecchia"`, the neighbours are those of the fit. The effective sample size of the weights is printed; if it is
+#'   less than n / 2, a warning of class `kernops_low_ess` says so: the draws then represent the posterior poorly.
+#'
+#'   `predict()` averages over the draws. The mean is that of the means given the parameters. The variance is the mean
+#'   of the variances plus the variance of the means (law of total variance). Limits of intervals, quantiles and
+#'   probabilities are those of the mixture of the normal distributions given the parameters. `simulate()` takes the
+#'   parameters of another draw for each simulation. Each draw costs a factorisation of the covariance matrix, or the
+#'   predictions by `"vecchia"`.
+#'
+#' @return `gp_posterior()`: an object of class `gp_posterior`. `as.data.frame()` has a row for each draw and a column
+#'   for each estimated parameter, `summary()` a row for each parameter with its mean, standard deviation and quantiles;
+#'   `ess` is the effective sample size. `predict()` and `simulate()` return what they return for a fit.
+#' @section Errors: class `kernops_input_error` for fits without the priors that are needed, ML fits with an estimated
+#'   trend, fits by the iterative method, whose likelihood has a Monte Carlo error, and fits with a `family`.
+#' @references
+#' Cornuet, J.-M., Marin, J.-M., Mira, A. and Robert, C. P. (2012) Adaptive multiple importance sampling. *Scandinavian
+#' Journal of Statistics* 39(4), 798-812.
+#'
+#' Handcock, M. S. and Stein, M. L. (1993) A Bayesian analysis of kriging. *Technometrics* 35(4), 403-410.
+#' @seealso [gp_priors]; [predict()][predict.gp] for given parameters.
+#' @examples
+#' set.seed(1)
+#' x <- seq(0, 10, length.out = 40)
+#' y <- sin(x) + rnorm(40, sd = 0.1)
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(3/2) + nugget(),
+#'           prior = list(range = pc_range(0.5), variance = pc_sd(3), nugget = pc_sd(1)))
+#' draws <- gp_posterior(fit, n = 50)
+#' draws
+#' new <- data.frame(x = c(5, 12))
+#' predict(draws, new, interval = "prediction")
+#' predict(fit, new, interval = "prediction") # of the parameters at the mode
+#' simulate(draws, nsim = 2, seed = 1, newdata = new)
+#' @export
+gp_posterior <- function(fit, n = 200, seed = 1) {
+  check_number(n, "n", least = 1, whole = TRUE)
+  check_seed(seed)
+  check_posterior(fit)
+  fit$how$backend <- usable_backend(fit$how$backend)
+  draw <- function() {
+    pool <- posterior_pool(posterior_target(fit), n)
+    c(pool, list(number = systematic_sample(pool$weight, n)))
+  }
+  found <- with_bar("Sampling", if (is.null(seed)) draw() else with_seed(seed, draw()))
+  warn_low_ess(found$ess, n)
+  theta <- found$theta[found$number, , drop = FALSE]
+  structure(list(fit = fit, theta = theta, number = found$number, ess = found$ess), class = "gp_posterior")
+}
+
+check_posterior <- function(fit, call = caller_env()) {
+  if (!inherits(fit, "gp")) stop_kernops("input", "{.arg fit} must be a fit of {.fn gp}.", call = call)
+  if (!is.null(fit$family)) stop_kernops("input", "Posterior draws are for Gaussian observations.", call = call)
+  if (!length(fit$model$prior)) {
+    stop_kernops("input", "{.fn gp_posterior} needs a fit with a {.arg prior} of {.fn gp}.", call = call)
+  }
+  if (fit$method == "iterative") {
+    stop_kernops("input", "Posterior draws need likelihoods without a Monte Carlo error: methods {.val exact} and
+                           {.val vecchia} have them.", call = call)
+  }
+  if (fit$estimate == "ML" && length(fit$beta)) {
+    stop_kernops("input", c("Posterior draws need the likelihood without the coefficients of the trend.",
+                            i = "{.code update(fit, estimate = \"REML\")} has it."), call = call)
+  }
+  parameters <- fit$model$parameters
+  bounded <- parameters$fixed | parameters$kind %in% c("angle", "ratio", "nu", "power")
+  lacking <- setdiff(parameters$name[!bounded], parameters$name[vapply(fit$model$prior, function(each) each$row, 0L)])
+  if (!length(lacking)) return(invisible())
+  stop_kernops("input", c("{.code {lacking}} {?needs/need} a prior: without, the posterior may be no distribution.",
+                          i = "See {.fn pc_range}, {.fn pc_sd} and {.fn lognormal}."), call = call)
+}
+
+warn_low_ess <- function(ess, n) {
+  if (ess >= n / 2) return(invisible())
+  cli::cli_warn(c("The effective sample size is {signif(ess, 3)} for {n} draw{?s}: they represent the posterior
+                   poorly.",
+                  i = "Priors that say more, or larger {.arg n}, may help; {.fn summary} of the fit shows what the data
+                       do not determine."), class = "kernops_low_ess")
+}
+
+#' @rdname gp_posterior
+#' @export
+print.gp_posterior <- function(x, ...) {
+  cli::cat_line("<gp_posterior> ", counted(nrow(x$theta), "draw"), ", effective sample size of the proposals ",
+                round(x$ess))
+  print(signif(summary(x), 4))
+  invisible(x)
+}
+
+#' @rdname gp_posterior
+#' @export
+summary.gp_posterior <- function(object, ...) {
+  draws <- as.data.frame.gp_posterior(object)
+  quantiles <- t(vapply(draws, stats::quantile, numeric(3), c(0.025, 0.5, 0.975)))
+  data.frame(mean = colMeans(draws), sd = vapply(draws, stats::sd, 0), quantiles, check.names = FALSE)
+}
+
+#' @rdname gp_posterior
+#' @export
+as.data.frame.gp_posterior <- function(x, row.names = NULL, optional = FALSE, ...) {
+  free <- !x$fit$model$parameters$fixed
+  as.data.frame(x$theta[, free, drop = FALSE], row.names = row.names)
+}

@@ -1,0 +1,132 @@
+# Predictions and simulations that are averaged over draws of the parameters.
+
+#' @rdname gp_posterior
+#' @export
+predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
+                                 interval = c("none", "confidence", "prediction"), level = 0.95,
+                                 type = c("response", "link"), coords = NULL, nmax = Inf, maxdist = Inf, block = NULL,
+                                 probs = NULL, above = NULL, ...) {
+  refuse_further("predict", ...)
+  unnamed <- missing(interval)
+  interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
+  type <- check_choice(type, "type", c("response", "link"))
+  how <- list(local = FALSE, nmax = nmax, maxdist = maxdist)
+  wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
+  check_local_limits(how)
+  check_flag(se.fit, "se.fit")
+  check_levels(probs, above)
+  check_level(level)
+  fit <- object$fit
+  if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
+  fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
+  points <- new_points(fit, newdata, coords, block)
+  check_prediction(fit, points, interval, type, FALSE)
+  lambda <- if (type == "response") fit$transform$lambda
+  table <- averaged_columns(object, points, how, wanted, lambda)
+  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
+}
+
+refuse_further <- function(name, ..., call = caller_env()) {
+  takes <- setdiff(names(formals(get(paste0(name, ".gp_posterior")))), c("object", "..."))
+  if (...length()) stop_further_arguments(paste0("{.fn ", name, "}"), list(...), takes, call)
+}
+
+# As predicted_columns(), of the mixture over draws.
+averaged_columns <- function(posterior, points, how, wanted, lambda) {
+  uncertain <- wanted$se.fit || wanted$interval != "none" || length(c(wanted$probs, wanted$above, lambda)) > 0
+  each <- replace(wanted, c("se.fit", "interval", "probs"), list(uncertain, "none", NULL))
+  weights <- draw_weights(posterior)
+  if (!memory_holds(8 * 4 * nrow(points$u) * length(weights))) stop_memory(8 * 4 * nrow(points$u) * length(weights))
+  parts <- for_draws(posterior, function(fit, rows) {
+    moments <- predicted_moments(fit, points, how, uncertain)
+    noise <- if (wanted$interval == "prediction") new_noise(fit, points) else 0
+    columns <- predicted_columns(moments, noise, each, lambda)
+    if (uncertain) columns$center <- moments$trend + moments$process
+    if (uncertain) columns$sd <- sqrt(moments$variance + noise)
+    columns
+  })
+  column <- function(name) matrix(vapply(parts, `[[`, numeric(nrow(points$u)), name), ncol = length(parts))
+  mean_of <- function(x) as.vector(x %*% weights)
+  means <- column("fit")
+  table <- list(fit = mean_of(means))
+  if (wanted$se.fit) table$se.fit <- sqrt(mean_of(column("se.fit")^2) + mean_of((means - table$fit)^2))
+  limits <- if (wanted$interval != "none") c(lwr = -1, upr = 1) * wanted$level / 2 + 0.5
+  limits[sprintf("q%s", format_each(wanted$probs))] <- wanted$probs
+  if (length(limits)) {
+    found <- lapply(limits, mixture_quantile, column("center"), column("sd"), weights)
+    table[names(limits)] <- if (is.null(lambda)) found else lapply(found, boxcox_back, lambda)
+  }
+  over <- sprintf("above%s", format_each(wanted$above))
+  table[over] <- lapply(over, function(name) mean_of(column(name)))
+  table
+}
+
+# The quantile p of mixtures of normal distributions, a row of means and standard deviations each: Newton's method
+# between bounds.
+mixture_quantile <- function(p, mean, sd, weights, steps = 100) {
+  each <- mean + stats::qnorm(p) * sd
+  low <- apply(each, 1, min)
+  high <- apply(each, 1, max)
+  q <- as.vector(each %*% weights)
+  for (step in seq_len(steps)) {
+    excess <- as.vector(matrix(stats::pnorm(q, mean, sd), length(q)) %*% weights) - p
+    low <- ifelse(excess < 0, q, low)
+    high <- ifelse(excess >= 0, q, high)
+    moved <- q - excess / as.vector(matrix(stats::dnorm(q, mean, sd), length(q)) %*% weights)
+    moved <- ifelse(is.finite(moved) & moved >= low & moved <= high, moved, (low + high) / 2)
+    done <- abs(moved - q) <= 1e-12 * (abs(q) + rowSums(sd))
+    q <- moved
+    if (all(done, na.rm = TRUE)) break
+  }
+  q
+}
+
+# f(fit, rows) at the parameters of each draw, once for draws that are the same: `rows` are these.
+for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
+  fit <- posterior$fit
+  likelihood <- likelihood_for(fit$data, fit$model, fit$how)
+  likelihood$evaluate(unname(fit$theta)) # neighbours are those of the mode
+  groups <- same_draws(posterior$number[rows])
+  with_bar("Averaging", lapply(seq_along(groups), function(k) {
+    say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))
+    own <- groups[[k]]
+    f(at_parameters(fit, likelihood, unname(posterior$theta[rows[[own[[1]]]], ])), own)
+  }))
+}
+
+# Positions of each proposal among the draws.
+same_draws <- function(number) unname(split(seq_along(number), number))
+
+draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)
+
+# The fit with other parameters. It shares its factor with `likelihood`, until that is evaluated again.
+at_parameters <- function(fit, likelihood, theta) {
+  state <- likelihood$evaluate(theta)
+  fit$theta[] <- theta
+  fit$covariance <- with_values(fit$model, theta)
+  fit$beta[] <- state$beta
+  fit$state <- state[names(fit$state)]
+  fit$factor <- likelihood$factor
+  fit
+}
+
+#' @rdname gp_posterior
+#' @export
+simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
+                                  features = 2000, coords = NULL, ...) {
+  refuse_further("simulate", ...)
+  check_simulation(nsim, seed, conditional, noise, features)
+  fit <- object$fit
+  fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
+  points <- points_to_simulate(fit, newdata, coords, nsim)
+  rows <- rep_len(seq_len(nrow(object$theta)), nsim)
+  draw <- function() {
+    found <- matrix(0, nrow(points$u), nsim)
+    for_draws(object, function(fit, own) {
+      found[, own] <<- simulated(fit, points, length(own), conditional, noise, features)
+    }, rows)
+    found
+  }
+  draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
+  give_back_draws(draws, fit, points, newdata)
+}

@@ -1,0 +1,104 @@
+# Adaptive importance sampling of the posterior of the parameters, on the scale of the search.
+
+# centers: the optima of the posterior, the mode first; scales: covariance matrices of the normal approximations there;
+# log_density(s); theta_of(s).
+posterior_target <- function(fit) {
+  parameters <- fit$model$parameters
+  free <- which(!parameters$fixed)
+  some <- parameters[free, ]
+  likelihood <- likelihood_for(fit$data, fit$model, fit$how)
+  theta <- unname(fit$theta)
+  optima <- c(list(theta), lapply(fit$search$rivals, function(rival) unname(rival$theta)))
+  centers <- lapply(optima, function(theta) to_search(some, theta[free]))
+  low <- to_search(some, some$lower)
+  high <- to_search(some, some$upper)
+  turning <- is_direction(some) # half a turn changes nothing
+  low[turning] <- centers[[1]][turning] - pi / 2
+  high[turning] <- centers[[1]][turning] + pi / 2
+  theta_of <- function(s) replace(theta, free, from_search(some, s))
+  log_density <- function(s) {
+    if (any(s < low | s > high)) return(-Inf)
+    value <- likelihood$evaluate(theta_of(s), search = fit$method == "exact")$value
+    if (is.finite(value)) -value / 2 else -Inf
+  }
+  log_density(centers[[1]]) # neighbours are those of the mode
+  scales <- lapply(optima, function(theta) {
+    information <- observed_information(replace(fit, "theta", list(theta)), free)
+    if (all(is.finite(information))) solve(positive_definite(information)) else diag(0.25, length(free))
+  })
+  list(centers = centers, scales = scales, log_density = log_density, theta_of = theta_of, names = parameters$name)
+}
+
+# 2 n proposals: a row of parameters and a weight for each, and the effective sample size.
+posterior_pool <- function(target, n) {
+  first <- t_mixture(target$centers, target$scales)
+  s <- first$draw(n)
+  density <- log_densities(target, s, "first")
+  weight <- importance_weights(density, first$log_density(s))
+  second <- adapted(first, s, weight)
+  more <- second$draw(n)
+  density <- c(density, log_densities(target, more, "second"))
+  s <- rbind(s, more)
+  by_both <- cbind(first$log_density(s), second$log_density(s)) - log(2)
+  weight <- importance_weights(density, log_sum_exp(by_both))
+  theta <- vapply(seq_len(nrow(s)), function(k) target$theta_of(s[k, ]), numeric(length(target$names)))
+  theta <- matrix(theta, nrow(s), byrow = TRUE, dimnames = list(NULL, target$names))
+  list(theta = theta, weight = weight, ess = 1 / sum(weight^2))
+}
+
+log_densities <- function(target, s, round) {
+  vapply(seq_len(nrow(s)), function(k) {
+    say_progress(step = paste0(round, " round, likelihood ", k), fraction = (k - 1) / nrow(s))
+    target$log_density(s[k, ])
+  }, 0)
+}
+
+importance_weights <- function(log_density, log_proposal) {
+  ratio <- log_density - log_proposal
+  weight <- exp(ratio - max(ratio))
+  weight / sum(weight)
+}
+
+log_sum_exp <- function(x) {
+  top <- apply(x, 1, max)
+  top + log(rowSums(exp(x - top)))
+}
+
+# With the mean and covariance of weighted draws, if there are enough to tell.
+adapted <- function(first, s, weight) {
+  if (1 / sum(weight^2) < 10 * ncol(s)) return(first)
+  moments <- stats::cov.wt(s, weight, method = "ML")
+  scale <- moments$cov
+  if (min(eigen(scale, TRUE, TRUE)$values) <= 1e-10 * max(diag(scale))) return(first)
+  t_mixture(list(moments$center), list(scale))
+}
+
+# Equal parts of multivariate t distributions: draw(n), a row each, and log_density(s).
+t_mixture <- function(centers, scales, df = 5) {
+  roots <- lapply(scales, chol)
+  p <- length(centers[[1]])
+  constant <- lgamma((df + p) / 2) - lgamma(df / 2) - p / 2 * log(df * pi) - log(length(centers))
+  list(draw = function(n) {
+    part <- rep_len(seq_along(centers), n)
+    s <- matrix(stats::rnorm(n * p), n) * sqrt(df / stats::rchisq(n, df))
+    for (k in seq_along(centers)) {
+      own <- part == k
+      s[own, ] <- s[own, , drop = FALSE] %*% roots[[k]] + rep(centers[[k]], each = sum(own))
+    }
+    s
+  }, log_density = function(s) {
+    by_part <- vapply(seq_along(centers), function(k) {
+      off <- backsolve(roots[[k]], t(s) - centers[[k]], transpose = TRUE)
+      constant - sum(log(diag(roots[[k]]))) - (df + p) / 2 * log1p(colSums(off^2) / df)
+    }, numeric(nrow(s)))
+    log_sum_exp(matrix(by_part, nrow(s)))
+  })
+}
+
+# n numbers of draws, in random order: each occurs n times its weight, rounded up or down.
+systematic_sample <- function(weight, n) {
+  upto <- cumsum(weight)
+  at <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]
+  found <- findInterval(at, c(0, upto), all.inside = TRUE, left.open = TRUE)
+  found[sample.int(n)]
+}

@@ -1,0 +1,129 @@
+# The prior density of the parameters of a model, and likelihoods that contain it.
+
+# For each parameter that has one: its row, and its prior there.
+priors_of <- function(prior, model, estimate, call) {
+  if (!length(prior)) return(NULL)
+  check_prior_list(prior, model, estimate, call)
+  parameters <- model$parameters
+  full <- names(prior) %in% parameters$name
+  chosen <- integer() # the prior of each row, those with full names last
+  for (k in order(full)) {
+    rows <- prior_rows(names(prior)[[k]], parameters, call)
+    chosen[as.character(rows)] <- k
+  }
+  unname(Map(function(row, k) list(row = row, prior = placed_prior(prior[[k]], row, model, call)),
+             as.integer(names(chosen)), chosen))
+}
+
+check_prior_list <- function(prior, model, estimate, call) {
+  good <- is.list(prior) && !inherits(prior, "kernops_prior") && all(vapply(prior, inherits, NA, "kernops_prior"))
+  if (!good || length(names(prior)) != length(prior) || anyDuplicated(names(prior))) {
+    stop_kernops("input", c("{.arg prior} must be a list of priors with different names of parameters, such as
+                             {.code list(range = pc_range(0.5))}.", i = "See {.fn pc_range}."), call = call)
+  }
+  if (estimate == "none") {
+    stop_kernops("input", "{.arg prior} is for estimated parameters: it cannot be used with
+                           {.code estimate = \"none\"}.", call = call)
+  }
+  if (is_lmc(model$covariance)) {
+    stop_kernops("input", "{.arg prior} is for fits of one variable.", call = call)
+  }
+}
+
+# The rows of the estimated parameters that a name of a prior is about.
+prior_rows <- function(name, parameters, call) {
+  of_nugget <- parameters$label == "nugget"
+  behind_dot <- sub("^[^.]*[.]", "", parameters$name)
+  named <- parameters$name == name
+  short <- if (name == "nugget") of_nugget else !of_nugget & (behind_dot == name | parameters$kind == name)
+  rows <- which(if (any(named)) named else short)
+  free <- rows[!parameters$fixed[rows]]
+  if (length(free)) return(free)
+  known <- parameters$name[!parameters$fixed]
+  stop_kernops("input", c(
+    paste("The {.arg prior} of {.val {name}} is that of", if (length(rows)) "a fixed parameter." else "no parameter."),
+    i = if (length(known)) "The covariance has the estimated {cli::qty(length(known))}parameter{?s} {.val {known}}."
+  ), call = call)
+}
+
+# With the rate of a range, which depends on the number of dimensions.
+placed_prior <- function(prior, row, model, call) {
+  row <- model$parameters[row, ]
+  leaf <- nth_leaf(model$covariance, row$leaf)
+  fits <- switch(prior$kind, pc_range = row$kind == "range" && !leaf$unit_range, pc_sd = row$kind == "variance",
+                 row$log)
+  if (!fits) {
+    needs <- switch(prior$kind, pc_range = "a range", pc_sd = "a variance", "a positive number")
+    stop_kernops("input", "{.fn {prior$kind}} is the prior of {needs}, which {.val {row$name}} is not.", call = call)
+  }
+  if (prior$kind != "pc_range") return(prior)
+  d <- if (row$coordinate > 0) 1 else length(setdiff(leaf_dims(leaf, model$d), leaf$time))
+  new_prior("pc_range", lower = prior$lower, p = prior$p, d = d, rate = -log(prior$p) * prior$lower^(d / 2))
+}
+
+# The log density of the logarithm s of a parameter, and its first two derivatives. All are concave.
+prior_terms <- function(prior, s) {
+  switch(prior$kind, pc_range = {
+    half <- prior$d / 2
+    tail <- prior$rate * exp(-half * s)
+    c(log(half * prior$rate) - half * s - tail, half * (tail - 1), -half^2 * tail)
+  }, pc_sd = {
+    tail <- prior$rate * exp(s / 2)
+    c(log(prior$rate / 2) + s / 2 - tail, (1 - tail) / 2, -tail / 4)
+  }, lognormal = {
+    z <- (s - prior$meanlog) / prior$sdlog
+    c(stats::dnorm(z, log = TRUE) - log(prior$sdlog), -z / prior$sdlog, -1 / prior$sdlog^2)
+  })
+}
+
+# Bounds of a search are to hold most of the prior.
+prior_limits <- function(model, n) {
+  prior <- Find(function(each) each$row == n, model$prior)$prior
+  if (is.null(prior)) return(NULL)
+  switch(prior$kind, pc_range = prior$lower, pc_sd = prior$upper^2,
+         lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
+}
+
+# -2 log density at theta, with its gradient and a positive diagonal for its second derivatives, with respect to theta
+# as those of a likelihood are: once they are scaled to the logarithm, they are those there.
+prior_deviance <- function(model, theta) {
+  none <- numeric(length(theta))
+  found <- list(value = 0, gradient = none, bend = none)
+  for (each in model$prior) {
+    at <- theta[[each$row]]
+    terms <- -2 * prior_terms(each$prior, log(at))
+    found$value <- found$value + terms[[1]]
+    found$gradient[[each$row]] <- terms[[2]] / at
+    found$bend[[each$row]] <- terms[[3]] / at^2
+  }
+  found
+}
+
+# A likelihood times the prior density: its values and derivatives are those of the posterior.
+with_prior <- function(likelihood, model) {
+  if (!length(model$prior)) return(likelihood)
+  posterior <- function(state, theta) {
+    if (identical(state$value, Inf)) return(state)
+    prior <- prior_deviance(model, theta)
+    plain <- state[c("gradient", "information", "estimate")]
+    state$value <- state$value + prior$value
+    state$gradient <- function() plain$gradient() + prior$gradient
+    state$information <- function(...) {
+      found <- plain$information(...)
+      diag(found) <- diag(found) + prior$bend
+      found
+    }
+    if (!is.null(plain$estimate)) state$estimate <- function(theta) posterior(plain$estimate(theta), theta)
+    state
+  }
+  evaluate <- likelihood$evaluate
+  doubled <- likelihood$doubled
+  likelihood$evaluate <- function(theta, ...) posterior(evaluate(theta, ...), theta)
+  if (!is.null(doubled)) likelihood$doubled <- function(theta, state) {
+    doubled(theta, replace(state, "value", state$value - prior_deviance(model, theta)$value))
+  }
+  likelihood
+}
+
+# The log-likelihood alone, of a state that contains the prior.
+plain_loglik <- function(state, model, theta) -(state$value - prior_deviance(model, theta)$value) / 2

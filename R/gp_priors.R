@@ -1,0 +1,99 @@
+#' Prior distributions of covariance parameters
+#'
+#' For the argument `prior` of [gp()], which then finds the mode of the posterior density in place of the maximum of the
+#' likelihood. [gp_posterior()] draws from the posterior and carries the uncertainty of the parameters into predictions.
+#'
+#' @param lower,upper the range, or the standard deviation, of which the tail is given; in the units of the coordinates
+#'   and of the response.
+#' @param p the prior probability that the range is below `lower`, or the standard deviation above `upper`.
+#' @param meanlog,sdlog mean and standard deviation of the logarithm of the parameter, as of [dlnorm()].
+#' @param x a prior.
+#' @param ... not used.
+#'
+#' @details `gp(prior = )` takes a list of priors. Its names are those of parameters as in
+#'   `coef(fit, type = "covariance")`, such as `matern.range` or `nugget.variance`; or the part behind the dot, such as
+#'   `range`, for this parameter of all terms but the nugget; or `nugget`, for its variance. The full name takes
+#'   precedence. Parameters that are not estimated have no prior, and parameters without a prior have a uniform density
+#'   on the scale of the search (the logarithm, for all but angles). Different parameters are independent.
+#'
+#'   `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model, an infinite range
+#'   and a variance of 0 (Simpson et al. 2017). Together they are the joint prior of the range and the marginal standard
+#'   deviation of a Matern field by Fuglstad et al. (2019). In d dimensions, the density of a range r is
+#'   \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}, which
+#'   holds for the range of the package as for any multiple of it; d is the number of the coordinates of the term, and 1
+#'   for a range of a single coordinate. A standard deviation is exponential with the rate
+#'   \eqn{-\log(p) / upper}: `pc_sd()` is a prior of a variance, in terms of its square root.
+#'
+#' @section The mode:
+#'   With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of
+#'   the search: that of the logarithms of ranges and variances, with the Jacobian. This mode does not depend on
+#'   whether variances or standard deviations are the parameters. The default of `estimate` is then `"REML"`, in which
+#'   the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()` are those of
+#'   the likelihood alone, at the mode. `vcov()` and `confint()` are from the second derivatives of the log posterior
+#'   density. `confint(method = "profile")` and `anova()`, which are about likelihoods, are errors.
+#'
+#' @return An object of class `kernops_prior`.
+#' @section Errors: class `kernops_input_error` for invalid arguments; in [gp()], for names that are those of no
+#'   estimated parameter, for `pc_range()` of what is no range and `pc_sd()` of what is no variance.
+#' @references
+#' Fuglstad, G.-A., Simpson, D., Lindgren, F. and Rue, H. (2019) Constructing priors that penalize the complexity of
+#' Gaussian random fields. *Journal of the American Statistical Association* 114(525), 445-452.
+#'
+#' Simpson, D., Rue, H., Riebler, A., Martins, T. G. and Sorbye, S. H. (2017) Penalising model component complexity: a
+#' principled, practical approach to constructing priors. *Statistical Science* 32(1), 1-28.
+#' @seealso [gp()], [gp_posterior()].
+#' @examples
+#' set.seed(1)
+#' x <- seq(0, 10, length.out = 40)
+#' y <- sin(x) + rnorm(40, sd = 0.1)
+#' prior <- list(range = pc_range(0.5, p = 0.05), variance = pc_sd(3, p = 0.05), nugget = lognormal(log(0.01), 1))
+#' prior
+#' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(3/2) + nugget(), prior = prior)
+#' summary(fit)
+#' @name gp_priors
+NULL
+
+#' @rdname gp_priors
+#' @export
+pc_range <- function(lower, p = 0.05) {
+  check_number(lower, "lower", least = 0, above = TRUE)
+  check_probability(p)
+  new_prior("pc_range", lower = lower, p = p)
+}
+
+#' @rdname gp_priors
+#' @export
+pc_sd <- function(upper, p = 0.05) {
+  check_number(upper, "upper", least = 0, above = TRUE)
+  check_probability(p)
+  new_prior("pc_sd", upper = upper, p = p, rate = -log(p) / upper)
+}
+
+#' @rdname gp_priors
+#' @export
+lognormal <- function(meanlog = 0, sdlog = 1) {
+  check_number(meanlog, "meanlog", least = -Inf)
+  check_number(sdlog, "sdlog", least = 0, above = TRUE)
+  new_prior("lognormal", meanlog = meanlog, sdlog = sdlog)
+}
+
+new_prior <- function(kind, ...) structure(list(kind = kind, ...), class = "kernops_prior")
+
+check_probability <- function(p, call = caller_env()) {
+  if (is_plain_numeric(p) && length(p) == 1 && isTRUE(p > 0 && p < 1)) return(invisible())
+  stop_kernops("input", "{.arg p} must be one number above 0 and below 1.", call = call)
+}
+
+#' @export
+format.kernops_prior <- function(x, ...) {
+  switch(x$kind, pc_range = paste0("P(range < ", format(x$lower), ") = ", format(x$p)),
+         pc_sd = paste0("P(sd > ", format(x$upper), ") = ", format(x$p)),
+         lognormal = paste0("lognormal(", format(x$meanlog), ", ", format(x$sdlog), ")"))
+}
+
+#' @rdname gp_priors
+#' @export
+print.kernops_prior <- function(x, ...) {
+  cli::cat_line("<prior> ", format(x))
+  invisible(x)
+}
