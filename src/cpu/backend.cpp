@@ -13,7 +13,8 @@ class CpuBackend : public Backend {
   bool pays_off(double) const override { return true; }
 
   Plan plan(Graph& graph, const Reduction& reduction) const override {
-    return kernops::plan(graph, regroup(graph, reduction, false));
+    const Reduction grouped = regroup(graph, reduction, false);
+    return kernops::plan(graph, grouped, summands_of(graph, grouped));
   }
   std::unique_ptr<Pairs> pairs(const Settings&) const override { return cpu::pairs(); }
   void segments(const SegmentRequest& request) const override { cpu::segments(request); }

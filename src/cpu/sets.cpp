@@ -31,8 +31,8 @@ template <class T> Span<T> span(const std::vector<T>& items) { return {items.dat
 class PreparedSets : public SetJob {
  public:
   explicit PreparedSets(const SetRequest& request) : SetJob() {
-    covariance = formula(*request.covariance, request, uniform_[0]);
-    if (request.slopes) slopes = formula(*request.slopes, request, uniform_[1]);
+    covariance = formula(*request.covariance, request, uniform_[0], false);
+    if (request.slopes) slopes = formula(*request.slopes, request, uniform_[1], true);
     parameters = request.slopes ? request.parameters : 0, nugget = request.nugget;
     d = request.d, columns = request.columns;
     neighbours = request.neighbours, m = request.m, stride = request.stride, first = request.first, sets = request.sets;
@@ -40,18 +40,20 @@ class PreparedSets : public SetJob {
   }
 
  private:
-  static PairFormula formula(const Kernel& kernel, const SetRequest& request, std::vector<Source>& uniform) {
+  static PairFormula formula(const Kernel& kernel, const SetRequest& request, std::vector<Source>& uniform,
+                             bool summands) {
     const std::vector<Plan>& plans = kernel.plans[number_of(cpu_backend())];
     if (plans.size() != 1 || !kernel.stores()) throw std::invalid_argument("sets of points need the terms of one sum");
     const Plan& plan = plans[0];
     for (const Load& load : plan.loads[0]) uniform.push_back({load, request.theta, 1, 0, 0});
-    PairFormula made{span(plan.slots), span(uniform), {span(plan.loads[1]), span(plan.loads[2])}, {}, {}, plan.f};
+    PairFormula made{span(plan.slots), span(uniform), {span(plan.loads[1]), span(plan.loads[2])}, {}, {}, plan.f, {}};
     for (const Span<Load>& side : made.points)
       for (int n = 0; n < side.count; ++n)
         if (side.items[n].kind != Load::variable)
           throw std::invalid_argument("a covariance of sets of points does not depend on their numbers");
     for (int level = 0; level < 4; ++level)
       made.steps[level] = span(plan.steps[level]), made.entries[level] = plan.entries[level];
+    if (summands) made.summands = span(plan.summands), made.steps[int(Level::pair)].count -= plan.joins;
     return made;
   }
 

@@ -12,7 +12,8 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Reduction& reduction) : graph_(graph) {
+  Planner(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands)
+      : graph_(graph), summands_(summands) {
     plan_.reduction = reduction;
     plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
     plan_.stores = reduction_table()[reduction.row].stores();
@@ -24,7 +25,8 @@ class Planner {
     const auto [f, w] = outputs_ = outputs();
     mark_needed();
     for (Tree t = 0; t < int(needed_.size()); ++t)
-      if (needed_[t]) emit(t);
+      if (needed_[t] && (summands_.empty() || of_summands_[t])) emit(t);
+    add_summands();
     plan_.f = slot_[f];
     plan_.w = w < 0 ? 0 : slot_[w];
     plan_.f_size = graph_[plan_.reduction.f].size;
@@ -42,13 +44,42 @@ class Planner {
     return {plan_.reduction.f, plan_.reduction.w};
   }
 
+  // Summands are kept until f is made of them, after everything else.
+  void add_summands() {
+    if (summands_.empty()) return;
+    const auto slot = [this](Tree t) { return t < 0 ? 0 : slot_[t]; };
+    for (const SummandTrees& term : summands_)
+      plan_.summands.push_back({slot(term.value), slot(term.times), slot(term.factor), term.at, term.size});
+    const size_t before = plan_.steps[int(Level::pair)].size();
+    for (Tree t = 0; t < int(needed_.size()); ++t)
+      if (needed_[t] && !of_summands_[t]) emit(t);
+    plan_.joins = int(plan_.steps[int(Level::pair)].size() - before);
+  }
+
+  void mark_summands() {
+    of_summands_.assign(needed_.size(), false);
+    for (const SummandTrees& term : summands_)
+      for (const Tree t : {term.value, term.times, term.factor})
+        if (t >= 0) of_summands_[t] = needed_[t] = true;
+    for (Tree t = Tree(of_summands_.size()) - 1; t >= 0; --t)
+      for (const Tree arg : graph_[t].args)
+        if (of_summands_[t] && arg >= 0) of_summands_[arg] = true;
+  }
+
+  Tree last_output() const {
+    Tree last = *std::max_element(outputs_.begin(), outputs_.end());
+    for (const SummandTrees& term : summands_) last = std::max({last, term.value, term.times, term.factor});
+    return last;
+  }
+
   void mark_needed() {
-    const Tree last = *std::max_element(outputs_.begin(), outputs_.end());
+    const Tree last = last_output();
     needed_.assign(last + 1, false);
     last_use_.assign(last + 1, last + 1);
     slot_.assign(last + 1, 0);
     for (const Tree output : outputs_)
       if (output >= 0) needed_[output] = true;
+    mark_summands();
     for (Tree t = last; t >= 0; --t) {
       if (!needed_[t]) continue;
       for (const Tree arg : graph_[t].args) {
@@ -59,6 +90,12 @@ class Planner {
     }
     for (const Tree output : outputs_)
       if (output >= 0) last_use_[output] = last + 1;
+    for (const SummandTrees& term : summands_)
+      for (const Tree t : {term.value, term.times})
+        if (t >= 0) last_use_[t] = last + 1;
+    for (Tree t = 0; !summands_.empty() && t <= last; ++t)
+      for (const Tree arg : graph_[t].args)
+        if (needed_[t] && !of_summands_[t] && arg >= 0 && of_summands_[arg]) last_use_[arg] = last + 1;
   }
 
   Level level_of(unsigned axes) const {
@@ -115,9 +152,10 @@ class Planner {
   }
 
   const Graph& graph_;
+  const std::vector<SummandTrees>& summands_;
   Plan plan_;
   std::array<Tree, 2> outputs_;
-  std::vector<bool> needed_;
+  std::vector<bool> needed_, of_summands_;
   std::vector<Tree> last_use_;
   std::vector<int> slot_;  // of each node
   std::vector<int> free_;  // pair slots nobody needs any more
@@ -145,9 +183,9 @@ int footprint_of_pairs(const Plan& plan) {
   return footprint;
 }
 
-Plan plan(const Graph& graph, const Reduction& reduction) {
+Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands) {
   static long made = 0;
-  Plan plan = Planner(graph, reduction).make();
+  Plan plan = Planner(graph, reduction, summands).make();
   plan.id = ++made;
   return plan;
 }

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "formula/graph.h"
+#include "formula/summands.h"
 
 namespace kernops {
 
@@ -16,7 +16,9 @@ struct Plan {
   std::array<std::vector<Load>, 3> loads;  // by Level, pairs load nothing
   std::array<std::vector<Step>, 4> steps;  // by Level
   std::array<int, 4> entries{};            // how many entries each level holds
-  int f, w;                                // slots of what is reduced and its weights, 0 for none; a sum has them too
+  std::vector<Summand> summands;           // of f, if they were asked for; the last `joins` steps of a pair sum them
+  int joins = 0;
+  int f, w;  // slots of what is reduced and its weights, 0 for none; a sum has them too
   int f_size, w_size;
   int pair_footprint = 0;  // entries that the pair steps touch
   bool counts_indices = false;
@@ -25,6 +27,6 @@ struct Plan {
   const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
 };
 int footprint_of_pairs(const Plan& plan);
-Plan plan(const Graph& graph, const Reduction& reduction);
+Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands = {});
 
 }  // namespace kernops

@@ -183,3 +183,25 @@ test_that("a likelihood can be interrupted", {
   expect_identical(result$ended, "interrupted")
   expect_lt(result$seconds, 4)
 })
+
+test_that("many ranges have the derivatives and information of plain R, with each instruction set", {
+  points <- withr::with_seed(1, matrix(runif(500), 50))
+  values <- withr::with_seed(2, matrix(rnorm(100), 50))
+  ranges <- seq(0.5, 1.4, by = 0.1)
+  sets <- earlier_neighbours(points, 33)
+  matrix_of <- vapply(sets, \(near) c(near, integer(33 - length(near))), integer(33))
+  squares <- lapply(1:10, \(k) outer(points[, k], points[, k], "-")^2)
+  h <- sqrt(3 * Reduce(`+`, Map(`/`, squares, ranges^2)))
+  own <- seq(0.2, 0.5, length.out = 50)
+  K <- 1.3 * (1 + h) * exp(-h) + diag(0.2 * own)
+  slopes <- c(list((1 + h) * exp(-h)), Map(\(square, r) 3 * 1.3 * exp(-h) * square / r^3, squares, ranges),
+              list(diag(own)))
+  expected <- oracle_sums(K, slopes, sets, values)
+  model <- kernops:::covariance_model(matern(3/2, 1.3, ranges) + nugget(0.2), 10)
+  held <- kernops:::hold_sets(points, numeric(50), own, values, matrix_of)
+  for (isa in kernops:::cpu_isas()) {
+    local_kernops(isa = isa)
+    found <- kernops:::set_sums(kernops:::set_operators(model), model$parameters$value, model$nugget, held, TRUE)
+    for (name in names(expected)) expect_equal(c(found[[name]]), c(expected[[name]]), tolerance = 1e-10)
+  }
+})

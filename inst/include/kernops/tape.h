@@ -25,4 +25,10 @@ struct Step {
   int in[3], sizes[3], ints[2];
 };
 
+// Entries at .. at + size of a vector, added to what others have there: factor * times * value, all of them slots.
+// `factor` is the same for all pairs, `times` one number for all entries, 0 where it is 1.
+struct Summand {
+  int value, times, factor, at, size;
+};
+
 }  // namespace kernops

@@ -10,11 +10,12 @@ namespace kernops {
 // A formula of parameters and of two points, one for each row and one for each column of K.
 struct PairFormula {
   Span<Slot> slots;
-  Span<Source> uniform;  // parameters and constants
-  Span<Load> points[2];  // what rows and columns load: coordinates
-  Span<Step> steps[4];   // by Level
-  int entries[4];        // how many entries each level holds
-  int f;                 // slot of the result
+  Span<Source> uniform;    // parameters and constants
+  Span<Load> points[2];    // what rows and columns load: coordinates
+  Span<Step> steps[4];     // by Level
+  int entries[4];          // how many entries each level holds
+  int f;                   // slot of the result
+  Span<Summand> summands;  // what the result is the sum of, where these are wanted instead
 };
 
 struct SetJob {

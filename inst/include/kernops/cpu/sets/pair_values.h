@@ -12,18 +12,18 @@ class PairValues {
   static constexpr int W = V::width;
 
  public:
-  // For sets of at most `most` points.
+  // For sets of at most `most` points; for summands, so many pairs at a time as the first-level cache has room for.
   PairValues(const PairFormula& formula, int most)
       : formula_(formula),
         most_(most),
+        chunk_(formula.summands.count ? chunk(formula.entries[3], most) : most),
         slots_(formula.slots.count),
         uniform_(formula.entries[0] * W),
         rows_(std::size_t(formula.entries[1]) * most * W),
         columns_(std::size_t(formula.entries[2]) * most * W),
-        pairs_(std::size_t(formula.entries[3]) * most * W) {
+        pairs_(std::size_t(formula.entries[3]) * chunk_ * W) {
     place(Level::uniform, uniform_.data(), W, 0);
-    place(Level::column, columns_.data(), std::ptrdiff_t(most) * W, ~std::ptrdiff_t(0));
-    place(Level::pair, pairs_.data(), std::ptrdiff_t(most) * W, ~std::ptrdiff_t(0));
+    place(Level::pair, pairs_.data(), std::ptrdiff_t(chunk_) * W, ~std::ptrdiff_t(0));
     V(1).store(slots_.data()[0].p);
     for (int s = 0; s < formula.uniform.count; ++s) load_uniform(formula.uniform.items[s]);
     run(Level::uniform, W);
@@ -31,6 +31,7 @@ class PairValues {
 
   // Coordinate k of point a of all sets is the pack number k * most + a.
   void take_points(const double* coordinates, int points) {
+    point_to_column(0);
     for (int k = 0; k < formula_.points[1].count; ++k) {
       const int slot = formula_.points[1].items[k].slot;
       for (int e = 0; e < formula_.slots.items[slot].size; ++e)
@@ -48,6 +49,16 @@ class PairValues {
     return slots_.data()[formula_.f];
   }
 
+  // The same of pairs (a, from + b), b < pairs(): entry k of a slot.
+  int pairs() const { return chunk_; }
+  const Operand<double>* summands(int a, int from, int count) {
+    point_to_row(a), point_to_column(from);
+    run(Level::pair, count * W);
+    return slots_.data();
+  }
+
+  V uniform(int slot, int k) const { return at(slots_.data()[slot], k, 0); }
+
   static KERNOPS_INLINE V at(const Operand<double>& values, int k, int b) {
     return V::load(values.p + k * values.entry + ((std::ptrdiff_t(b) * W) & values.lanes));
   }
@@ -59,6 +70,13 @@ class PairValues {
     place_slots(formula_.slots, level, base, entry, lanes, slots_.data());
   }
   void run(Level level, int lanes) { run_steps(formula_.steps[int(level)], slots_.data(), lanes); }
+  static int chunk(int entries, int most) {
+    const int room = 16384 / (entries * W * int(sizeof(double)) + 1);
+    return room < 8 ? 8 : room < most ? room : most;
+  }
+  void point_to_column(int b) {
+    place(Level::column, columns_.data() + std::ptrdiff_t(b) * W, std::ptrdiff_t(most_) * W, ~std::ptrdiff_t(0));
+  }
   void point_to_row(int a) { place(Level::row, rows_.data() + std::size_t(a) * formula_.entries[1] * W, W, 0); }
 
   void load_uniform(const Source& from) {
@@ -78,7 +96,7 @@ class PairValues {
   }
 
   const PairFormula& formula_;
-  const int most_;
+  const int most_, chunk_;
   Buffer<Operand<double>> slots_;
   Buffer<double> uniform_, rows_, columns_, pairs_;
 };

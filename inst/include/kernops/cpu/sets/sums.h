@@ -21,7 +21,8 @@ class SetSums {
         sums_(std::size_t(job.sums())),
         u_(std::size_t(group_.most())),
         moved_(std::size_t(job.columns)),
-        changes_(std::size_t(job.parameters) * group_.most()),
+        scaled_(std::size_t(2) * slopes_.pairs()),
+        changes_(std::size_t(entries(job)) * group_.most()),
         solved_(std::size_t(SetColumns::rows(job.parameters)) * (group_.most() / SetBlock::size)) {}
 
   // The sums over sets begin .. end; false at once where a covariance is singular, with the first such set.
@@ -40,6 +41,13 @@ class SetSums {
   }
 
  private:
+  static int entries(const SetJob& job) {
+    int sum = 0;
+    if (job.parameters)
+      for (int n = 0; n < job.slopes.summands.count; ++n) sum += job.slopes.summands.items[n].size;
+    return sum;
+  }
+
   static double total(V x) {
     double sum = 0;
     for (int lane = 0; lane < W; ++lane) sum += x.lane(lane);
@@ -71,8 +79,22 @@ class SetSums {
       for (int c = 0; c < job_.columns; ++c)
         for (int e = 0; e <= c; ++e) add(place++, moved[c] * z.element(last, e) + moved[e] * z.element(last, c));
     }
-    for (int p = 0; p < job_.parameters; ++p)
-      for (int q = 0; q <= p; ++q) add(place++, V(2) * half_last(a, p, a, q));
+    add_information(a, place);
+  }
+
+  // Blocks of products at a time.
+  void add_information(const SetColumns& a, int place) {
+    constexpr int B = SetBlock::size;
+    const int last = group_.size() - 1, rows = SetColumns::rows(job_.parameters);
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j <= i; ++j) {
+        SetBlock opposite{};
+        for (int k = 0; k < a.blocks; ++k) opposite.subtract_product(a.row(i)[k], a.row(j)[k]);
+        for (int p = i * B; p < (i + 1) * B && p < job_.parameters; ++p)
+          for (int q = j * B; q < (j + 1) * B && q <= p; ++q)
+            add(place + p * (p + 1) / 2 + q,
+                V(-2) * opposite.at[q - j * B][p - i * B] - a.element(last, p) * a.element(last, q));
+      }
   }
 
   // sum_{k<M} a_k b_k + a_M b_M / 2, of two columns.
@@ -83,37 +105,70 @@ class SetSums {
     return sum;
   }
 
-  // dK u for each parameter, from the lower triangle of dK.
+  // dK u for each entry of the summands of the slopes but for their factor, from the lower triangle of dK.
   void change() {
     const int n = group_.size(), most = group_.most();
-    const V* u = u_.data();
     slopes_.take_points(group_.coordinates(), n);
-    for (int p = 0; p < job_.parameters; ++p)
-      for (int a = 0; a < n; ++a) changes_.data()[p * most + a] = 0;
+    for (int k = 0; k < entries(job_) * most; ++k) changes_.data()[k] = 0;
     for (int a = 0; a < n; ++a) {
       if (group_.nowhere(a)) continue;
-      const Operand<double>& row = slopes_.row(a);
-      for (int p = 0; p < job_.parameters; ++p) {
-        V* w = changes_.data() + p * most;
-        V own = 0;
-        for (int b = 0; b < a; ++b) {
-          const V slope = PairValues::at(row, p, b);
-          own = fma(slope, u[b], own);
-          w[b] = fma(slope, u[a], w[b]);
-        }
-        w[a] += fma(PairValues::at(row, p, a), u[a], own);
+      for (int from = 0; from <= a; from += slopes_.pairs()) {
+        const int count = a + 1 - from < slopes_.pairs() ? a + 1 - from : slopes_.pairs();
+        change_pairs(slopes_.summands(a, from, count), a, from, count);
       }
-      if (job_.nugget >= 0) changes_.data()[job_.nugget * most + a] += group_.noise_slope(a) * u[a];
     }
+  }
+
+  // Point a with the points from .. from + count, of which a may be the last.
+  void change_pairs(const Operand<double>* slots, int a, int from, int count) {
+    const V *u = u_.data() + from, ua = u_.data()[a];
+    const int others = from + count > a ? count - 1 : count;
+    V *w = changes_.data() + from, *ub = scaled_.data(), *scaled = ub + slopes_.pairs();
+    for (int n = 0; n < job_.slopes.summands.count; ++n) {
+      const Summand& term = job_.slopes.summands.items[n];
+      for (int b = 0; term.times && b < count; ++b) {
+        const V times = PairValues::at(slots[term.times], 0, b);
+        ub[b] = times * u[b], scaled[b] = times * ua;
+      }
+      for (int k = 0; k < term.size; ++k, w += group_.most()) {
+        const auto slope = [&](int b) { return PairValues::at(slots[term.value], k, b); };
+        const V own = term.times ? change_pair(
+                                       slope, others, ub, [&](int b) { return scaled[b]; }, w)
+                                 : change_pair(
+                                       slope, others, u, [&](int) { return ua; }, w);
+        w[a - from] += others < count ? fma(slope(others), term.times ? ub[others] : u[others], own) : own;
+      }
+    }
+  }
+
+  // w += slopes ua; returns slopes . ub
+  template <class Slope, class Own>
+  static KERNOPS_INLINE V change_pair(const Slope& slope, int others, const V* ub, const Own& ua, V* w) {
+    V sum = 0;
+    for (int b = 0; b < others; ++b) {
+      const V here = slope(b);
+      sum = fma(here, ub[b], sum);
+      w[b] = fma(here, ua(b), w[b]);
+    }
+    return sum;
   }
 
   SetColumns solve_changes() {
     const int n = group_.size();
     const SetColumns a{solved_.data(), n / SetBlock::size};
     a.clear(job_.parameters);
-    for (int p = 0; p < job_.parameters; ++p)
-      for (int k = 0; k < n; ++k)
-        if (!group_.nowhere(k)) a.element(k, p) = select(group_.has(k), changes_.data()[p * group_.most() + k], V(0));
+    const V* w = changes_.data();
+    for (int t = 0; t < job_.slopes.summands.count; ++t) {
+      const Summand& term = job_.slopes.summands.items[t];
+      for (int e = 0; e < term.size; ++e, w += group_.most()) {
+        const V factor = slopes_.uniform(term.factor, e);
+        for (int k = 0; k < n; ++k) a.element(k, term.at + e) = fma(factor, w[k], a.element(k, term.at + e));
+      }
+    }
+    if (job_.nugget >= 0)
+      for (int k = 0; k < n; ++k) a.element(k, job_.nugget) += group_.noise_slope(k) * u_.data()[k];
+    for (int k = 0; !group_.everywhere(k); ++k)
+      for (int p = 0; p < job_.parameters; ++p) a.element(k, p) = select(group_.has(k), a.element(k, p), V(0));
     a.solve(group_.triangle(), job_.parameters);
     return a;
   }
@@ -121,7 +176,7 @@ class SetSums {
   const SetJob& job_;
   SetGroup group_;
   PairValues slopes_;
-  Buffer<V> sums_, u_, moved_, changes_;
+  Buffer<V> sums_, u_, moved_, scaled_, changes_;
   Buffer<SetBlock> solved_;
 };
 

@@ -1,0 +1,16 @@
+// A vector of derivatives as a sum of terms, each at its place: what is linear in them need not be done for each pair.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+// factor * times * value from entry `at` on, of which `factor` is the same for all pairs; -1 stands for 1.
+struct SummandTrees {
+  Tree value, times, factor;
+  int at, size;
+};
+
+// What the values that a reduction stores are sums of; none if it stores no values.
+std::vector<SummandTrees> summands_of(Graph& graph, const Reduction& reduction);
+
+}  // namespace kernops
