@@ -3,7 +3,7 @@
 # Noisy data: predictions of the field by Vecchia's approximation with the default numbers of neighbours, beside those
 # of the exact method. A field of Matern 3/2 with variance 1 and range 0.1 on the unit square, observed with the noise
 # variances 5 and 0.05, a signal-to-noise ratio of 0.2 and of 20; 500 new points. Covariances are given. The ratio of
-# root mean square errors against the field, of mean standard errors, and the largest and smallest ratio of a standard error.
+# root mean square errors against the field, and of standard errors: the mean, the least and the largest.
 
 library(kernops)
 given <- as.integer(c(commandArgs(TRUE), 4000, 5)[1:2])
@@ -25,8 +25,9 @@ compare <- function(noise, seed) {
   vecchia <- by("vecchia")
   rmse <- \(at) sqrt(mean((at$fit - case$f[case$new])^2))
   errors <- vecchia$at$se.fit / exact$se.fit
-  data.frame(noise, seed, neighbours = vecchia$local, RMSE = rmse(exact), "RMSE by sets / exact" = rmse(vecchia$at) / rmse(exact),
-             "standard errors: mean ratio" = mean(errors), least = min(errors), most = max(errors), check.names = FALSE)
+  data.frame(noise, seed, neighbours = vecchia$local, RMSE = rmse(exact),
+             "RMSE by sets / exact" = rmse(vecchia$at) / rmse(exact), "standard errors: mean ratio" = mean(errors),
+             least = min(errors), most = max(errors), check.names = FALSE)
 }
 
 cases <- expand.grid(seed = seq_len(given[[2]]), noise = c(5, 0.05))
