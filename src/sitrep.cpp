@@ -98,7 +98,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
 }
 
 // Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
-// the time to tell whether it compiles, with a virtual architecture a quarter: instructions written out in asm, of the
+// the time to tell whether it compiles, with a virtual architecture a third: instructions written out in asm, of the
 // wide kernels and the panels, are then not looked at.
 // [[Rcpp::export]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {

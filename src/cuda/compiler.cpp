@@ -88,8 +88,8 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
   const bool is_virtual = architecture.compare(0, 8, "compute_") == 0;  // whose code is PTX
-  if (quick && std::stoi(compiler_version()) >= 13)
-    options.push_back(is_virtual ? "--Ofast-compile=max" : "--Ofast-compile=mid");
+  // "max" would change the code of what this process compiles afterwards (NVRTC 13.0)
+  if (quick && std::stoi(compiler_version()) >= 13) options.push_back("--Ofast-compile=mid");
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());
   log = log_of(program);

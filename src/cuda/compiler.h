@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 
 // As compile() of driver.h; the log has the registers and spills of each kernel. `quick` takes half the time, and a
-// virtual architecture, compute_90 for sm_90, a quarter, for code that nobody runs.
+// virtual architecture, compute_90 for sm_90, a third, for code that nobody runs.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
                           std::string& log, bool quick = false);
 
