@@ -52,10 +52,12 @@ information_search <- function(theta, likelihood, model, profile, control) {
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
     enough <- max(control$gain, at$state$rounding)
-    raised <- if (gain < enough && !lifted) off_the_floor(at, parameters, free, profile)
+    raised <- if (gain < enough && !lifted) {
+      off_the_floor(at, parameters, free, profile) %||% grown_sills(at, model, free, visit, enough)
+    }
     if (length(raised)) {
       lifted <- TRUE
-      at <- visit(replace(at$s, match(names(raised), free), raised)) %||% at
+      at <- visit(raised) %||% at
       curvature <- at$curvature()
       next
     }
@@ -143,7 +145,7 @@ off_the_floor <- function(at, parameters, free, profile) {
   down <- -at$gradient - 2 * (at$state$rounding %||% 0)
   low <- some$kind == "variance" & variance < enough / 10 & down * enough / variance > 1
   if (any(low)) low <- low & diag(at$information(profile, free)) < 1
-  stats::setNames(rep(log(enough), sum(low)), free[low])
+  if (any(low)) replace(at$s, low, log(enough))
 }
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"

@@ -22,26 +22,28 @@ best_optimum <- function(starts, target) {
   best
 }
 
-# Rough searches from all rows. If there are many, each first takes a few steps, which predict its end far better than
-# the value at its start; searches that were best before or after these steps continue.
+# Rough searches from all rows: a few quasi-Newton steps, which predict the end far better than the value at the start,
+# then steps of Newton's kind, which are few near an optimum. If there are many rows, only the searches that were best
+# before or after the first steps continue.
 descents <- function(from, target, many = 2 * target$how$control$starts) {
   control <- target$how$control
-  rough <- function(from, maxit) {
-    target$how$control$tol <- max(control$tol, 1e-3)
-    target$how$control$maxit <- min(control$maxit, maxit)
-    searches(from, search_from, target)
+  rough <- function(from, search, maxit) {
+    target$how$control <- replace(control, c("tol", "gain", "maxit"),
+                                  list(max(control$tol, 1e-3), 1e-2, min(control$maxit, maxit)))
+    searches(from, search, target)
   }
-  if (nrow(from) <= many) return(rough(from, Inf))
-  first <- rough(from, 8)
-  first <- first[union(seq_len(control$starts), order(values_of(first))[seq_len(control$starts)])]
-  rough(do.call(rbind, lapply(first, function(end) end$theta)), Inf)
+  first <- rough(from, search_from, 8)
+  if (nrow(from) > many) {
+    first <- first[union(seq_len(control$starts), order(values_of(first))[seq_len(control$starts)])]
+  }
+  rough(do.call(rbind, lapply(first, function(end) end$theta)), information_search, Inf)
 }
 
 # The starts of lowest value, none of which is near a lower one: their number is control$starts, or four times that if
-# there are many parameters, for which the value at a start predicts little.
+# they differ in many ways, for which the value at a start predicts little.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
-  most <- target$how$control$starts * if (sum(!target$model$parameters$fixed) > 4) 4 else 1
+  most <- target$how$control$starts * if (start_axes(target$model$parameters) > 4) 4 else 1
   values <- apply(starts, 1, target$value)
   at <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
   kept <- integer()

@@ -21,6 +21,13 @@ starting_values <- function(model, u, y) {
   unique(starts)
 }
 
+# In how many ways starts differ: a coregionalisation matrix starts as a share of the moments.
+start_axes <- function(parameters) {
+  free <- parameters[!parameters$fixed, ]
+  sills <- free$kind %in% c("sill", "cross")
+  sum(!sills) + length(unique(free$leaf[sills]))
+}
+
 # Points of the unit cube, a row each: a Kronecker sequence by powers of the root of x^(d + 1) = x + 1 (Roberts 2018).
 even_points <- function(n, d) {
   root <- stats::uniroot(function(x) x^(d + 1) - x - 1, c(1, 2), tol = 1e-12)$root

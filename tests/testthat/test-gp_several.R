@@ -182,6 +182,20 @@ test_that("methods agree, and a search from far away finds the same", {
   expect_lt(logLik(held), logLik(fit))
 })
 
+test_that("a search leaves matrices that are 0 or of lower rank than the optimum, where derivatives are 0", {
+  for (start in list(matrix(0, 2, 2), matrix(c(1, 500, 500, 500^2), 2), matrix(c(0, 0, 0, 500^2), 2))) {
+    again <- update(fit, covariance = lmc(exponential(range = 0.3), nugget(), sills = list(start, c(0.1, 1e5))),
+                    control = gp_control(starts = 1))
+    expect_equal(coef(again, "covariance"), coef(fit, "covariance"), tolerance = 1e-3)
+    expect_equal(logLik(again), logLik(fit), tolerance = 1e-8)
+  }
+  # it is 0 where it should be: of noise alone
+  noise <- withr::with_seed(5, transform(seen, p = rnorm(60), q = rnorm(60)))
+  alone <- gp(cbind(p, q) ~ 1, noise, ~ a + b, lmc(exponential(range = 0.3, fixed = "range"), nugget()))
+  by_hand <- sum(vapply(noise[c("p", "q")], function(y) as.numeric(logLik(lm(y ~ 1))), 0))
+  expect_gte(as.numeric(logLik(alone)), by_hand - 1e-6)
+})
+
 test_that("cross-validation leaves out a value, or all values of a row", {
   cv <- gp_cv(fit)
   expect_equal(cv$observed, as.matrix(seen[c("p", "q")])[at])
