@@ -91,7 +91,8 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
     const TiledPlan plan = cuda::panelled(cuda_plans(*kernel).back(), settings);
     return plan.panels ? cuda::source(plan, settings, cuda::panel_shape()) : "";
   }
-  const TiledPlan plan = cuda::tiled(cuda_plans(*kernel).back(), settings);
+  const Plan& last = cuda_plans(*kernel).back();
+  const TiledPlan plan = cuda::tiled(last.shifted ? last.shifted->sums : last, settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
   return cuda::source(plan, settings, shape);
@@ -116,10 +117,14 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   Settings settings;
   settings.single = single;
   std::vector<std::string> texts;
-  for (const Plan& untiled : cuda_plans(*kernel)) {
+  const auto add = [&](const Plan& untiled) {
     const TiledPlan plan = cuda::tiled(untiled, settings);
     for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
       texts.push_back(cuda::source(plan, settings, shape));
+  };
+  for (const Plan& plan : cuda_plans(*kernel)) {
+    if (!plan.shifted) add(plan);
+    if (plan.shifted) add(plan.shifted->largest), add(plan.shifted->sums);
   }
   return texts;
 }

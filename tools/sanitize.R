@@ -81,6 +81,8 @@ families <- alist(
   `gradient by panels` = pairs(slope, D = 150, M = 600, N = 1100, precision = "float64"),
   `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 20, N = 1100,
                               precision = "float64"),
+  `softmax of many weights` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 100, M = 300, N = 500),
+  `entries of long vectors` = pairs("Min_ArgMin_Reduction(x * y, 1)", D = 100, M = 300, N = 500),
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),
   `segments of integers` = seg_reduce(rep_len(1:7, length(values)), lengths = lengths, op = "bit_xor"),
   `segments with weights` = for (op in c("var", "logsumexp")) {

@@ -10,6 +10,7 @@ namespace kernops {
 namespace {
 
 constexpr int shortest_sum = 8;   // below, a thread keeps the sums of vectors in its registers
+constexpr int shortest = 48;      // other reductions of vectors have their entries taken one by one from here on
 constexpr int most = 4;           // contractions at a time
 constexpr int most_levels = 200;  // of steps that make an entry
 constexpr int most_leaves = 2;    // vectors of each level that one of them reads
@@ -75,7 +76,9 @@ class Tiler : Tiling {
 
   // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
   void find_vector_sum() {
-    if (reduction_table()[plan.reduction.row].name != "Sum" || plan.f_size < shortest_sum) return;
+    const ReductionRow& row = reduction_table()[plan.reduction.row];
+    const bool entrywise = !row.exponentiates() && !row.stores() && !row.counted;
+    if (!entrywise || plan.f_size < (row.sums() ? shortest_sum : shortest)) return;
     std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
       choices = {{add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};

@@ -61,9 +61,9 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 
 // Whether each pair adds a number of little work times a vector of the column (cuda/wide/vector_sum_columns.cuh).
 bool sums_columns(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && plan.vector_sum.size > 0 && plan.vector_sum.steps.empty() &&
-         plan.slots[plan.vector_sum.slot].level == Level::column && plan.contractions.empty() &&
-         in_place(plan, settings);
+  return adds_by_tiles(settings) && plan.vector_sum.size > 0 && reduction_table()[plan.reduction.row].sums() &&
+         plan.vector_sum.steps.empty() && plan.slots[plan.vector_sum.slot].level == Level::column &&
+         plan.contractions.empty() && in_place(plan, settings);
 }
 
 }  // namespace
@@ -114,6 +114,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 // could run: some hundred thousand.
 bool fits(const Plan& plan, const Settings& settings) {
   constexpr int most_words = 16384;
+  if (plan.shifted) return fits(plan.shifted->largest, settings) && fits(plan.shifted->sums, settings);
   if (words(plan, plan.entries[int(Level::row)]) <= most_words) return true;
   const TiledPlan shared = tiled(plan, settings);
   return shared.vector_sum.size > 0 || words(shared, shared.kept[int(Level::row)]) <= most_words;

@@ -6,6 +6,15 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+// o, which has not settled, joins; how, sums know.
+template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
+  R::absorb(s, o);
+}
+template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
+  R::settle(o);
+  R::merge(s, o);
+}
+
 // Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
@@ -42,7 +51,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   }
   KERNOPS_FN void absorb(const EntrywiseRow& o) {
     KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) R::absorb(s[k], o.s[k]);
+    for (int k = 0; k < F; ++k) kernops::absorb<R>(s[k], o.s[k], 0);
   }
   KERNOPS_FN void scale(A factor) {  // sums only
     KERNOPS_UNROLL_FEW(F)

@@ -65,6 +65,16 @@ template <class T, int kept, int columns> struct KeptColumns {
   }
 };
 
+// What for_tiles() has in shared memory: numbers of its stages, or of values, and bytes in all.
+template <class Formula, int C, int room> struct TileMemory {
+  using T = typename Formula::T;
+  using ForNear = AllContractions<T, C, typename Formula::Near::Contractions>;
+  using ForAll = AllContractions<T, C, typename Formula::Contractions>;
+  using Kept = KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, PairTile<T, C>::columns>;
+  static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
+                       numbers = needed > room ? needed : room, bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
+};
+
 // Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
 // contracted values, first column, kept columns, shared memory, turn), then done(at, once, shared memory, whether it is
 // the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
@@ -77,11 +87,11 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
-  using ForNear = AllContractions<T, C, typename Near::Contractions>;
-  using ForAll = AllContractions<T, C, typename Formula::Contractions>;
-  constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared;
-  __shared__ alignas(16) T shared[needed > room ? needed : room];
-  __shared__ KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, Tile::columns> kept[2];
+  using Memory = TileMemory<Formula, C, room>;
+  using ForNear = typename Memory::ForNear;
+  using ForAll = typename Memory::ForAll;
+  __shared__ alignas(16) T shared[Memory::numbers];
+  __shared__ typename Memory::Kept kept[2];
 
   const auto o = load<Formula::kept_once>(block.once());
   ForNear contract;

@@ -33,7 +33,9 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
-  constexpr int fit = 28 * 1024 / (run * Tile::columns * sizeof(T)), held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
+  constexpr int left = 48 * 1024 - TileMemory<Formula, C, room_for_values<Formula, C>()>::bytes,
+                fit = (left < 28 * 1024 ? left : 28 * 1024) / int(run * Tile::columns * sizeof(T)),
+                held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = EntryBatch<T, units, (all + passes - 1) / passes>;
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
@@ -45,6 +47,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
     Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
     Totals<Formula, Row, C, S> totals(base);
     bool product = false;
+    int first = 0;  // column of the tile
     const auto by_tiles = [&](bool rows_near, auto visit) {
       for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
           block, rows_near,
@@ -55,18 +58,21 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
           [&](const auto& at, const auto& o, auto* shared, bool last) {
             if (!product) {
               __syncthreads();
-              totals.add_terms(at, o, [&](int column, int r) { return shared[column * Tile::stride + Own::row(r)]; });
+              totals.add_terms(at, o, first,
+                               [&](int column, int r) { return shared[column * Tile::stride + Own::row(r)]; });
             }
             __syncthreads();
-            if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
+            if (++totals.tiles == totals.most_tiles || last)
+              totals.hand_over(block, begin, kept, job.partial_rows, last);
           });
     };
     if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
-      by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
+      by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
                               const auto& kept_columns, auto* shared, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<T, C> numbers;
+        first = int(column);
         own_pairs<Pairs, C, 1>(
             at, o, rows.x, values, kept_columns,
             [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : T(0); });
@@ -75,8 +81,9 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
       });
     } else {
       const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
-      by_tiles(is_near(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long,
+      by_tiles(is_near(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
                                     const auto&, auto* shared, int) {
+        first = int(column);
         pass_row<typename decltype(kind)::type, C, 1>(
             at, o, x, values, shared,
             [&](const auto& f, const auto&, int n, int) { shared[n * Tile::stride + threadIdx.x] = f[0][0]; });
@@ -106,7 +113,7 @@ template <class Formula, class Row> __device__ void merge_vector_sum(const PairJ
   Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
   Row state = merged(states, size * job.partial_rows, 0, job.splits, 1);
   if (job.out)
-    state.finish(job.out + row * job.out_row + k * job.out_entry, 0, job.any_columns);
+    state.finish(job.out + row * job.out_row + k * job.out_entry, size * job.out_entry, job.any_columns);
   else
     *states = state;
 }

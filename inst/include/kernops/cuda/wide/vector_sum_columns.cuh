@@ -100,7 +100,8 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
             add_exactly(totals, at, o, all_numbers<Pairs>(o, rows, there));
           },
           [&](const auto&, const auto&, auto, bool last) {
-            if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
+            if (++totals.tiles == totals.most_tiles || last)
+              totals.hand_over(block, begin, kept, job.partial_rows, last);
           });
       if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
       __syncthreads();

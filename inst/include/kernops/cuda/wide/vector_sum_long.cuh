@@ -88,7 +88,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
         if (!tile.scaled) add_exactly(totals, place(n), o, tile.exact);
       }
       totals.begun = begun;
-      totals.hand_over(begin, kept, job.partial_rows, last);
+      totals.hand_over(block, begin, kept, job.partial_rows, last);
     }
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) sums[r] = 0;

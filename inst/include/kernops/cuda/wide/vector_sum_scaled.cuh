@@ -130,7 +130,7 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
       },
       [&](const auto& at, const auto& o, auto, bool last) {
         if (!added) add_exactly(totals, at, o, exact);
-        if (++totals.tiles == totals.most_tiles || last) totals.hand_over(begin, kept, job.partial_rows, last);
+        if (++totals.tiles == totals.most_tiles || last) totals.hand_over(block, begin, kept, job.partial_rows, last);
       });
   if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
 }

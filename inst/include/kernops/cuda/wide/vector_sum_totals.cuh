@@ -112,9 +112,10 @@ template <class Formula, class Row, int C, class S> struct Totals {
       add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
-  // Numbers times vectors, term by term; number_of(column, r) for the thread's row r.
+  // Numbers times vectors, term by term; number_of(column, r) for the thread's row r. The tile's first column is
+  // number `first`.
   template <class O, class NumberOf>
-  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, NumberOf number_of) {
+  __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
     KERNOPS_UNROLL
     for (int q = 0; q < S::runs; ++q) {
       if (base + q * S::run >= Terms::size) break;
@@ -140,19 +141,22 @@ template <class Formula, class Row, int C, class S> struct Totals {
         for (int r = 0; r < Own::rows; ++r) {
           const T number = number_of(column, r);
           KERNOPS_UNROLL
-          for (int e = 0; e < S::own; ++e) add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0]);
+          for (int e = 0; e < S::own; ++e)
+            add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
         }
       }
     }
   }
 
-  static __device__ __forceinline__ void add(Row& to, T number, T entry) {
+  static __device__ __forceinline__ void add(Row& to, T number, T entry, int column = 0) {
     const Vec<T, 1> numbers[] = {{number}}, entries[] = {{entry}};
-    to.add(numbers, entries, 0, 1);
+    to.add(numbers, entries, column, 1);
   }
 
   // Into the totals of the block, which stand rows side by side, entry after entry.
-  __device__ __forceinline__ void hand_over(const TilePlace<T>& at, Row* totals, long long stride, bool last) {
+  template <class Block>
+  __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
+                                            bool last) {
     if (Terms::of_row != 0) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r)
       for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
@@ -181,6 +185,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+        if (last) block.complete(total[r][e]);
         *place(r, q, e) = total[r][e];
       }
     }
@@ -198,7 +203,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
 template <class Totals, class T, class O, int C>
 __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
                                             const Contracted<T, C>& w) {
-  totals.add_terms(at, o, [&](int column, int r) {
+  totals.add_terms(at, o, 0, [&](int column, int r) {
     return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, OwnPairs<C>::sharing);
   });
 }

@@ -1,0 +1,102 @@
+# Results of many numbers: on a GPU, those of exponentials take two passes, those of entries batches.
+
+points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
+vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
+
+# Of exponents f (rows x columns) and weights b: log(sum(exp(f) b)), what softmax weighs, and the sums beside max f.
+weighted <- function(f, b) {
+  top <- apply(f, 1, max)
+  power <- ifelse(f == top, 1, exp(f - top))
+  sums <- power %*% b
+  list(log_sum = log(sums) + top, softmax = sums / rowSums(power), sums = cbind(top, sums))
+}
+
+expect_weighted <- function(kernel, text, f, args, data, b, precision) {
+  expected <- weighted(f, b)
+  reduced <- \(name) kernel(sprintf("%s_Reduction(%s, b, 1)", name, text), args)(data)
+  expect_close(reduced("LogSumExp"), expected$log_sum, precision, info = ncol(b))
+  expect_close(reduced("SumSoftMaxWeight"), expected$softmax, precision, info = ncol(b))
+  expect_close(reduced("Max_SumShiftExpWeight"), expected$sums, precision, info = ncol(b))
+}
+
+test_that("sums of exponentials with many weights are right", {
+  withr::local_seed(1)
+  for_each_backend(\(kernel, precision) for (E in c(15, 16, 33, 100)) {
+    b <- matrix(runif(75 * E), 75)
+    weights <- sprintf("b = Vj(%d)", E)
+    x <- 3 * points(141, 40)
+    y <- 3 * points(75, 40)
+    expect_weighted(kernel, "(x | y)", tcrossprod(x, y), vectors(40, weights), list(x, y, b), b, precision)
+    if (E < 16) next
+    u <- 2000 + sample(141) / 64  # exponentials that are beyond all numbers
+    v <- sample(75) / 64
+    expect_weighted(kernel, "(x + y)", outer(u, v, `+`), vectors(1, weights), list(u, v, b), b, precision)
+  })
+})
+
+test_that("infinite exponents are weighed among themselves, however many weights there are", {
+  withr::local_seed(2)
+  for_each_backend(\(kernel, precision) for (E in c(2, 17)) {
+    b <- matrix(runif(4 * E), 4)
+    for (v in list(c(1, Inf, 2, Inf), c(-Inf, 0, 1, -Inf), rep(-Inf, 4), c(0, if (E == 2) 3 else NaN, 1, 2))) {
+      args <- vectors(1, sprintf("b = Vj(%d)", E))
+      if (any(v > -Inf, na.rm = TRUE)) {
+        expect_weighted(kernel, "(x + y)", outer(0:1, v, `+`), args, list(0:1, v, b), b, precision)
+        next
+      }
+      reduced <- \(name) kernel(sprintf("%s_Reduction(x + y, b, 1)", name), args)(list(0:1, v, b))
+      expect_identical(reduced("LogSumExp"), matrix(-Inf, 2, E))
+      expect_identical(reduced("SumSoftMaxWeight"), matrix(NaN, 2, E))
+      expect_identical(reduced("Max_SumShiftExpWeight"), cbind(rep(-Inf, 2), matrix(0, 2, E)))
+    }
+  })
+})
+
+test_that("other axes, weights of pairs, ranges and careful sums are right with many weights", {
+  withr::local_seed(3)
+  x <- points(40, 20)
+  y <- points(30, 20)
+  b <- matrix(runif(40 * 20), 40)
+  f <- tcrossprod(y, x)
+  halves <- \(n) cbind(c(1, n / 2 + 1), c(n / 2, n))
+  kept <- from_matrix(halves(40), halves(30), matrix(c(TRUE, TRUE, FALSE, TRUE), 2))
+  some <- f
+  some[16:30, 1:20] <- -Inf
+  for_each_backend(\(kernel, precision) {
+    softmax <- kernel("SumSoftMaxWeight_Reduction(x | y, b, 0)", vectors(20, "b = Vi(20)"))
+    expect_close(softmax(list(x, y, b)), weighted(f, b)$softmax, precision)
+    of_pairs <- kernel("LogSumExp_Reduction(x | y, Square(x - y) + 1, 0)", vectors(20))
+    squares <- t(sapply(1:30, \(j) log(colSums(exp(f[j, ]) * (1 + sweep(x, 2, y[j, ])^2)))))
+    expect_close(of_pairs(list(x, y)), squares, precision)
+    careful <- if (precision == "float64") list(sum_scheme = "kahan_scheme") else list(accumulator = "float64")
+    log_sum <- do.call(kernel, c("LogSumExp_Reduction(x | y, b, 0)", list(vectors(20, "b = Vi(20)")), careful))
+    expect_close(log_sum(list(x, y, b)), weighted(f, b)$log_sum, precision)
+    expect_close(softmax(list(x, y, b), ranges = kept), weighted(some, b)$softmax, precision)
+    none <- kernel("LogSumExp_Reduction(x | y, b, 0)", vectors(20, "b = Vi(20)"))
+    expect_identical(none(list(x[0, ], y, b[0, ])), matrix(-Inf, 30, 20))
+  })
+})
+
+test_that("all entries of long vectors are reduced, each by itself", {
+  withr::local_seed(4)
+  x <- points(37, 60)
+  y <- points(53, 60)
+  y[9, ] <- y[4, ]  # equal ones: the first is meant
+  z <- sapply(1:60, \(k) outer(x[, k], y[, k]), simplify = "array")
+  of <- list(Min = min, Max = max, ArgMin = which.min, ArgMax = which.max, Mean = mean, Var = var, Prod = prod,
+             Any = \(v) any(v != 0), All = \(v) all(v != 0), Count = length)
+  for_each_backend(\(kernel, precision) {
+    reduced <- \(name, y) kernel(sprintf("%s_Reduction(x * y, 1)", name), vectors(60))(list(x, y))
+    for (name in names(of)) {
+      scale <- if (name == "Prod") row_scale(apply(z, c(1, 3), prod)) else 1
+      expect_close(reduced(name, y), apply(z, c(1, 3), of[[name]]) + 0, precision, scale = scale, info = name)
+    }
+    both <- cbind(apply(z, c(1, 3), max), apply(z, c(1, 3), which.max))
+    expect_close(reduced("Max_ArgMax", y), both, precision, scale = 1)
+    expect_identical(reduced("Min_ArgMin", y[0, ]), cbind(matrix(Inf, 37, 60), matrix(NA, 37, 60)))
+    again <- rep_len(1:53, 9001)
+    expect_identical(reduced("ArgMin", y[again, ]), reduced("ArgMin", y))
+    mean_of <- kernel("Mean_Reduction(x * y, 0)", vectors(60))
+    expect_close(mean_of(list(x, y)), apply(z, 2:3, mean), precision, scale = 1)
+  })
+})
