@@ -232,7 +232,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known$noise <- noise_values(known$noise, source$data, here)
   group <- group_column(rlang::enquo(group), source$data, here)
   if (!is.null(group)) check_grouped(covariance, here)
-  told <- with_effects(formula, covariance, here)
+  told <- with_effects(formula, covariance, source$data, here)
   covariance <- told$covariance
   check_effects(covariance, method, here)
   data_parts <- gp_data(told$formula, source, coords, weights, known$noise, na.action, here, subset, family,

@@ -7,7 +7,8 @@
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
 #   levels     of the fit, as strings; others have further numbers
-#   variables  of a smooth, as expressions: what a row of the data has before there is a basis
+#   variables  of a smooth, as expressions: what a row of the data has before there is a basis; a smooth of a level of
+#              a factor has this `level` and the `by_levels`, whose numbers are the values of the factor
 #   width      how many columns of the points these are, if not one
 
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)

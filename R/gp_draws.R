@@ -7,7 +7,7 @@
 #' @param n number of draws.
 #' @param seed a seed for [set.seed()]; the state of the generator is then restored. `NULL`: its present state.
 #' @param object,x a result of `gp_posterior()`.
-#' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,probs,above as in [predict()][predict.gp].
+#' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,cov,probs,above as in [predict()][predict.gp].
 #' @param type `"response"`, or `"link"` for the scale of the model of a fit with `transform`.
 #' @param nsim,conditional,noise,features as in [simulate()][simulate.gp].
 #' @param row.names,optional as in [as.data.frame()].
@@ -27,7 +27,8 @@
 #'   less than n / 2, a warning of class `kernops_low_ess` says so: the draws then represent the posterior poorly.
 #'
 #'   `predict()` averages over the draws. The mean is that of the means given the parameters. The variance is the mean
-#'   of the variances plus the variance of the means (law of total variance). Limits of intervals, quantiles and
+#'   of the variances plus the variance of the means (law of total variance), likewise the joint covariances of
+#'   `cov = TRUE`. Limits of intervals, quantiles and
 #'   probabilities are those of the mixture of the normal distributions given the parameters. `simulate()` takes the
 #'   parameters of another draw for each simulation. Each draw costs a factorisation of the covariance matrix, or the
 #'   predictions by `"vecchia"`.

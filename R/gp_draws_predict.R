@@ -5,7 +5,7 @@
 predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
                                  interval = c("none", "confidence", "prediction"), level = 0.95,
                                  type = c("response", "link"), coords = NULL, nmax = Inf, maxdist = Inf, block = NULL,
-                                 probs = NULL, above = NULL, ...) {
+                                 cov = FALSE, probs = NULL, above = NULL, ...) {
   refuse_further("predict", ...)
   unnamed <- missing(interval)
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
@@ -14,16 +14,19 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
   check_local_limits(how)
   check_flag(se.fit, "se.fit")
+  check_flag(cov, "cov")
   check_levels(probs, above)
   check_level(level)
   fit <- object$fit
   if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- new_points(fit, newdata, coords, block)
-  check_prediction(fit, points, interval, type, FALSE)
+  check_prediction(fit, points, interval, type, cov)
   lambda <- if (type == "response") fit$transform$lambda
   table <- averaged_columns(object, points, how, wanted, lambda)
-  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
+  result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
+  if (!cov) return(result)
+  list(fit = result, cov = averaged_covariance(object, points, how, interval == "prediction"))
 }
 
 refuse_further <- function(name, ..., call = caller_env()) {
@@ -59,6 +62,22 @@ averaged_columns <- function(posterior, points, how, wanted, lambda) {
   over <- sprintf("above%s", format_each(wanted$above))
   table[over] <- lapply(over, function(name) mean_of(column(name)))
   table
+}
+
+# As covariance_of_rows(), by the law of total covariance.
+averaged_covariance <- function(posterior, points, how, noisy) {
+  weights <- draw_weights(posterior)
+  total <- 0
+  means <- for_draws(posterior, function(fit, rows) {
+    total <<- total + length(rows) / length(posterior$number) * covariance_of_rows(fit, points, how, noisy)
+    moments <- predicted_moments(fit, points, how, FALSE)
+    moments$trend + moments$process
+  })
+  means <- matrix(unlist(means), ncol = length(means))
+  off <- means - as.vector(means %*% weights)
+  known <- points$complete
+  total[known, known] <- total[known, known] + off %*% (weights * t(off))
+  total
 }
 
 # The quantile p of mixtures of normal distributions, a row of means and standard deviations each: Newton's method

@@ -161,7 +161,7 @@ predicted_moments <- function(object, points, how, variance) {
   if (!is.null(points$blocks)) return(as.data.frame(block_moments(object, points, variance, how$local)))
   terms <- predicted_terms(object, points, variance)
   if (!variance || !is.null(terms$variance)) return(terms)
-  cbind(terms, field_uncertainty(object, points, terms$process, how$local))
+  list2DF(c(terms, field_uncertainty(object, points, terms$process, how$local)))
 }
 
 # On the scale of the response, if `lambda` is the parameter of a transformation.
@@ -239,8 +239,8 @@ nugget_of <- function(object) {
 # multiplier are further columns if they come with the mean.
 predicted_terms <- function(object, points, variance = FALSE) {
   trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
-  if (object$method == "vecchia") return(data.frame(trend = trend, local_prediction(object, points, variance)))
-  data.frame(trend = trend, process = covariance_times(object, points$u, object$state$alpha))
+  if (object$method == "vecchia") return(list2DF(c(list(trend = trend), local_prediction(object, points, variance))))
+  list2DF(list(trend = trend, process = covariance_times(object, points$u, object$state$alpha)))
 }
 
 # What is known of the mean before anything is estimated.
@@ -283,7 +283,7 @@ field_uncertainty <- function(object, points, process, local = FALSE) {
     variance[at] <<- prior[at] - by_data$variance + trend$variance
     lagrange[at] <<- trend$lagrange
   }, if (is.null(factor)) solve_width(n) else 128L, n))
-  data.frame(variance = pmax(variance, 0), lagrange = lagrange)
+  list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
 }
 
 # As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early.

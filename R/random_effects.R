@@ -105,22 +105,22 @@ effect_leaf <- function(term, variance = NULL, fixed = character(), call = calle
 }
 
 # The formula of the trend, and the covariance with the random effects and the smooths that the formula has besides.
-with_effects <- function(formula, covariance, call) {
+with_effects <- function(formula, covariance, data, call) {
   told <- list(formula = formula, covariance = covariance)
   if (!inherits(formula, "formula") || length(formula) != 3) return(told)
   found <- split_effects(formula[[3]])
   check_no_effects(found$rest, call)
   if (!length(found$effects)) return(told)
   if (is_lmc(covariance)) stop_kernops("input", "Random effects and smooths are for one response.", call = call)
-  leaves <- unlist(lapply(found$effects, effect_leaves, environment(formula), call), recursive = FALSE)
+  leaves <- unlist(lapply(found$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
   known <- leaf_labels(covariance)
   for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- join("+", told$covariance, leaf)
   told$formula[[3]] <- found$rest %||% 1
   told
 }
 
-effect_leaves <- function(e, env, call) {
-  if (is_smooth(e)) return(list(smooth_leaf(e, env, call = call)))
+effect_leaves <- function(e, env, data, call) {
+  if (is_smooth(e)) return(smooth_leaves(e, env, data, call))
   lapply(effect_terms(e, env, call), effect_leaf, call = call)
 }
 

@@ -18,16 +18,18 @@
 #'   `mgcv::gam(method = "REML")`, or `"ML"`, and `coords` are not needed.
 #'
 #'   Each smooth has one variance: all bases of `s()` with one penalty, such as `bs = "tp"`, `"cr"`, `"cc"`, `"ps"` and
-#'   `"bs"`, of any number of variables. `by` is a numeric variable. As in mgcv, a smooth adds up to zero over the
-#'   observations, unless there is such a variable, and the basis depends on the observations that are used. A smooth
-#'   of a coordinate and a field with a long range can hardly be told apart.
+#'   `"bs"`, of any number of variables. As in mgcv, a smooth adds up to zero over the observations, unless `by` is a
+#'   numeric variable, and the basis depends on the observations that are used. In the formula of [gp()], `by` may be a
+#'   factor: `y ~ g + s(x, by = g)` has a smooth for each level, `s(x):ga`, ..., with variances of their own; an
+#'   ordered factor has none for its first level. A smooth of a coordinate and a field with a long range can hardly be
+#'   told apart.
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
 #'   `newdata`. `summary()` has the effective degrees of freedom of each smooth, with the trend's. The methods are
 #'   `"exact"` and `"iterative"`.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
-#'   none, with `sp`, `id` or a factor as `by`, in products of covariances, for `method = "vecchia"` or several
+#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for `method = "vecchia"` or several
 #'   responses.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
@@ -43,6 +45,9 @@
 #' predict(fit, data.frame(u = 0.5, v = 0.5, x = c(0.2, 0.8)), se.fit = TRUE, interval = "confidence")
 #' # an additive model without a field
 #' gp(y ~ u + s(x, bs = "cr"), d, covariance = nugget(), estimate = "REML")
+#' # another function for each level of a factor
+#' d$g <- factor(rep(c("a", "b"), 40))
+#' gp(y ~ g + s(x, by = g), d, covariance = nugget())
 #' gp(y ~ u, d, covariance = smooth_effect(~ s(x), 2, fixed = "variance") + nugget())
 #' @export
 smooth_effect <- function(effect, variance = NULL, fixed = character()) {
@@ -57,6 +62,27 @@ smooth_names <- c("s", "te", "ti", "t2")
 is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, function(column) column$kind == "smooth", NA))
 
 has_smooths <- function(object) any(vapply(object$parts$columns, function(column) column$kind == "smooth", NA))
+
+# Of a smooth in a formula: one for each level where `by` is a factor, of an ordered one but for the first.
+smooth_leaves <- function(e, env, data, call) {
+  leaf <- smooth_leaf(e, env, call = call)
+  name <- leaf$sees[[1]]$spec$by
+  by <- if (name != "NA") tryCatch(eval(str2lang(name), data, env), error = function(e) NULL)
+  if (!is.factor(by) && !is.character(by)) return(list(leaf))
+  levels <- levels(factor(by))
+  lapply(if (is.ordered(by)) levels[-1] else levels, function(level) at_level(leaf, level, levels))
+}
+
+# A smooth that is 0 but at a level of the factor. Levels are numbers in the values of the variables.
+at_level <- function(leaf, level, levels) {
+  column <- leaf$sees[[1]]
+  by <- length(column$variables)
+  column$variables[[by]] <- bquote(match(as.character(.(column$variables[[by]])), .(levels)))
+  column[c("level", "by_levels")] <- list(level, levels)
+  leaf$label <- column$label <- paste0(column$spec$label, ":", column$spec$by, level)
+  leaf$sees <- list(column)
+  leaf
+}
 
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
@@ -87,14 +113,24 @@ stop_smooth <- function(label, e, call) {
 # `values` of the variables, as mgcv takes them.
 smooth_data <- function(column, values) {
   names <- c(column$spec$term, if (column$spec$by != "NA") column$spec$by)
-  stats::setNames(as.data.frame(values), names)
+  data <- stats::setNames(as.data.frame(values), names)
+  by <- column$by_levels
+  if (!is.null(by)) data[[column$spec$by]] <- factor(by[data[[column$spec$by]]], by)
+  data
 }
 
 # The basis of the observations: of its coefficients b, with the penalty b' S b, those of the trend are free, and the
 # others are turned and scaled such that the penalty is their sum of squares.
 with_basis <- function(column, values, call) {
-  made <- tryCatch(mgcv::smoothCon(column$spec, smooth_data(column, values), absorb.cons = TRUE),
-                   error = function(e) stop_smooth(column$label, e, call))[[1]]
+  data <- smooth_data(column, values)
+  made <- tryCatch(mgcv::smoothCon(column$spec, data, absorb.cons = TRUE),
+                   error = function(e) stop_smooth(column$label, e, call))
+  level <- column$level
+  if (length(level) && !level %in% data[[column$spec$by]]) {
+    stop_kernops("input", "There are no observations of the level {.val {level}} of {.code {column$spec$by}}.",
+                 call = call)
+  }
+  made <- if (is.null(level)) made[[1]] else Filter(function(one) one$by.level == level, made)[[1]]
   if (length(made$S) != 1) {
     stop_kernops("input", "The smooth {.code {column$label}} must have one penalty, not {length(made$S)}.", call = call)
   }

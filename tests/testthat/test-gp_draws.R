@@ -49,6 +49,30 @@ test_that("draws have the moments and quantiles of the posterior on a grid", {
   expect_gt(draws$ess, 1500)
 })
 
+test_that("joint covariances are the mean of those given the parameters plus the covariance of the means", {
+  few <- gp_posterior(fit, 20, seed = 4)
+  joint <- function(range, variance) {
+    all <- covariance_of(rbind(case[c("a", "b")], new[c("a", "b")]), variance, range, 0)
+    inverse <- solve(all[1:40, 1:40] + diag(0.09, 40))
+    weights <- all[-(1:40), 1:40] %*% inverse
+    left <- X0 - weights %*% X
+    information <- t(X) %*% inverse %*% X
+    beta <- solve(information, t(X) %*% inverse %*% case$z)
+    list(mean = X0 %*% beta + weights %*% (case$z - X %*% beta),
+         cov = all[-(1:40), -(1:40)] - weights %*% all[1:40, -(1:40)] + left %*% solve(information, t(left)))
+  }
+  at <- as.data.frame(few)
+  each <- Map(joint, at$matern.range, at$matern.variance)
+  means <- sapply(each, `[[`, "mean")
+  expected <- unname(Reduce(`+`, lapply(each, `[[`, "cov")) + tcrossprod(means - rowMeans(means))) / 20
+  ours <- predict(few, rbind(new, NA), interval = "confidence", cov = TRUE)
+  expect_equal(unname(ours$cov[1:2, 1:2]), expected, tolerance = 1e-9)
+  expect_true(all(is.na(ours$cov[3, ])))
+  expect_equal(ours$fit$fit[1:2], rowMeans(means), tolerance = 1e-9)
+  noisy <- predict(few, new, interval = "prediction", cov = TRUE)
+  expect_equal(unname(noisy$cov), expected + diag(0.09, 2), tolerance = 1e-9)
+})
+
 test_that("predictions are those of quadrature", {
   each <- apply(grid, 1, kriged)
   mean <- as.vector(each[1:2, ] %*% density)
@@ -148,7 +172,7 @@ test_that("mistakes are named", {
     gp_posterior(update(fit, estimate = "ML"))
     gp_posterior(update(fit, method = "iterative"))
     gp_posterior(gp(round(exp(z)) ~ 1, case, ~ a + b, family = poisson(), prior = prior))
-    predict(few, new, cov = TRUE)
+    predict(few, new, weights = 1)
     predict(few, new, type = "terms")
     predict(few, new, block = c(1, 1), interval = "prediction")
     simulate(few, nsim = 0)

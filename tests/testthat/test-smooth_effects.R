@@ -11,9 +11,13 @@ new_wavy <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1,
                        g = c(1, 2, 9))
 
 test_that("additive models are those of mgcv::gam()", {
-  formulas <- list(y ~ w + s(x), y ~ s(x, bs = "cr", k = 8) + s(w, bs = "ts"), y ~ s(x, bs = "cc") + s(x, by = w),
+  formulas <- list(v ~ h + s(x, by = h, k = 6), v ~ o + s(x) + s(x, by = o, k = 5),
+                   y ~ w + s(x), y ~ s(x, bs = "cr", k = 8) + s(w, bs = "ts"), y ~ s(x, bs = "cc") + s(x, by = w),
                    y ~ s(x, w, k = 12))
-  d <- wavy
+  d <- transform(wavy, h = factor(rep_len(c("one", "two", "three"), 80), c("two", "one", "three", "none")))
+  d$v <- d$y + ifelse(d$h == "one", sin(9 * d$x), cos(9 * d$x))
+  d$o <- factor(d$h == "one", ordered = TRUE)
+  new_wavy <- cbind(new_wavy, d[c(1, 2, 3), c("h", "o")])
   d$w[4] <- d$x[9] <- NA
   for (formula in formulas) for (method in c("ML", "REML")) {
     fit <- gp(formula, d, covariance = nugget(), estimate = method, subset = a < 0.95)
@@ -117,7 +121,8 @@ test_mistakes("kernops_error", alist(
   `several penalties` = gp(y ~ s(x, bs = "ad"), wavy, ~ a + b),
   `given smoothing parameter` = gp(y ~ s(x, sp = 1), wavy, ~ a + b),
   `too large a basis` = gp(y ~ s(x, k = 100), wavy, ~ a + b),
-  `factor as by` = gp(y ~ s(x, by = g), wavy, ~ a + b),
+  `factor as by` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(x, by = g)) + nugget()),
+  `level without observations` = gp(y ~ g + s(x, by = g, k = 5), wavy, ~ a + b, nugget(), subset = g != "2"),
   `smooth for vecchia` = gp(y ~ s(x), wavy, ~ a + b, method = "vecchia"),
   `variable missing in newdata` = predict(gp(y ~ s(x), wavy, covariance = nugget()), wavy["w"]),
   `effect that is no smooth` = smooth_effect(~ x)
