@@ -29,8 +29,8 @@
 #'   `"exact"` and `"iterative"`.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
-#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for `method = "vecchia"` or several
-#'   responses.
+#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for
+#'   `method = "vecchia"` or several responses.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
