@@ -80,8 +80,9 @@ value_of <- function(formula, ..., precision = "float64") {
 }
 
 # One test for each line of an alist(): the code stops with this class, and its message is in the snapshots.
-test_mistakes <- function(class, mistakes, env = parent.frame()) {
+test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   for (mistake in names(mistakes)) test_that(paste("a mistake is explained:", mistake), {
+    for (package in needs) skip_if_not_installed(package)
     code <- mistakes[[mistake]]
     expect_s3_class(expect_error(eval(code, env), class = class), "kernops_error")
     eval(bquote(expect_snapshot(.(code), error = TRUE)), env)

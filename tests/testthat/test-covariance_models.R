@@ -146,7 +146,9 @@ test_mistakes("kernops_input_error", alist(
   `spline of gstat` = as_gp(gstat::vgm(1, "Spl", 1)),
   `Legendre's model of gstat` = as_gp(gstat::vgm(1, "Leg", 0.1)),
   `a logarithm of negative values` = as_gp(gstat::vgm(1, "Log", 0.5, nugget = 0.1)),
-  `nothing` = as_gp(gstat::vgm(0, "Nug", 0)),
+  `nothing` = as_gp(gstat::vgm(0, "Nug", 0))
+), needs = "gstat")
+test_mistakes("kernops_input_error", alist(
   `power of 2` = power_law(1, 2),
   `power above 2` = powered_exponential(1, 1, 2.1),
   `ranges without range` = power_law(1, 1, ard = TRUE),

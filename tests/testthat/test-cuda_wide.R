@@ -156,9 +156,11 @@ test_that("empty and single columns are reduced", {
 test_that("texts for long vectors compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   source <- \(op, single) kernops:::cuda_source(environment(op)$kernel, single, 0L)
-  compiles <- function(op, kind) for (single in c(TRUE, FALSE)) for (architecture in c("sm_80", "sm_90")) {
-    expect_match(source(op, single), kind)
-    expect_compiles(source(op, single), architecture)
+  compiles <- function(op, kind, architectures = c("compute_80", "compute_90")) {
+    for (single in c(TRUE, FALSE)) for (architecture in architectures) {
+      expect_match(source(op, single), kind)
+      expect_compiles(source(op, single), architecture)
+    }
   }
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100))
   compiles(gauss, "KERNOPS_WIDE")
@@ -167,6 +169,18 @@ test_that("texts for long vectors compile", {
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
+  # what a block has in shared memory is seen where code is made: columns that stay there, beside vectors
+  compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "KERNOPS_VECTOR_SUM", "sm_90")
+})
+
+test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {
+  withr::local_seed(1)
+  b <- points(67, 300)
+  for_each_size(\(kernel, D, x, y, close) {
+    op <- kernel("Sum_Reduction((x | y) * b, 1)", vectors(D, "b = Vj(300)"))
+    expected <- tcrossprod(x, y) %*% b
+    close(op(list(x, y, b)), expected, scale = max(row_scale(expected)))
+  }, D = c(6, 8, 9, 16))
 })
 
 test_that("sums of vectors of the columns are right, whatever their length", {

@@ -163,6 +163,7 @@ test_that("several optima, one parameter, weights and mixtures", {
 })
 
 test_that("mistakes are named", {
+  withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
   free <- gp(z ~ 1, case, ~ a + b, prior = list(range = pc_range(0.1)))
   expect_snapshot(error = TRUE, {
     gp_posterior(1)

@@ -1,5 +1,6 @@
 # Families of many observations: Vecchia's approximation of the field, against plain R and the exact method.
 
+withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data(40)
 d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
 u <- as.matrix(d[c("a", "b")])

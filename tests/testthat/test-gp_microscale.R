@@ -11,11 +11,11 @@ test_that("away from observations it is noise that new observations have", {
     field <- fits(in_field(), method = method, control = settings)
     noise <- fits(given(), method = method, control = settings)
     expect_equal(predict(field, new, se.fit = TRUE, interval = "confidence"),
-                 predict(noise, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5)
+                 predict(noise, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5, info = method)
     # at observations the field is what was observed
     here <- predict(field, seen[1:20, ], se.fit = TRUE, interval = "confidence")
     expect_equal(here$fit, seen$z[1:20], tolerance = 1e-6)
-    expect_lt(max(here$se.fit), 1e-3)
+    expect_lt(max(here$se.fit), 1e-3, label = paste("the largest standard error of", method))
   }
 })
 

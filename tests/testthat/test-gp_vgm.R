@@ -54,4 +54,4 @@ test_mistakes("kernops_input_error", alist(
   `a covariance that gstat lacks` = as_vgm(linear(1)),
   `a range for each coordinate` = as_vgm(exponential(1, c(1, 2))),
   `sills without values` = as_vgm(lmc(exponential(range = 1), nugget()))
-))
+), needs = "gstat")

@@ -33,11 +33,12 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
-  constexpr int left = 48 * 1024 - TileMemory<Formula, C, room_for_values<Formula, C>()>::bytes,
+  constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, C, room_for_values<Formula, C>()>::bytes : 0),
                 fit = (left < 28 * 1024 ? left : 28 * 1024) / int(run * Tile::columns * sizeof(T)),
                 held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = EntryBatch<T, units, (all + passes - 1) / passes>;
+  static_assert(!ever || left >= int(sizeof(ColumnEntries<T, Tile::columns, S>)), "more than a block has");
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
   KERNOPS_UNROLL_BY(1)
