@@ -286,10 +286,12 @@ field_uncertainty <- function(object, points, process, local = FALSE) {
   list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
 }
 
-# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early.
+# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early: at the
+# root of the tolerance where that is 1e-10 or less.
 explained_by_solver <- function(object) {
   covariance <- covariance_matrix(object$model, backend = object$how$backend)
-  solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
+  tol <- object$how$control$cg_tol
+  solver <- solver_for(object, max(tol, min(1e-5, sqrt(tol))))
   weights <- object$state$z %*% object$state$root
   function(u) {
     k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
