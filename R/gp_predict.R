@@ -286,8 +286,8 @@ field_uncertainty <- function(object, points, process, local = FALSE) {
   list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
 }
 
-# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early: at the
-# root of the tolerance where that is 1e-10 or less.
+# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early:
+# at the root of the tolerance where that is 1e-10 or less.
 explained_by_solver <- function(object) {
   covariance <- covariance_matrix(object$model, backend = object$how$backend)
   tol <- object$how$control$cg_tol

@@ -4,8 +4,8 @@
 # What a whole fit by Vecchia's approximation costs: seconds of the ordering, of the neighbours, of the fit, which
 # includes both, and of predictions with standard errors; the number of likelihoods of the search; the peak memory of
 # the process. Simulated data: a field of Matern 3/2 with some 80 points within its range, and noise. `prism`:
-# 2000 elevations of fields::PRISMelevation are predicted from all others, by Matern 3/2 of the great-circle distance and
-# by a sum of two in the plane, each beside gstat's kriging in the plane with the covariance that was found. With
+# 2000 elevations of fields::PRISMelevation are predicted from all others, by Matern 3/2 of the great-circle distance,
+# and by a sum of two in the plane, each beside gstat in the plane with the covariance that was found. With
 # `iterative`, on a GPU: the steps of conjugate gradients with the sparse preconditioner, in float32, for the first.
 
 library(kernops)

@@ -62,7 +62,8 @@ families <- alist(
   `ArgMin` = pairs("ArgMin_Reduction(SqDist(x, y), 1)"),
   `ArgKMin` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)"),
   `sums of vectors` = pairs(gauss, E = 20),
-  `sums of vectors, beside numbers that stay` = pairs("Sum_Reduction((x | y) * b, 1)", D = 8, E = 300, precision = "float64"),
+  `sums of vectors, beside numbers that stay` = pairs("Sum_Reduction((x | y) * b, 1)", D = 8, E = 300,
+                                                      precision = "float64"),
   `ranges` = {
     cells <- cbind(c(1, 101, 351), c(100, 350, 700))
     pairs(gauss, N = 700, ranges = from_matrix(cells, cells, matrix(c(TRUE, TRUE, FALSE), 3, 3)))
