@@ -129,6 +129,10 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
+#' # space and time, which is the third coordinate: product-sum and sum-metric models, and a field that repeats
+#' exponential(dims = 1:2) * exponential(dims = 3) + exponential(dims = 1:2) + exponential(dims = 3)
+#' exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
+#' exponential(dims = 1:2) * periodic(dims = 3)
 #' # a covariance of space and time by Gneiting (2002): s = 0 is separable, s = 1 is not
 #' covariance("v / (1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt)) *
 #'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *

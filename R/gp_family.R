@@ -126,6 +126,13 @@
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", neighbours = 10)
 #'
+#' # counts in observations of different length, with more variance than a Poisson distribution
+#' d$hours <- runif(80, 1, 5)
+#' d$seen <- rnbinom(80, mu = d$hours * exp(sin(d$x)), size = 5)
+#' rate <- gp(seen ~ 1 + offset(log(hours)), d, ~ x, matern(5/2), family = negative_binomial())
+#' deviance(rate)
+#' predict(rate, data.frame(x = 1.5, hours = c(1, 10)))
+#'
 #' # outliers
 #' d$y <- sin(d$x) + 0.1 * rt(80, df = 2)
 #' coef(gp(y ~ 1, d, ~ x, matern(5/2), family = student(df = 4)), "covariance")

@@ -89,6 +89,11 @@
 #'   places <- sf::st_as_sf(places, coords = c("x", "y"))
 #'   fit <- gp(z ~ 1, places)
 #'   predict(fit, places[1:3, ], se.fit = TRUE, interval = "confidence")
+#'   # on a map
+#'   if (requireNamespace("terra", quietly = TRUE)) {
+#'     map <- terra::rast(nrows = 10, ncols = 10, extent = c(0, 1, 0, 1), crs = "")
+#'     predict(fit, map, se.fit = TRUE, interval = "confidence")
+#'   }
 #' }
 #' @export
 # long: the checks of many arguments, one after another
