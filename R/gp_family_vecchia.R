@@ -41,8 +41,9 @@ near_places <- function(object) {
   }
 }
 
-# f(points, sets) for chunks of the points of a fit, in order, as local_chunks().
-latent_chunks <- function(object, u, f, width = 20000) {
+# f(points, sets) for chunks of the points of a fit, in order, as local_chunks(). They are large, as the posterior is
+# made for each of them: a set has a number for each pair of its places, of which there is a memory of 0.2 GB.
+latent_chunks <- function(object, u, f, width = ceiling(1e8 / object$vecchia$local^2)) {
   places <- near_places(object)
   by_chunks(u, width, function(at, new) f(at, places(new)))
 }

@@ -124,6 +124,16 @@ test_that("more neighbours are nearer to the exact method", {
   expect_true(all(away[, 3] < c(0.05, 0.005)))
 })
 
+test_that("predictions at many points are those at few, by one posterior", {
+  fit <- given_fit("poisson", 39)
+  many <- withr::with_seed(2, data.frame(a = runif(25000), b = runif(25000), w = 0))
+  all <- predict(fit, many, type = "link", se.fit = TRUE, interval = "none")
+  expect_equal(all[c(5, 24999), ], predict(fit, many[c(5, 24999), ], type = "link", se.fit = TRUE, interval = "none"),
+               tolerance = 1e-9)
+  u <- kernops:::new_points(fit, many, NULL)$u
+  expect_length(kernops:::latent_chunks(fit, u, function(at, sets) at), 1)
+})
+
 test_that("searches end near those of the exact method", {
   withr::local_seed(3)
   some <- data.frame(a = runif(250), b = runif(250))
