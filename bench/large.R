@@ -93,13 +93,14 @@ steps_of_solver <- function(case, fit) {
 }
 
 if (prism) {
-  compare <- if (requireNamespace("gstat", quietly = TRUE)) kriging_by_gstat else \(...) NULL
+  compare <- if (requireNamespace("gstat", quietly = TRUE)) kriging_by_gstat else \(...) invisible()
   case <- elevations()
   fit <- measure(case)
   compare(case, fit$theta)
   if (identical(given(4, ""), "iterative")) steps_of_solver(case, fit)
   case <- replace(case, c("coords", "covariance"), list(~ x + y, two_scales))
-  compare(case, measure(case)$theta)
+  fit <- measure(case)
+  compare(case, fit$theta)
 } else {
   measure(simulated(as.numeric(given(1, 1e6)), as.numeric(given(4, 1e5))))
 }
