@@ -52,7 +52,7 @@ test_that("back-transformed means are unbiased over many fields", {
   u <- as.matrix(seen[1:25, c("a", "b")])
   at <- data.frame(a = 0.5, b = 0.5)
   root <- chol(covariance_of(rbind(u, unlist(at)), v = 0.3))
-  draws <- withr::with_seed(63, t(root) %*% matrix(rnorm(26 * 300), 26) + 4)
+  draws <- withr::with_seed(63, t(root) %*% matrix(rnorm(26 * 150), 26) + 4)
   for (lambda in c(0, 0.5, 0.4)) {
     values <- boxcox_inverse(draws, lambda)
     off <- vapply(seq_len(ncol(values)), function(k) {

@@ -82,7 +82,7 @@ test_that("with all points as neighbours, everything is that of the exact method
 })
 
 test_that("so it is for more points: log-likelihood, gradient, information, means and standard errors", {
-  n <- 600
+  n <- 400
   many <- withr::with_seed(7, smooth_case(n))
   new <- many[1:15, ] + 0.013
   control <- gp_control(neighbours = n - 1)

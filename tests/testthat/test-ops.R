@@ -23,7 +23,7 @@ for (name in names(oracle_ops)) {
   test_that(paste(name, "has the values of plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
     u <- uniform(300)
-    w <- uniform(if (name %in% slow) 100 else 500, low = 0.25)
+    w <- uniform(if (name %in% slow) 100 else 300, low = 0.25)
     some_i <- sort(sample(300, 40)[1:12])
     for (trial in 1:4) {
       case <- random_case(name, 300, length(w), trial, some_i)
