@@ -129,7 +129,7 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
-#' # space and time, which is the third coordinate: product-sum and sum-metric models, and a field that repeats
+#' # space and time, the third coordinate: product-sum and sum-metric models, a field that repeats
 #' exponential(dims = 1:2) * exponential(dims = 3) + exponential(dims = 1:2) + exponential(dims = 3)
 #' exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
 #' exponential(dims = 1:2) * periodic(dims = 3)

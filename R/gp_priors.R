@@ -46,7 +46,8 @@
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
 #' y <- sin(x) + rnorm(40, sd = 0.1)
-#' prior <- list(range = pc_range(0.5, p = 0.05), variance = pc_sd(3, p = 0.05), nugget = lognormal(log(0.01), 1))
+#' prior <- list(range = pc_range(0.5, p = 0.05), variance = pc_sd(3, p = 0.05),
+#'               nugget = lognormal(log(0.01), 1))
 #' prior
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(3/2) + nugget(), prior = prior)
 #' summary(fit)

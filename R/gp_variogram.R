@@ -57,7 +57,8 @@
 #' v[1:3, c("np", "dist", "gamma")]
 #' plot(v)
 #' gp_variogram(z ~ b, d, breaks = 5, coords = ~ a + b, estimator = "genton")
-#' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1, estimator = "cressie")
+#' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1,
+#'              estimator = "cressie")
 #' d$w <- d$z + rnorm(200)
 #' gp_variogram(cbind(z, w) ~ 1, d, breaks = 3, coords = ~ a + b) # and cross-variograms
 #' head(gp_variogram(z ~ b, d, coords = ~ a + b, cutoff = 0.1, cloud = TRUE), 3)

@@ -66,7 +66,8 @@
 #' coef(fit, "covariance")
 #' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
 #' # with the covariance of the errors of both
-#' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence", cov = "variables")
+#' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence",
+#'         cov = "variables")
 #' # a given model
 #' lmc(spherical(range = 900), nugget(), sills = list(matrix(c(0.6, 0.5, 0.5, 0.7), 2), c(0.05, 0.1)))
 #' @export
