@@ -21,7 +21,7 @@ measure <- function(name, covariance, m, d = 2, isa = "", n = 20000) {
                                    weights = rep(1, n)))
   model <- internal$covariance_model(covariance, d)
   theta <- model$parameters$value
-  how <- list(reml = FALSE, control = gp_control(neighbours = m))
+  how <- list(reml = FALSE, backend = "cpu", control = gp_control(neighbours = m))
   with_kernops(threads = 1, isa = isa, {
     evaluate <- internal$vecchia_likelihood(data, model, how)$evaluate
     evaluate(theta)

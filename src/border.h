@@ -5,8 +5,6 @@
 #include "allocate.h"
 #include "run/backend.h"
 #include "run/pairs.h"
-#include "cuda/driver.h"
-#include "formula/parse.h"
 
 // A mistake in what the user handed over; `kind` is "input" or "dim".
 struct InputError : std::runtime_error {
@@ -14,28 +12,13 @@ struct InputError : std::runtime_error {
   const char* kind;
 };
 
+// Turns the exception that is being handled into a condition of R, which jumps out of here.
+[[noreturn]] void raise_condition();
+
 template <class F> auto guard(F body) -> decltype(body()) {
-  const auto stop = [](const char* name) -> Rcpp::Function {
-    return Rcpp::Environment::namespace_env("kernops")[name];
-  };
   try {
     return body();
-  } catch (const kernops::FormulaError& error) {
-    stop("stop_formula")(error.what(), error.position, error.unknown, error.text);
-  } catch (const InputError& error) {
-    stop("stop_input")(error.kind, error.what());
-  } catch (const kernops::cuda::CudaError& error) {
-    stop("stop_input")(error.kind, error.what());
-  } catch (const std::invalid_argument& error) {
-    stop("stop_input")("input", error.what());
-  } catch (const NoMemory& error) {
-    stop("stop_memory")(error.bytes);
-  } catch (const std::bad_alloc&) {
-    stop("stop_memory")();
-  } catch (const std::length_error&) {  // more than any container holds
-    stop("stop_memory")();
-  } catch (const kernops::Interrupted&) {
-    throw Rcpp::internal::InterruptedException();
+  } catch (...) {
+    raise_condition();
   }
-  return body();  // not reached: the functions above stop
 }

@@ -1,5 +1,6 @@
 // seg_op() seen from R, and the operations that have names.
 #include "border.h"
+#include "formula/parse.h"
 #include "segments/segments.h"
 #include "watch.h"
 

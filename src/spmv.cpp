@@ -1,4 +1,5 @@
 // spmv() seen from R: a row of the product reduces entries, each with an entry of v as its weight.
+#include "formula/parse.h"
 #include "result.h"
 #include "segment_values.h"
 #include "watch.h"

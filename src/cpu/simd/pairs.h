@@ -35,6 +35,8 @@ template <class T, class A> Entry find_entry(const Job& job) {
   return found;
 }
 
+template StepFunction<double> step_function<double>(int);  // for cpu/simd/sets.h too
+
 inline Entry find_entry(const Job& job, bool single) {
   if (!single) return find_entry<double, double>(job);
   return job.accumulate_double ? find_entry<float, double>(job) : find_entry<float, float>(job);

@@ -9,6 +9,9 @@
 #include "cpu/simd/sets_table.h"
 
 namespace kernops {
+inline namespace KERNOPS_ISA {
+extern template StepFunction<double> step_function<double>(int);  // those of cpu/simd/pairs.h
+}
 
 const SetEngine KERNOPS_JOIN(set_engine_, KERNOPS_ISA) = {
     KERNOPS_TEXT(KERNOPS_ISA),
