@@ -10,7 +10,8 @@
 // with the rest of the library. Where the level cannot exist only KERNOPS_ISA_MISSING is defined.
 #pragma once
 
-// Where each variable is kept at each instruction takes a fifth of the time to compile: debuggers show lines without it.
+// Where each variable is kept at each instruction takes a fifth of the time to compile: debuggers show lines without
+// it.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-var-tracking")
 #endif
