@@ -301,10 +301,12 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
 
 #' Settings of gp()
 #'
-#' @param starts number of starting values from which a search begins, the best of all that are tried. With package
-#'   future.apply these searches run under any `future::plan()`.
-#' @param subset number of observations used to find good starting values (four times as many if there are more than
-#'   4000 observations): half of them are drawn at random, the other half are their nearest neighbours.
+#' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
+#'   many where they differ in more than four ways. More of them find no less. With package future.apply these searches
+#'   run under any `future::plan()`.
+#' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
+#'   (four times that number if there are more than 4000 observations): half of them are drawn at random, the other half
+#'   are their nearest neighbours.
 #' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
 #' @param maxit the largest number of steps of the search.

@@ -20,7 +20,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   starts <- starting_values(problem$model, data$u, problem$residual)
   # where a likelihood of all takes long, better starting values are worth more
   size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
-  some <- representative_rows(problem$model, data, min(n, size), how$control$seed)
+  some <- representative_rows(problem$model, data, enough_rows(n, size), how$control$seed)
   best <- if (how$method == "exact" && n == length(some)) best_optimum(starts, target) else {
     candidates <- start_candidates(starts, target, some)
     how$precision <- sufficient_precision(how, data, problem$model, candidates[1, ], likelihood)
@@ -37,6 +37,9 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   best
 }
 
+# A subset of nearly all takes as long as all.
+enough_rows <- function(n, size) if (n <= 1.25 * size) n else size
+
 # A search in float32 would end at the wrong place where rounding changes the log-likelihood.
 sufficient_precision <- function(how, data, model, theta, likelihood) {
   if (how$method != "iterative" || how$precision == "float64") return(how$precision)
@@ -51,9 +54,10 @@ sufficient_precision <- function(how, data, model, theta, likelihood) {
 # Whether the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
-# Starting values of the search on all points, one in each row: the optimum of the subset and its competing optima; the
-# same with the values given by the user; and with a larger nugget, since the subset may not identify the nugget. Of
-# many observations, for which each likelihood takes as long as a step of the search, a larger subset chooses one.
+# Starting values of the search on all points, one in each row: the optima of the subset, and beside each that was the
+# best so far the same with the values given by the user, and with a larger nugget, since the subset may not identify
+# the nugget. Of many observations, for which each likelihood takes as long as a step of the search, a larger subset
+# chooses one.
 start_candidates <- function(starts, target, some) {
   whole <- target
   target$data <- subset_data(whole$data, some)
@@ -65,20 +69,31 @@ start_candidates <- function(starts, target, some) {
   say_progress(step = paste("start from", length(some), "observations"))
   target$evaluate <- exact_evaluate(target)
   target$value <- function(theta) target$evaluate(theta)$value
-  best <- best_optimum(starts, target)
+  found <- find_optima(starts, target)
+  if (whole$how$method != "exact") found$best <- c(finish(found$best, target), leads = TRUE)
   larger <- larger_subset(whole)
-  if (!is.null(larger)) best$theta <- larger$search(best$theta)
-  parameters <- target$model$parameters
-  given <- !parameters$fixed & !is.na(parameters$value)
-  sill <- sum(best$theta[parameters$kind == "variance"])
-  white <- white_rows(target$model)
-  little <- setdiff(white[best$theta[white] < 1e-3 * sill], which(parameters$fixed))
-  rows <- c(list(best), best$rivals)
-  candidates <- unique(rbind(do.call(rbind, lapply(rows, function(end) end$theta)),
-                             replace(best$theta, given, parameters$value[given]),
-                             replace(best$theta, little, 0.01 * sill)))
+  if (!is.null(larger)) found$best$theta <- larger$search(found$best$theta)
+  rows <- lapply(ordered_optima(found, target, whole$how$method), starts_beside, target$model)
+  candidates <- unique(do.call(rbind, rows))
   if (is.null(larger) || nrow(candidates) == 1) return(candidates)
   candidates[which.min(apply(candidates, 1, larger$value)), , drop = FALSE]
+}
+
+starts_beside <- function(end, model) {
+  theta <- unname(end$theta)
+  if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
+  parameters <- model$parameters
+  given <- !parameters$fixed & !is.na(parameters$value)
+  white <- white_rows(model)
+  sill <- sum(theta[parameters$kind == "variance"])
+  little <- setdiff(white[theta[white] < 1e-3 * sill], which(parameters$fixed))
+  rbind(theta, replace(theta, given, parameters$value[given]), replace(theta, little, 0.01 * sill), deparse.level = 0)
+}
+
+# Where values of all data choose, in the order in which they were found, so that those found later take nothing away;
+# else the best one is first, and others that are far worse are left out.
+ordered_optima <- function(found, target, method) {
+  if (method == "exact" && length(found$optima)) found$optima else c(list(found$best), rivals_of(found, target))
 }
 
 # That of a likelihood by Cholesky factors.
@@ -145,26 +160,27 @@ best_from <- function(candidates, target) {
   search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
+  if (exact) return(best_beside(candidates, values, search, target))
   best <- search(candidates[which.min(values), ])
-  if (exact) return(best_beside(best, candidates, values, search, target))
   cheap <- target$how$method != "iterative"
   for (other in which(cheap & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
   best
 }
 
 # The best of the optima that candidates lead to, and its rivals. The values of candidates say little about those of the
-# optima, since they are optima of a subset: all that are near the lowest one are searched from, unless nothing
-# separates them from an optimum that was found.
-best_beside <- function(best, candidates, values, search, target) {
-  found <- list(best)
-  for (k in which(values <= min(values) + 6)) {
+# optima, since they are optima of a subset: all that are near the lowest one before them are searched from, in their
+# order, unless nothing separates them from an optimum that was found.
+best_beside <- function(candidates, values, search, target) {
+  found <- list()
+  for (k in which(values < Inf & values <= cummin(values) + 6)) {
     end <- list(theta = candidates[k, ], value = values[[k]])
     if (all(vapply(found, apart, NA, end, target))) found <- c(found, list(search(end$theta)))
   }
+  if (!length(found)) return(search(candidates[1, ]))
   best <- lowest(found)
   rivals <- list()
-  for (end in Filter(function(end) end$value <= best$value + 4, found)) {
-    if (all(vapply(c(list(best), rivals), apart, NA, end, target))) rivals <- c(rivals, list(end))
+  for (end in Filter(function(end) end$value <= best$value + 4, from_best(found))) {
+    if (length(rivals) < 3 && all(vapply(c(list(best), rivals), apart, NA, end, target))) rivals <- c(rivals, list(end))
   }
   best$rivals <- rivals
   best

@@ -124,7 +124,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   more <- c(problem$start$phi, problem$start$trend)
   starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
   blocks <- if (how$method == "exact") data$block
-  some <- subset_rows(data$u, min(length(data$y), how$control$subset), how$control$seed, blocks)
+  some <- subset_rows(data$u, enough_rows(length(data$y), how$control$subset), how$control$seed, blocks)
   best <- if (estimate == "none") {
     # there is rounding in each of many steps to the mode
     least <- if (how$method == "vecchia") 1e-11 else 1e-13
@@ -180,6 +180,7 @@ of_a_tenth <- function(candidates, target) {
 
 # The optimum of a subset and its competing optima.
 family_candidates <- function(starts, target, some) {
+  method <- target$how$method
   target$data <- family_subset(target$data, some)
   if (all(target$data$y == target$data$y[[1]])) return(starts[1, , drop = FALSE])
   target$how$method <- "exact"
@@ -187,8 +188,9 @@ family_candidates <- function(starts, target, some) {
   say_progress(step = paste("start from", length(some), "observations"))
   target$evaluate <- new_evaluate(target)
   target$value <- function(theta) target$evaluate(theta)$value
-  best <- best_optimum(starts, target)
-  unique(do.call(rbind, lapply(c(list(best), best$rivals), function(end) end$theta)))
+  found <- find_optima(starts, target)
+  if (method != "exact") found$best <- finish(found$best, target)
+  unique(do.call(rbind, lapply(ordered_optima(found, target, method), function(end) end$theta)))
 }
 
 # A fit as finish_fit() makes it. To predictions it is one of Gaussian observations with the response h + slope / W and

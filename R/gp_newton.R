@@ -14,13 +14,14 @@ information_search <- function(theta, likelihood, model, profile, control) {
   high <- to_search(some, some$upper)
   evaluations <- 0L
   latest <- NULL
-  visit <- function(s) {
+  visit <- function(s, below = Inf) { # a value that is not below that needs no gradient
     theta[free] <- from_search(some, s)
     state <- likelihood(theta)
     evaluations <<- evaluations + 1L
     latest <<- s
     if (identical(state$value, Inf)) return(NULL)
     slope <- search_slope(parameters, theta)
+    if (!is.na(state$value) && state$value >= below) return(list(state = state))
     gradient <- state$gradient()
     scaled <- function(information, of) (information * tcrossprod(slope))[of, of, drop = FALSE]
     list(s = s, theta = theta, state = state, slope = slope, gradient = (gradient * slope)[free],
@@ -80,7 +81,7 @@ information_search <- function(theta, likelihood, model, profile, control) {
     found <- NULL
     singular <- FALSE
     for (half in 0:4) {
-      trial <- visit(pmin(pmax(at$s + move / 2^half, low), high))
+      trial <- visit(pmin(pmax(at$s + move / 2^half, low), high), at$state$value)
       if (is.null(trial)) {
         singular <- TRUE
         next

@@ -1,49 +1,92 @@
 # The global optimum of a likelihood that is cheap enough for many searches.
 
-# The best end of searches from the most promising `starts`, and its `rivals`: other optima of a log-likelihood within
-# two units. Searches go down roughly from all starts, to the end from the best, then from what is seen around it.
+# The best end of searches from the most promising `starts`, and its `rivals`: up to three other optima of a
+# log-likelihood within two units.
 best_optimum <- function(starts, target) {
-  ends <- descents(promising(starts, target), target)
-  if (all(values_of(ends) == Inf)) return(ends[[1]])
-  best <- finish(lowest(ends), target)
+  found <- find_optima(starts, target)
+  found$best <- finish(found$best, target)
+  c(found$best, list(starts = found$starts, rivals = rivals_of(found, target)))
+}
+
+rivals_of <- function(found, target) {
+  near <- Filter(function(end) end$value <= found$best$value + 4, from_best(found$optima))
+  utils::head(Filter(function(end) apart(found$best, end, target), near), 3)
+}
+
+# The optima, in the order in which they were found. Searches go down roughly from the starts, group by group, and on
+# from all ends that may be other optima and are not much worse than the best one so far, then from what is seen around
+# that. What is done for a group does not depend on those after it: more groups find no less.
+find_optima <- function(starts, target) {
+  starts <- promising(starts, target)
+  ends <- descents(starts, target)
+  found <- list(best = ends[[1]], optima = list(), seen = list(), starts = nrow(starts))
+  for (group in split(ends, ceiling(vapply(ends, function(end) end$row, 0) / group_size(target)))) {
+    found <- with_around(with_ends(found, group, target), target)
+  }
+  found
+}
+
+from_best <- function(ends) ends[order(values_of(ends))]
+
+# Of one group, the optima are those that the best end leads to, and three others at most.
+with_ends <- function(found, ends, target) {
+  new <- 0
+  elsewhere <- function(end) all(vapply(found$optima, apart, NA, end, target))
+  for (end in from_best(ends)) {
+    lowest <- if (length(found$optima)) found$best$value else Inf
+    if (new == 4 || end$value == Inf || end$value > lowest + 6) break
+    if (end$value >= lowest && !elsewhere(end)) next
+    end <- finish(end, target, 1e-4)
+    end$leads <- end$value < lowest
+    if (!end$leads && !elsewhere(end)) next
+    new <- new + 1
+    found$optima <- c(found$optima, list(end))
+    if (end$leads) found$best <- end
+  }
+  found
+}
+
+with_around <- function(found, target) {
+  best <- found$best
+  if (best$value == Inf || !all(vapply(found$seen, apart, NA, best, target))) return(found)
+  found$seen <- c(found$seen, list(best))
   around <- look_around(best, target)
-  if (nrow(around)) ends <- c(ends, descents(around, target, many = nrow(around)))
-  rivals <- list()
-  for (end in ends[order(values_of(ends))]) {
-    if (length(rivals) == 3 || end$value > best$value + 6) break
-    elsewhere <- function(end) all(vapply(c(list(best), rivals), apart, NA, end, target))
-    if (end$value >= best$value && !elsewhere(end)) next
-    end <- finish(end, target)
-    if (elsewhere(end)) rivals <- c(rivals, list(if (end$value < best$value) best else end))
-    if (end$value < best$value) best <- end
-  }
-  best$starts <- length(ends)
-  best$rivals <- Filter(function(rival) rival$value <= best$value + 4 && apart(best, rival, target), rivals)
-  best
+  if (nrow(around)) with_ends(found, rough_searches(around, target), target) else found
 }
 
-# Rough searches from all rows: a few quasi-Newton steps, which predict the end far better than the value at the start,
-# then steps of Newton's kind, which are few near an optimum. If there are many rows, only the searches that were best
-# before or after the first steps continue.
-descents <- function(from, target, many = 2 * target$how$control$starts) {
+# Of searches from all rows, those of each group continue that were the best two before or after the first steps.
+descents <- function(from, target) {
+  first <- first_steps(from, target)
+  group <- ceiling(seq_along(first) / group_size(target))
+  kept <- unlist(lapply(split(seq_along(first), group), function(rows) {
+    union(utils::head(rows, 2), utils::head(rows[order(values_of(first[rows]))], 2))
+  }))
+  Map(function(end, row) c(end, list(row = row)), last_steps(first[kept], target), kept)
+}
+
+rough_searches <- function(from, target) last_steps(first_steps(from, target), target)
+
+# A few quasi-Newton steps, which predict the end far better than the value at the start, then steps of Newton's kind,
+# which are few near an optimum.
+first_steps <- function(from, target) searches(from, search_from, roughly(target, 8))
+last_steps <- function(ends, target) {
+  searches(do.call(rbind, lapply(ends, function(end) end$theta)), information_search, roughly(target, Inf))
+}
+
+roughly <- function(target, maxit) {
   control <- target$how$control
-  rough <- function(from, search, maxit) {
-    target$how$control <- replace(control, c("tol", "gain", "maxit"),
-                                  list(max(control$tol, 1e-3), 1e-2, min(control$maxit, maxit)))
-    searches(from, search, target)
-  }
-  first <- rough(from, search_from, 8)
-  if (nrow(from) > many) {
-    first <- first[union(seq_len(control$starts), order(values_of(first))[seq_len(control$starts)])]
-  }
-  rough(do.call(rbind, lapply(first, function(end) end$theta)), information_search, Inf)
+  target$how$control <- replace(control, c("tol", "gain", "maxit"),
+                                list(max(control$tol, 1e-3), 1e-2, min(control$maxit, maxit)))
+  target
 }
 
-# The starts of lowest value, none of which is near a lower one: their number is control$starts, or four times that if
-# they differ in many ways, for which the value at a start predicts little.
+# How many starts are one of control$starts: where they differ in many ways, the value at a start predicts little.
+group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
+
+# The starts of lowest value, none of which is near a lower one: so many groups of them.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
-  most <- target$how$control$starts * if (start_axes(target$model$parameters) > 4) 4 else 1
+  most <- target$how$control$starts * group_size(target)
   values <- apply(starts, 1, target$value)
   at <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
   kept <- integer()
@@ -56,13 +99,14 @@ promising <- function(starts, target) {
 }
 
 # By steps of Newton's kind, which know when they are there; where they are stuck, by others in between.
-finish <- function(end, target) {
+finish <- function(end, target, gain = 1e-8) {
+  if (end$value == Inf) return(end)
   control <- target$how$control
   newton <- function(from) {
-    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", 1e-8))
+    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", gain))
   }
   found <- newton(end$theta)
-  if (isTRUE(found$gain < 1e-6)) return(found)
+  if (isTRUE(found$gain < 100 * gain)) return(found)
   other <- search_from(found$theta, target$evaluate, target$model, target$profile, control)
   again <- newton(other$theta)
   again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, found[c("iterations", "evaluations")], other[c(
@@ -81,7 +125,9 @@ apart <- function(a, b, target) {
   angle <- is_direction(parameters) # half a turn changes nothing
   to[angle] <- from[angle] + (to[angle] - from[angle] + pi / 2) %% pi - pi / 2
   if (all(abs(to - from)[parameters$kind != "variance"] < 0.05)) return(FALSE)
-  between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) target$value(from_search(parameters, from + t * (to - from))), 0)
+  between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) {
+    target$value(mixed_sills(target$model, from_search(parameters, from + t * (to - from)), a$theta, b$theta, t))
+  }, 0)
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 

@@ -146,6 +146,15 @@ with_signs <- function(model, theta) {
   theta
 }
 
+# theta with the means of the matrices at a and b, of weights 1 - t and t: roots of one matrix may be far apart.
+mixed_sills <- function(model, theta, a, b, t) {
+  Map(function(from, to) {
+    mean <- (1 - t) * from$sills + t * to$sills
+    theta[from$rows] <<- triangle_entries(semidefinite_root(mean), from$diagonal)
+  }, coregions(model, a), coregions(model, b))
+  theta
+}
+
 # theta with entries of B for those of L, as users see it.
 reported <- function(model, theta) {
   for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)

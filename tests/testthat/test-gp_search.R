@@ -26,7 +26,7 @@ test_that("the optimum of all data may be that of a candidate whose value is not
   candidates <- cbind(1, exp(c(-1.9, 2.8, -1.8, 1.2)))
   values <- apply(candidates, 1, target$value)
   expect_identical(which.min(values), 1L)
-  best <- kernops:::best_beside(downhill(candidates[1, ]), candidates, values, downhill, target)
+  best <- kernops:::best_beside(candidates, values, downhill, target)
   expect_equal(log(best$theta[[2]]), 2, tolerance = 1e-3)
   expect_equal(vapply(best$rivals, \(end) log(end$theta[[2]]), 0), -2, tolerance = 1e-3)
 })

@@ -182,6 +182,16 @@ test_that("methods agree, and a search from far away finds the same", {
   expect_lt(logLik(held), logLik(fit))
 })
 
+test_that("more starts find no less, where a model of several structures has many optima", {
+  home <- data_of_sp("meuse")
+  few <- home$meuse[seq(3, 155, by = 3), ]
+  found <- vapply(c(3, 5), function(starts) {
+    suppressWarnings(gp(cbind(log(zinc), log(lead)) ~ 1, few, ~ x + y, lmc(exponential(), spherical(), nugget()),
+                        control = gp_control(starts = starts, subset = 70)))$loglik
+  }, 0)
+  expect_gt(found[[2]], found[[1]] - 1e-4)
+})
+
 test_that("a search leaves matrices that are 0 or of lower rank than the optimum, where derivatives are 0", {
   for (start in list(matrix(0, 2, 2), matrix(c(1, 500, 500, 500^2), 2), matrix(c(0, 0, 0, 500^2), 2))) {
     again <- update(fit, covariance = lmc(exponential(range = 0.3), nugget(), sills = list(start, c(0.1, 1e5))),
