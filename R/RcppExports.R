@@ -133,8 +133,8 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
-posterior_hold <- function(near, more) {
-    .Call(`_kernops_posterior_hold`, near, more)
+posterior_hold <- function(near) {
+    .Call(`_kernops_posterior_hold`, near)
 }
 
 posterior_fill <- function(held, weights, sd) {
@@ -153,8 +153,8 @@ posterior_variances <- function(held) {
     .Call(`_kernops_posterior_variances`, held)
 }
 
-posterior_sums <- function(held, weights) {
-    .Call(`_kernops_posterior_sums`, held, weights)
+posterior_sums <- function(held, near, weights, threads) {
+    .Call(`_kernops_posterior_sums`, held, near, weights, threads)
 }
 
 posterior_contrast <- function(held, weights, sd, f, g) {

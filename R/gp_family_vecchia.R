@@ -14,15 +14,14 @@ about_latent <- function(problem, likelihood, search, state, how) {
        order = sets$order, neighbours = sets$neighbours)
 }
 
-# The posterior of a fit: latent_system(), its sets, and the mode of the field; `wanted` are sets of places whose
-# covariances are, `factor` what another system of the fit has.
-fitted_system <- function(object, wanted = matrix(0L, 0, 0), factor = NULL) {
+# The posterior of a fit: latent_system(), its sets, and the mode of the field.
+fitted_system <- function(object) {
   about <- object$vecchia
   places <- field_places(object$data$u, object$model)
   sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of])
-  sets <- with_latent_neighbours(sets, about$neighbours, wanted)
-  system <- latent_system(sets, object$model, object$theta, factor %||% latent_factor(sets, object$model, object$theta))
+  sets <- with_latent_neighbours(sets, about$neighbours)
+  system <- latent_system(sets, object$model, object$theta)
   c(system, list(sets = sets, weight = object$latent$terms$weight,
                  field = system$at_places(object$latent$h - system$nugget * object$state$alpha)))
 }
@@ -41,30 +40,24 @@ near_places <- function(object) {
   }
 }
 
-# f(points, sets) for chunks of the points of a fit, in order, as local_chunks(). They are large, as the posterior is
-# made for each of them: a set has a number for each pair of its places, of which there is a memory of 0.2 GB.
-latent_chunks <- function(object, u, f, width = ceiling(1e8 / object$vecchia$local^2)) {
+# f(points, sets) for chunks of the points of a fit, in order, as local_chunks().
+latent_chunks <- function(object, u, f, width = 1e5) {
   places <- near_places(object)
   by_chunks(u, width, function(at, new) f(at, places(new)))
 }
 
-# As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean: the pairs of
-# places whose covariances that takes are those of a chunk, of all points they would be too many.
+# As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean.
 latent_prediction <- function(object, points, variance) {
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  own <- trend <- NULL
+  system <- fitted_system(object)
+  if (variance) system$logdet(system$weight)
+  trend <- if (variance && ncol(x)) smoothed(system, object$data$x)
   parts <- latent_chunks(object, points$u, function(at, sets) {
-    if (is.null(own) || variance) {
-      own <<- fitted_system(object, if (variance) sets$neighbours else matrix(0L, 0, 0), own$factor)
-    }
-    process <- as.vector(neighbour_means(sets, own$field))
+    process <- as.vector(neighbour_means(sets, system$field))
     if (!variance) return(data.frame(process))
-    own$logdet(own$weight)
-    own$variances()
-    if (ncol(x)) trend <<- trend %||% smoothed(own, object$data$x)
     error <- trend_uncertainty(object, x[at, , drop = FALSE], if (ncol(x)) neighbour_means(sets, trend))
-    data.frame(process, variance = sets$sd^2 + posterior_sums(own$sets$held, sets$weights) + error$variance,
-               lagrange = error$lagrange)
+    field <- posterior_sums(system$sets$held, sets$neighbours, sets$weights, threads())
+    data.frame(process, variance = sets$sd^2 + field + error$variance, lagrange = error$lagrange)
   })
   if (length(parts)) return(do.call(rbind, parts))
   data.frame(process = numeric(), variance = numeric(), lagrange = numeric())

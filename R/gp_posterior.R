@@ -20,9 +20,9 @@ latent_sets <- function(places, model, theta, m, control) {
   with_latent_neighbours(sets, ordered_neighbours(near, m))
 }
 
-with_latent_neighbours <- function(sets, neighbours, wanted = matrix(0L, 0, 0)) {
+with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$held <- posterior_hold(neighbours, wanted)
+  sets$held <- posterior_hold(neighbours)
   sets
 }
 

@@ -423,13 +423,12 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_hold
-SEXP posterior_hold(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more);
-RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP, SEXP moreSEXP) {
+SEXP posterior_hold(Rcpp::IntegerMatrix near);
+RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type more(moreSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_hold(near, more));
+    rcpp_result_gen = Rcpp::wrap(posterior_hold(near));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -482,13 +481,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_sums
-Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::NumericMatrix weights);
-RcppExport SEXP _kernops_posterior_sums(SEXP heldSEXP, SEXP weightsSEXP) {
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads);
+RcppExport SEXP _kernops_posterior_sums(SEXP heldSEXP, SEXP nearSEXP, SEXP weightsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_sums(held, weights));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_sums(held, near, weights, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1348,12 +1349,12 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
-    {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
+    {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 1},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 3},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 2},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 1},
-    {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 2},
+    {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
     {"_kernops_posterior_contrast", (DL_FUNC) &_kernops_posterior_contrast, 5},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},

@@ -1,6 +1,9 @@
 // The posterior precision of R/gp_laplace_vecchia.R, as R holds it.
 #include "neighbours/posterior.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "border.h"
 #include "run/parallel_for.h"
 #include "watch.h"
@@ -18,6 +21,19 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
+// The numbers of sets, in an order where those beside each other share their first points, and so reach the same ones.
+std::vector<Count> alike_together(const neighbours::PointSets& sets) {
+  std::vector<int> sorted(sets.at, sets.at + sets.count * sets.m);
+  for (Count k = 0; k < sets.count; ++k) std::sort(sorted.begin() + k * sets.m, sorted.begin() + (k + 1) * sets.m);
+  std::vector<Count> order(static_cast<size_t>(sets.count));
+  std::iota(order.begin(), order.end(), Count(0));
+  const auto set = [&](Count k) { return sorted.data() + k * sets.m; };
+  std::sort(order.begin(), order.end(), [&](Count a, Count b) {
+    return std::lexicographical_compare(set(a), set(a) + sets.m, set(b), set(b) + sets.m);
+  });
+  return order;
+}
+
 const double* of_length(const Rcpp::NumericVector& x, Count length) {
   if (x.size() != length) throw InputError("dim", "each point has a number");
   return x.begin();
@@ -25,12 +41,10 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
 
 }  // namespace
 
-// Of points and their earlier neighbours, and further sets of points whose covariances are wanted.
+// Of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
-SEXP posterior_hold(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more) {
-  return guard([&]() -> SEXP {
-    return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()), sets_of(more, near.ncol())));
-  });
+SEXP posterior_hold(Rcpp::IntegerMatrix near) {
+  return guard([&]() -> SEXP { return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()))); });
 }
 
 // [[Rcpp::export(rng = false)]]
@@ -82,14 +96,26 @@ Rcpp::NumericVector posterior_variances(SEXP held) {
   });
 }
 
+// The variances of weighted sums of the points of sets.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::NumericMatrix weights) {
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
-    Rcpp::NumericVector to(weights.ncol());
-    of_length(weights, posterior.wanted());
-    posterior.variances_of_sums(weights.begin(), to.begin());
-    return to;
+    const neighbours::PointSets sets = sets_of(near, posterior.points());
+    of_length(weights, sets.count * sets.m);
+    Rcpp::NumericVector out(weights.ncol());
+    const double* const w = weights.begin();
+    double* const to = out.begin();
+    const std::vector<Count> order = alike_together(sets);
+    const Count unit = Posterior::lanes, units = ceil_div(sets.count, unit), workers = std::min<Count>(threads, units);
+    std::vector<Posterior::Scratch> scratch;
+    for (Count k = 0; k < workers; ++k) scratch.push_back(posterior.scratch());
+    parallel_for(units, workers, settings_for("", threads), [&](Count number, Count worker) {
+      const Count first = number * unit;
+      posterior.variances_of_sums(sets, w, order.data() + first, int(std::min(unit, sets.count - first)),
+                                  scratch[size_t(worker)], to);
+    });
+    return out;
   });
 }
 

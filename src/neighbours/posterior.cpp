@@ -14,66 +14,58 @@ namespace {
 
 size_t triangle(int s, int t) { return s < t ? size_t(t) * (t - 1) / 2 + s : size_t(s) * (s - 1) / 2 + t; }
 
+// Of those that are set, from 0.
+int highest_bit(uint64_t bits) {
+  int at = 0;
+  for (int half = 32; half > 0; half /= 2)
+    if (bits >> half) bits >>= half, at += half;
+  return at;
+}
+
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 }  // namespace
 
-Posterior::Posterior(const PointSets& neighbours, const PointSets& more) : n_(neighbours.count) {
-  const auto taken = [](const PointSets& of, bool own) {
-    return Sets{std::vector<int>(of.at, of.at + of.count * of.m), of.count, of.m, own, {}};
-  };
-  sets_ = taken(neighbours, true), more_ = taken(more, false);
-  for (Sets* sets : {&sets_, &more_}) sets->place.assign(size_t(sets->count * sets->pairs()), -1);
+Posterior::Posterior(const PointSets& neighbours)
+    : n_(neighbours.count), m_(neighbours.m), at_(neighbours.at, neighbours.at + neighbours.count * neighbours.m) {
+  place_.assign(size_t(n_ * pairs()), -1);
   find_pattern();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
 }
 
 // A row after the other: the earlier points in the sets that a point is in.
-// long: two kinds of sets, first found by their points
 void Posterior::find_pattern() {
-  const Sets* const kinds[] = {&sets_, &more_};
-  std::vector<double> starts[2];
-  std::vector<int> entries[2];
-  for (int kind = 0; kind < 2; ++kind) {
-    const Sets& sets = *kinds[kind];
-    starts[kind].resize(size_t(std::max(n_, sets.count)) + 1);
-    entries[kind].resize(sets.at.size());
-    std::vector<double>& start = starts[kind];
-    std::vector<int> next(size_t(n_) + 1);
-    for (const int at : sets.at)
-      if (at > 0) ++next[size_t(at)];
-    for (Count i = 0; i < n_; ++i) start[size_t(i + 1)] = start[size_t(i)] + next[size_t(i + 1)];
-    std::vector<Count> at(start.begin(), start.begin() + n_);
-    for (size_t k = 0; k < sets.at.size(); ++k)
-      if (sets.at[k] > 0) entries[kind][size_t(at[size_t(sets.at[k] - 1)]++)] = int(k);
-  }
-  // each(sets, set, slot) for those with point i
+  std::vector<Count> start(size_t(n_) + 1);
+  for (const int at : at_)
+    if (at > 0) ++start[size_t(at)];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<Count> next(start.begin(), start.end() - 1), entries(size_t(start.back()));
+  for (size_t k = 0; k < at_.size(); ++k)
+    if (at_[k] > 0) entries[size_t(next[size_t(at_[k] - 1)]++)] = Count(k);
+  // each(set, slot) for those with point i
   const auto each_set = [&](Count i, const auto& each) {
-    each(sets_, i, sets_.m);
-    for (int kind = 0; kind < 2; ++kind)
-      for (Count k = Count(starts[kind][size_t(i)]); k < Count(starts[kind][size_t(i + 1)]); ++k) {
-        const int entry = entries[kind][size_t(k)], m = kinds[kind]->m;
-        each(*kinds[kind], Count(entry / m), entry % m);
-      }
+    each(i, m_);
+    for (Count k = start[size_t(i)]; k < start[size_t(i + 1)]; ++k)
+      each(entries[size_t(k)] / m_, int(entries[size_t(k)] % m_));
   };
   std::vector<int> found(size_t(n_), -1);
   start_.assign(1, 0);
   for (Count i = 0; i < n_; ++i) {
-    each_set(i, [&](const Sets& sets, Count set, int) {
-      for (int s = 0; s < sets.size(); ++s) {
-        const int j = sets.member(set, s);
+    each_set(i, [&](Count set, int) {
+      for (int s = 0; s <= m_; ++s) {
+        const int j = member(set, s);
         if (j >= 0 && j < i && found[size_t(j)] < 0) found[size_t(j)] = 0, column_.push_back(j);
       }
     });
     std::sort(column_.begin() + start_.back(), column_.end());
     if (column_.size() > INT_MAX) throw std::length_error("there are too many points and neighbours");
     for (size_t k = size_t(start_.back()); k < column_.size(); ++k) found[size_t(column_[k])] = int(k);
-    each_set(i, [&](const Sets& sets, Count set, int slot) {
-      int* const place = const_cast<int*>(sets.place.data()) + set * sets.pairs();
-      for (int s = 0; s < sets.size(); ++s) {
-        const int j = sets.member(set, s);
+    each_set(i, [&](Count set, int slot) {
+      int* const place = place_.data() + set * pairs();
+      for (int s = 0; s <= m_; ++s) {
+        const int j = member(set, s);
         if (j >= 0 && j < i) place[triangle(s, slot)] = found[size_t(j)];
       }
     });
@@ -84,15 +76,15 @@ void Posterior::find_pattern() {
 
 void Posterior::fill(const double* weights, const double* sd) {
   std::fill(entry_.begin(), entry_.end(), 0.0), std::fill(diagonal_.begin(), diagonal_.end(), 0.0);
-  const int m = sets_.m;
+  const int m = m_;
   Numbers q(size_t(m) + 1);
   for (Count set = 0; set < n_; ++set) {
     const double precision = 1 / (sd[set] * sd[set]);
     for (int s = 0; s < m; ++s) q[size_t(s)] = -weights[set * m + s];
     q[size_t(m)] = 1;
-    const int* place = sets_.place.data() + set * sets_.pairs();
+    const int* place = place_.data() + set * pairs();
     for (int t = 0; t <= m; ++t, place += t - 1) {
-      const int i = sets_.member(set, t);
+      const int i = member(set, t);
       if (i < 0) continue;
       const double scaled = q[size_t(t)] * precision;
       diagonal_[size_t(i)] += q[size_t(t)] * scaled;
@@ -214,34 +206,56 @@ int Posterior::solve(const double* diagonal, const double* b, double* x, double 
   }
 }
 
-void Posterior::variances_of_sums(const double* weights, double* to) const {
-  const int m = more_.m;
-  for (Count set = 0; set < more_.count; ++set) {
-    const double* w = weights + set * m;
-    const int* place = more_.place.data() + set * more_.pairs();
-    double sum = 0;
-    for (int t = 0; t < m; ++t, place += t - 1) {
-      const int i = more_.member(set, t);
-      if (i < 0) continue;
-      sum += w[t] * w[t] * inverse_diagonal_[size_t(i)];
-      for (int s = 0; s < t; ++s)
-        if (place[s] >= 0) sum += 2 * w[s] * w[t] * inverse_[size_t(place[s])];
+// The squared length of what the factor makes of the weights, which are 0 but for few points: from these it reaches
+// earlier ones only, and those whose part is `nothing` pass nothing on. No sum depends on those beside it.
+void Posterior::variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count,
+                                  Scratch& scratch, double* to) const {
+  constexpr double nothing = 1e-18;
+  double* const value = scratch.value.data();
+  const auto reach = [&](size_t j) { scratch.reached[j / 64] |= uint64_t(1) << (j % 64); };
+  size_t word = 0;
+  for (int lane = 0; lane < count; ++lane)
+    for (Count k = which[lane] * sets.m; k < (which[lane] + 1) * sets.m; ++k) {
+      if (sets.at[k] == 0) continue;
+      const size_t j = size_t(sets.at[k]) - 1;
+      value[j * lanes + size_t(lane)] += weights[k], reach(j), word = std::max(word, j / 64 + 1);
     }
-    to[set] = sum;
-  }
+  double sum[lanes] = {}, share[lanes];
+  while (word-- > 0)
+    while (scratch.reached[word]) {
+      const size_t i = 64 * word + highest_bit(scratch.reached[word]);
+      scratch.reached[word] ^= uint64_t(1) << (i % 64);
+      double* const own = value + i * lanes;
+      const double scale = 1 / pivot_[i];
+      bool any = false;
+      for (int lane = 0; lane < lanes; ++lane) {
+        const double part = own[lane] * own[lane] * scale;
+        sum[lane] += part;
+        share[lane] = part < nothing * sum[lane] ? 0 : own[lane] * scale;
+        any |= share[lane] != 0, own[lane] = 0;
+      }
+      for (Count k = start_[i]; any && k < start_[i + 1]; ++k) {
+        const size_t j = size_t(column_[size_t(k)]);
+        const double entry = factor_[size_t(k)];
+        double* const at = value + j * lanes;
+        for (int lane = 0; lane < lanes; ++lane) at[lane] -= entry * share[lane];
+        reach(j);
+      }
+    }
+  for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
 }
 
 double Posterior::contrast(const double* weights, const double* sd, const double* f, const double* g) const {
-  const int m = sets_.m;
+  const int m = m_;
   Numbers q(size_t(m) + 1);
   double total = 0;
   for (Count set = 0; set < n_; ++set) {
     for (int s = 0; s < m; ++s) q[size_t(s)] = -weights[set * m + s];
     q[size_t(m)] = 1;
-    const int* place = sets_.place.data() + set * sets_.pairs();
+    const int* place = place_.data() + set * pairs();
     double by_f = 0, by_g = 0, square = 0;
     for (int t = 0; t <= m; ++t, place += t - 1) {
-      const int i = sets_.member(set, t);
+      const int i = member(set, t);
       if (i < 0) continue;
       by_f += q[size_t(t)] * f[i], by_g += q[size_t(t)] * g[i];
       double sum = q[size_t(t)] * inverse_diagonal_[size_t(i)];

@@ -3,13 +3,14 @@
 // as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
 // 2021).
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "run/backend.h"
 
 namespace kernops::neighbours {
 
-// Each point and its neighbours, and further sets of points: m of each, from 1; 0 for none.
+// Sets of points: m of each, from 1; 0 for none.
 struct PointSets {
   const int* at;
   Count count;
@@ -19,12 +20,17 @@ struct PointSets {
 class Posterior {
  public:
   using Numbers = std::vector<double>;
-  // Those of `more` are pairs whose covariances are wanted.
-  Posterior(const PointSets& neighbours, const PointSets& more);
+  // Sums whose variances are found together, and what a thread needs for them: zeros, as it leaves them.
+  static constexpr int lanes = 8;
+  struct Scratch {
+    Numbers value;
+    std::vector<uint64_t> reached;
+  };
+  // Of each point and its neighbours.
+  explicit Posterior(const PointSets& neighbours);
 
   Count points() const { return n_; }
-  int neighbours() const { return sets_.m; }
-  Count wanted() const { return more_.count * more_.m; }
+  int neighbours() const { return m_; }
   void fill(const double* weights, const double* sd);  // Q
   // Q + D = L L': -1, or the first point whose pivot is not positive.
   Count factor(const double* diagonal);
@@ -34,29 +40,25 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert();
   const Numbers& variances() const { return inverse_diagonal_; }
-  // Of the sets of `more`, with weights: the variances of weighted sums.
-  void variances_of_sums(const double* weights, double* to) const;
+  Scratch scratch() const { return {Numbers(size_t(n_ * lanes)), std::vector<uint64_t>(size_t(n_ + 63) / 64)}; }
+  // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`.
+  void variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count, Scratch& scratch,
+                         double* to) const;
   // sum_s q_s' M q_s / sd_s^2 + log sd_s^2 for the contrasts q_s of points and their neighbours, and
   // M = f f' - (g f' + f g') / 2 + inverse.
   double contrast(const double* weights, const double* sd, const double* f, const double* g) const;
 
  private:
-  struct Sets {
-    std::vector<int> at;
-    Count count;
-    int m;
-    bool own;                // whether the point of the number of a set is in it, too
-    std::vector<int> place;  // of each pair of a set, where it is in the pattern
-    int size() const { return m + own; }
-    Count pairs() const { return Count(size()) * (size() - 1) / 2; }
-    int member(Count set, int slot) const { return slot < m ? at[size_t(set * m + slot)] - 1 : int(set); }
-  };
+  // The pairs of a point and its neighbours; the point itself is the last one.
+  Count pairs() const { return Count(m_ + 1) * m_ / 2; }
+  int member(Count set, int slot) const { return slot < m_ ? at_[size_t(set * m_ + slot)] - 1 : int(set); }
   void find_pattern();
   void times(const double* diagonal, const double* x, double* y) const;
   void precondition(const double* r, double* x) const;
 
   Count n_;
-  Sets sets_, more_;
+  int m_;
+  std::vector<int> at_, place_;  // of each pair of a set, where it is in the pattern
   std::vector<Count> start_;
   std::vector<int> column_;
   Numbers entry_, diagonal_;  // of Q

@@ -85,15 +85,23 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   U[cbind(2:n, 1:(n - 1))] <- -weights[-1] / sd[-1]
   D <- runif(n)
   wanted <- rbind(2:n, 1:(n - 1))
-  held <- kernops:::posterior_hold(near, wanted)
+  held <- kernops:::posterior_hold(near)
   kernops:::posterior_fill(held, weights, sd)
   precision <- crossprod(U) + diag(D)
   S <- solve(precision)
   expect_equal(kernops:::posterior_factor(held, D), as.numeric(determinant(precision)$modulus), tolerance = 1e-12)
   expect_equal(kernops:::posterior_variances(held), diag(S), tolerance = 1e-12)
   w <- matrix(runif(2 * n - 2), 2)
-  expect_equal(kernops:::posterior_sums(held, w),
-               vapply(1:(n - 1), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0), tolerance = 1e-12)
+  sums <- function(wanted, w) kernops:::posterior_sums(held, wanted, w, 2L)
+  theirs <- function(wanted, w) {
+    vapply(seq_len(ncol(w)), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0)
+  }
+  expect_equal(sums(wanted, w), theirs(wanted, w), tolerance = 1e-12)
+  # of points that are no neighbours, too
+  far <- replicate(100, sample(n, 4))
+  w <- matrix(rnorm(400), 4)
+  expect_equal(sums(far, w), theirs(far, w), tolerance = 1e-8)
+  expect_equal(sums(rbind(far, 0L), rbind(w, 1)), theirs(far, w), tolerance = 1e-8)
   b <- matrix(rnorm(2 * n), n)
   found <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
   expect_equal(found, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
@@ -122,6 +130,34 @@ test_that("more neighbours are nearer to the exact method", {
   }, numeric(2))
   expect_true(all(diff(away[1, ]) < 0) && all(diff(away[2, ]) < 0))
   expect_true(all(away[, 3] < c(0.05, 0.005)))
+})
+
+test_that("standard errors do not depend on what else is predicted, and are those of the dense posterior", {
+  withr::local_seed(4)
+  some <- data.frame(a = runif(500), b = runif(500))
+  some$seen <- rbinom(500, 1, plogis(sin(8 * some$a) + cos(6 * some$b)))
+  fit <- gp(seen ~ 1, some, ~ a + b, matern(3/2, 1, 0.2), family = binomial(), method = "vecchia", estimate = "none")
+  at <- data.frame(a = runif(40), b = runif(40))
+  errors <- function(rows) predict(fit, at[rows, ], type = "link", se.fit = TRUE)$se.fit
+  together <- errors(1:40)
+  expect_equal(vapply(1:10, errors, 0), together[1:10], tolerance = 1e-10)
+  # Q + D and the weights as dense matrices
+  system <- kernops:::fitted_system(fit)
+  n <- 500
+  U <- diag(n)
+  for (k in 2:n) {
+    near <- system$sets$neighbours[, k]
+    U[k, near[near > 0]] <- -system$factor$weights[near > 0, k]
+  }
+  posterior <- solve(crossprod(U / system$factor$sd) + diag(as.vector(system$gather(system$weight))))
+  sets <- kernops:::near_places(fit)(kernops:::new_points(fit, at, NULL)$u)
+  W <- matrix(0, n, 40)
+  for (k in 1:40) W[sets$neighbours[, k], k] <- sets$weights[, k]
+  weighted <- posterior %*% as.vector(system$gather(system$weight))
+  information <- sum(system$weight) - sum(system$gather(system$weight) * weighted)
+  gap <- 1 - as.vector(crossprod(W, weighted))
+  theirs <- sqrt(sets$sd^2 + colSums(W * (posterior %*% W)) + gap^2 / information)
+  expect_equal(together, theirs, tolerance = 3e-4)
 })
 
 test_that("predictions at many points are those at few, by one posterior", {
