@@ -120,6 +120,8 @@
 #' matern(5/2) + nugget()
 #' matern(NA)
 #' exponential() + microscale() + nugget(0.01, fixed = "variance")
+#' # gstat's "Bes" and "Wav"
+#' matern(1) + wave()
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
 #' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
 #' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))

@@ -192,6 +192,10 @@
 #' # independent fields of two days with common parameters
 #' day <- rep(1:2, 30)
 #' gp(y ~ 1, data.frame(x, y, day), ~ x, group = ~ day)
+#' # coordinates that are dates; some of the observations
+#' days <- data.frame(when = as.Date("2024-01-01") + 0:59, y)
+#' begin <- gp(y ~ 1, days, ~ when, matern(3/2) + nugget(), subset = when < "2024-02-01")
+#' predict(begin, data.frame(when = as.Date("2024-02-03")), se.fit = TRUE)
 #' # lognormal kriging: the mean is not the back-transformed one
 #' positive <- gp(exp(y) ~ 1, coords = ~ x, transform = "log")
 #' predict(positive, data.frame(x = 2.5), interval = "prediction", probs = 0.5)

@@ -133,6 +133,11 @@
 #' deviance(rate)
 #' predict(rate, data.frame(x = 1.5, hours = c(1, 10)))
 #'
+#' # positive numbers
+#' d$size <- rgamma(80, 4, rate = 4 * exp(-sin(d$x)))
+#' size <- gp(size ~ 1, d, ~ x, matern(5/2), family = Gamma("log"))
+#' predict(size, data.frame(x = c(1.5, 4.5)), se.fit = TRUE, interval = "prediction")
+#'
 #' # outliers
 #' d$y <- sin(d$x) + 0.1 * rt(80, df = 2)
 #' coef(gp(y ~ 1, d, ~ x, matern(5/2), family = student(df = 4)), "covariance")

@@ -34,6 +34,8 @@
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
 #'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02))
 #'   as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5)))
+#'   print(as_gp(gstat::vgm(1, "Bes", 300)))
+#'   as_gp(gstat::vgm(1, "Wav", 300))
 #' }
 #' @export
 as_gp <- function(model, fixed = FALSE) {

@@ -78,8 +78,12 @@
 #' predict(fit, data.frame(x = 1:3), se.fit = TRUE, interval = "prediction")
 #' # quantiles of new observations, and the probability that these exceed 0.5
 #' predict(fit, data.frame(x = 1:3), interval = "prediction", probs = c(0.1, 0.9), above = 0.5)
-#' # from the 10 nearest observations; means over intervals of length 1; joint covariances
+#' # from the 10 nearest observations
 #' predict(fit, data.frame(x = 1:3), nmax = 10, interval = "confidence")
+#' # from those not farther away than 0.6; the trend and the process
+#' predict(fit, data.frame(x = c(1, 11)), maxdist = 0.6, interval = "confidence")
+#' predict(fit, data.frame(x = 1:3), type = "terms")
+#' # means over intervals of length 1; joint covariances
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
 #'
@@ -93,6 +97,14 @@
 #'   if (requireNamespace("terra", quietly = TRUE)) {
 #'     map <- terra::rast(nrows = 10, ncols = 10, extent = c(0, 1, 0, 1), crs = "")
 #'     predict(fit, map, se.fit = TRUE, interval = "confidence")
+#'   }
+#'   if (requireNamespace("stars", quietly = TRUE)) {
+#'     print(predict(fit, stars::st_as_stars(sf::st_bbox(places), nx = 5, ny = 5)))
+#'   }
+#'   if (requireNamespace("sp", quietly = TRUE)) {
+#'     centres <- expand.grid(x = seq(0.1, 0.9, by = 0.2), y = seq(0.1, 0.9, by = 0.2))
+#'     pixels <- sp::SpatialPixels(sp::SpatialPoints(centres))
+#'     print(head(predict(fit, pixels, interval = "confidence")@data, 3))
 #'   }
 #' }
 #' @export
