@@ -8,7 +8,8 @@
 #' @param seed a seed for [set.seed()]; the state of the generator is then restored. `NULL`: its present state.
 #' @param object,x a result of `gp_posterior()`.
 #' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,cov,probs,above as in [predict()][predict.gp].
-#' @param type `"response"`, or `"link"` for the scale of the model of a fit with `transform`.
+#' @param type `predict()`: `"response"`, or `"link"` for the scale of the model of a fit with `transform` or `family`;
+#'   `simulate()`: as for a fit with a `family`, see [simulate()][simulate.gp].
 #' @param nsim,conditional,noise,features as in [simulate()][simulate.gp].
 #' @param row.names,optional as in [as.data.frame()].
 #' @param ... not used: further arguments are an error.
@@ -33,11 +34,17 @@
 #'   parameters of another draw for each simulation. Each draw costs a factorisation of the covariance matrix, or the
 #'   predictions by `"vecchia"`.
 #'
+#' Of a fit with a [family][gp_families], the density is the Laplace approximation of the likelihood, or that of
+#' Vecchia-Laplace, times the density of the priors, with a uniform prior of the coefficients of the trend, of which
+#' there are draws, too. Parameters of the family, such as the `shape` of `Gamma()`, stay as they were found. Quantiles
+#' of new observations are those of the mixture of their distributions. `nmax`, `maxdist`, `block`, `cov`, `probs` and
+#' `above` are for Gaussian observations.
+#'
 #' @return `gp_posterior()`: an object of class `gp_posterior`. `as.data.frame()` has a row for each draw and a column
 #'   for each estimated parameter, `summary()` a row for each parameter with its mean, standard deviation and quantiles;
 #'   `ess` is the effective sample size. `predict()` and `simulate()` return what they return for a fit.
 #' @section Errors: class `kernops_input_error` for fits without the priors that are needed, ML fits with an estimated
-#'   trend, fits by the iterative method, whose likelihood has a Monte Carlo error, and fits with a `family`.
+#'   trend, fits by the iterative method, whose likelihood has a Monte Carlo error.
 #' @references
 #' Cornuet, J.-M., Marin, J.-M., Mira, A. and Robert, C. P. (2012) Adaptive multiple importance sampling. *Scandinavian
 #' Journal of Statistics* 39(4), 798-812.
@@ -56,6 +63,12 @@
 #' predict(draws, new, interval = "prediction")
 #' predict(fit, new, interval = "prediction") # of the parameters at the mode
 #' simulate(draws, nsim = 2, seed = 1, newdata = new)
+#'
+#' # counts
+#' counts <- rpois(40, exp(1 + sin(x)))
+#' fit <- gp(counts ~ 1, coords = ~ x, covariance = matern(3/2), family = poisson(),
+#'           prior = list(range = pc_range(0.5), variance = pc_sd(3)))
+#' predict(gp_posterior(fit, n = 50), new, interval = "prediction")
 #' @export
 gp_posterior <- function(fit, n = 200, seed = 1) {
   check_number(n, "n", least = 1, whole = TRUE)
@@ -74,7 +87,6 @@ gp_posterior <- function(fit, n = 200, seed = 1) {
 
 check_posterior <- function(fit, call = caller_env()) {
   if (!inherits(fit, "gp")) stop_kernops("input", "{.arg fit} must be a fit of {.fn gp}.", call = call)
-  if (!is.null(fit$family)) stop_kernops("input", "Posterior draws are for Gaussian observations.", call = call)
   if (!length(fit$model$prior)) {
     stop_kernops("input", "{.fn gp_posterior} needs a fit with a {.arg prior} of {.fn gp}.", call = call)
   }
@@ -82,7 +94,7 @@ check_posterior <- function(fit, call = caller_env()) {
     stop_kernops("input", "Posterior draws need likelihoods without a Monte Carlo error: methods {.val exact} and
                            {.val vecchia} have them.", call = call)
   }
-  if (fit$estimate == "ML" && length(fit$beta)) {
+  if (fit$estimate == "ML" && length(fit$beta) && is.null(fit$family)) {
     stop_kernops("input", c("Posterior draws need the likelihood without the coefficients of the trend.",
                             i = "{.code update(fit, estimate = \"REML\")} has it."), call = call)
   }
@@ -122,6 +134,5 @@ summary.gp_posterior <- function(object, ...) {
 #' @rdname gp_posterior
 #' @export
 as.data.frame.gp_posterior <- function(x, row.names = NULL, optional = FALSE, ...) {
-  free <- !x$fit$model$parameters$fixed
-  as.data.frame(x$theta[, free, drop = FALSE], row.names = row.names)
+  as.data.frame(reported_draws(x), row.names = row.names)
 }

@@ -18,12 +18,16 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   check_levels(probs, above)
   check_level(level)
   fit <- object$fit
-  if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
+  if (!is.null(fit$family)) {
+    refuse_for_family(c(nmax = !identical(nmax, Inf), maxdist = !identical(maxdist, Inf), block = !is.null(block),
+                        cov = cov, probs = !is.null(probs), above = !is.null(above)))
+  } else if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- new_points(fit, newdata, coords, block)
   check_prediction(fit, points, interval, type, cov)
-  lambda <- if (type == "response") fit$transform$lambda
-  table <- averaged_columns(object, points, how, wanted, lambda)
+  table <- if (is.null(fit$family) || type == "link") {
+    averaged_columns(object, points, how, wanted, if (type == "response") fit$transform$lambda)
+  } else averaged_responses(object, points, wanted)
   result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
   if (!cov) return(result)
   list(fit = result, cov = averaged_covariance(object, points, how, interval == "prediction"))
@@ -103,8 +107,9 @@ mixture_quantile <- function(p, mean, sd, weights, steps = 100) {
 # f(fit, rows) at the parameters of each draw, once for draws that are the same: `rows` are these.
 for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
-  likelihood <- likelihood_for(fit$data, fit$model, fit$how)
-  likelihood$evaluate(unname(fit$theta)) # neighbours are those of the mode
+  sampled <- sampled_fit(fit)
+  likelihood <- likelihood_for(sampled$data, sampled$model, sampled$how)
+  likelihood$evaluate(unname(sampled$theta)) # neighbours are those of the mode
   groups <- same_draws(posterior$number[rows])
   with_bar("Averaging", lapply(seq_along(groups), function(k) {
     say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))
@@ -120,6 +125,7 @@ draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / leng
 
 # The fit with other parameters. It shares its factor with `likelihood`, until that is evaluated again.
 at_parameters <- function(fit, likelihood, theta) {
+  if (!is.null(fit$family)) return(family_at_parameters(fit, likelihood, theta))
   state <- likelihood$evaluate(theta)
   fit$theta[] <- theta
   fit$covariance <- with_values(fit$model, theta)
@@ -132,8 +138,9 @@ at_parameters <- function(fit, likelihood, theta) {
 #' @rdname gp_posterior
 #' @export
 simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
-                                  features = 2000, coords = NULL, ...) {
+                                  features = 2000, coords = NULL, type = c("link", "response"), ...) {
   refuse_further("simulate", ...)
+  object$fit$drawn <- check_choice(type, "type", c("link", "response"))
   check_simulation(nsim, seed, conditional, noise, features)
   fit <- object$fit
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)

@@ -3,6 +3,7 @@
 # centers: the optima of the posterior, the mode first; scales: covariance matrices of the normal approximations there;
 # log_density(s); theta_of(s).
 posterior_target <- function(fit) {
+  fit <- sampled_fit(fit)
   parameters <- fit$model$parameters
   free <- which(!parameters$fixed)
   some <- parameters[free, ]

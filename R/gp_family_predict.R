@@ -33,18 +33,9 @@ predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
 # The mean is that of a new observation, with the nugget. The interval of the field is the one of the linear predictor.
 response_table <- function(object, mean, field, se.fit, interval, level) {
   spread <- sqrt(field + nugget_of(object))
-  found <- average(mean, spread, function(eta) mean_of(object, eta))
-  table <- data.frame(fit = found)
-  if (se.fit) {
-    own <- interval == "prediction"
-    error <- if (own) spread else sqrt(field)
-    centre <- if (own) found else average(mean, error, function(eta) mean_of(object, eta))
-    square <- average(mean, error, function(eta) {
-      mu <- mean_of(object, eta)
-      (mu - centre)^2 + if (own) object$family$density$variance(mu, 1, object$dispersion) else 0
-    })
-    table$se.fit <- sqrt(square)
-  }
+  moments <- response_moments(object, mean, field, spread, interval == "prediction", se.fit)
+  table <- data.frame(fit = moments$fit)
+  if (se.fit) table$se.fit <- sqrt(moments$square)
   tails <- (1 + c(-1, 1) * level) / 2
   if (interval == "confidence") {
     ends <- lapply(stats::qnorm(tails), function(q) mean_of(object, mean + q * sqrt(field)))
@@ -54,6 +45,19 @@ response_table <- function(object, mean, field, se.fit, interval, level) {
   table$lwr <- ends[[1]]
   table$upr <- ends[[2]]
   table
+}
+
+# Of responses: the mean `fit`, and with `error` the mean square around the mean of the field, or of observations.
+response_moments <- function(object, mean, field, spread, own, error = TRUE) {
+  fit <- average(mean, spread, function(eta) mean_of(object, eta))
+  if (!error) return(list(fit = fit))
+  sd <- if (own) spread else sqrt(field)
+  centre <- if (own) fit else average(mean, sd, function(eta) mean_of(object, eta))
+  square <- average(mean, sd, function(eta) {
+    mu <- mean_of(object, eta)
+    (mu - centre)^2 + if (own) object$family$density$variance(mu, 1, object$dispersion) else 0
+  })
+  list(fit = fit, centre = centre, square = square)
 }
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$dispersion, object$family$link)
@@ -84,43 +88,52 @@ normal_quadrature <- function(count = 40) {
 }
 
 # The p-quantile of new observations, one trial each: the first value whose probability, with those below, is at least
-# p. By halving an interval, for all points at once.
-predictive_quantile <- function(object, p, mean, spread, weights = 1) {
+# p. By halving an interval, for all points at once. Matrices of means and deviations are mixtures, with a `share` of
+# each column.
+predictive_quantile <- function(object, p, mean, spread, weights = 1, share = 1) {
   density <- object$family$density
   below <- function(q) {
-    average(mean, spread, function(eta) density$cdf(q, eta, weights, object$dispersion, object$family$link))
+    by <- average(mean, spread, function(eta) density$cdf(q, eta, weights, object$dispersion, object$family$link))
+    as.vector(matrix(by, length(q)) %*% share)
   }
   discrete <- density$discrete
-  if (object$family$name == "binomial") {
-    unit <- 1 / weights
-    low <- rep(-1, length(mean)) * unit
-    high <- rep(1, length(mean))
-  } else {
-    unit <- 1
-    edge <- mean_of(object, mean + 12 * spread)
-    low <- if (object$family$link == "identity") 2 * mean - edge else rep(if (discrete) -1 else 0, length(mean))
-    high <- pmax(edge, mean_of(object, mean) + 1)
-  }
+  middle <- as.vector(as.matrix(mean) %*% share)
+  first <- first_bracket(object, middle, as.matrix(mean + 12 * spread), weights)
+  low <- first$low
+  high <- first$high
+  unit <- first$unit
+  known <- is.finite(middle)
   settled <- 0
-  while (any(short <- is.finite(mean) & below(high) < p) && (settled <- settled + 1) < 60) {
+  while (any(short <- known & below(high) < p) && (settled <- settled + 1) < 60) {
     high[short] <- low[short] + 2 * (high[short] - low[short])
   }
   if (object$family$link == "identity") {
-    while (any(long <- is.finite(mean) & below(low) > p) && (settled <- settled + 1) < 120) {
+    while (any(long <- known & below(low) > p) && (settled <- settled + 1) < 120) {
       low[long] <- high[long] - 2 * (high[long] - low[long])
     }
   }
   if (discrete) high <- ceiling(high / unit - 1e-9) * unit
   repeat {
-    middle <- (low + high) / 2
-    if (discrete) middle <- floor(middle / unit + 1e-9) * unit
+    half <- (low + high) / 2
+    if (discrete) half <- floor(half / unit + 1e-9) * unit
     open <- if (discrete) high - low > 1.5 * unit else high - low > 1e-10 * pmax(abs(high), abs(low))
-    open <- open & is.finite(mean)
+    open <- open & known
     if (!any(open)) return(high)
-    enough <- below(middle) >= p
-    high[open & enough] <- middle[open & enough]
-    low[open & !enough] <- middle[open & !enough]
+    enough <- below(half) >= p
+    high[open & enough] <- half[open & enough]
+    low[open & !enough] <- half[open & !enough]
   }
+}
+
+# Where quantiles are looked for first, from the `middle` of the linear predictor to the highest of what is `far`; and
+# the distance of values that are discrete.
+first_bracket <- function(object, middle, far, weights) {
+  any <- rep(1, length(middle))
+  if (object$family$name == "binomial") return(list(low = -any / weights, high = any, unit = 1 / weights))
+  highest <- far[cbind(seq_len(nrow(far)), max.col(replace(far, !is.finite(far), -Inf), "first"))]
+  edge <- mean_of(object, highest)
+  low <- if (object$family$link == "identity") 2 * middle - edge else if (object$family$density$discrete) -1 else 0
+  list(low = low * any, high = pmax(edge, mean_of(object, middle) + 1), unit = 1)
 }
 
 # What simulate() makes of draws of the linear predictor.

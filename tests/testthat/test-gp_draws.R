@@ -163,7 +163,6 @@ test_that("several optima, one parameter, weights and mixtures", {
 })
 
 test_that("mistakes are named", {
-  withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
   free <- gp(z ~ 1, case, ~ a + b, prior = list(range = pc_range(0.1)))
   expect_snapshot(error = TRUE, {
     gp_posterior(1)
@@ -172,7 +171,6 @@ test_that("mistakes are named", {
     gp_posterior(update(fit, prior = NULL))
     gp_posterior(update(fit, estimate = "ML"))
     gp_posterior(update(fit, method = "iterative"))
-    gp_posterior(gp(round(exp(z)) ~ 1, case, ~ a + b, family = poisson(), prior = prior))
     predict(few, new, weights = 1)
     predict(few, new, type = "terms")
     predict(few, new, block = c(1, 1), interval = "prediction")

@@ -1,0 +1,99 @@
+# Posterior draws of fits with a family: densities and mixtures by plain R with dense matrices.
+
+case <- withr::with_seed(5, data.frame(x = sort(runif(15, 0, 3)), hours = runif(15, 1, 2)))
+case$y <- withr::with_seed(6, rpois(15, case$hours * exp(1 + sin(2 * case$x))))
+fit <- gp(y ~ 1 + offset(log(hours)), case, ~ x, exponential(range = 0.8, fixed = "range"), family = poisson(),
+          prior = list(variance = pc_sd(2, 0.05)))
+new <- data.frame(x = c(1.2, 3.4), hours = 1)
+
+# The Laplace approximation at a variance v and an intercept b, and the normal distribution of the predictor at `new`.
+laplace <- function(v, b) {
+  K <- v * exp(-abs(outer(case$x, case$x, "-")) / 0.8)
+  k <- v * exp(-abs(outer(case$x, new$x, "-")) / 0.8)
+  f <- numeric(15)
+  for (step in 1:50) {
+    mu <- case$hours * exp(b + f)
+    f <- as.vector(K %*% solve(K + diag(1 / mu), f + (case$y - mu) / mu))
+  }
+  mu <- case$hours * exp(b + f)
+  loglik <- sum(dpois(case$y, mu, log = TRUE)) - sum(f * solve(K, f)) / 2 -
+    determinant(diag(15) + sqrt(mu) * t(sqrt(mu) * K))$modulus / 2
+  list(loglik = as.numeric(loglik), mean = b + as.vector(crossprod(k, solve(K, f))),
+       variance = v - colSums(k * solve(K + diag(1 / mu), k)))
+}
+
+draws <- gp_posterior(fit, 300)
+test_that("draws are those of the likelihood times the priors, uniform in the coefficients of the trend", {
+  grid <- expand.grid(s = seq(-4, 4, length.out = 33), b = seq(-2, 5, length.out = 33))
+  log_density <- mapply(function(s, b) {
+    laplace(exp(s), b)$loglik + dexp(exp(s / 2), -log(0.05) / 2, log = TRUE) + s / 2
+  }, grid$s, grid$b)
+  weight <- exp(log_density - max(log_density))
+  weight <- weight / sum(weight)
+  ours <- as.data.frame(draws)
+  expect_named(ours, c("exponential.variance", "(Intercept)"))
+  for (pair in list(list(grid$s, log(ours[[1]])), list(grid$b, ours[[2]]))) {
+    mean <- sum(weight * pair[[1]])
+    sd <- sqrt(sum(weight * (pair[[1]] - mean)^2))
+    expect_lt(abs(mean(pair[[2]]) - mean) / sd, 0.15)
+    expect_equal(sd(pair[[2]]), sd, tolerance = 0.1)
+  }
+})
+
+few <- suppressWarnings(gp_posterior(fit, 6))
+each <- Map(laplace, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
+m <- vapply(each, `[[`, numeric(2), "mean")
+v <- vapply(each, `[[`, numeric(2), "variance")
+
+test_that("predictions are those of the mixture, on both scales", {
+  link <- predict(few, new, type = "link", se.fit = TRUE, interval = "confidence")
+  expect_equal(link$fit, rowMeans(m), tolerance = 1e-6)
+  expect_equal(link$se.fit, sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2)), tolerance = 1e-6)
+  # of the logarithm of a normal variable
+  first <- rowMeans(exp(m + v / 2))
+  second <- rowMeans(exp(2 * m + 2 * v))
+  field <- predict(few, new, se.fit = TRUE, interval = "confidence")
+  expect_equal(field$fit, first, tolerance = 1e-6)
+  expect_equal(field$se.fit, sqrt(second - first^2), tolerance = 1e-5)
+  expect_equal(as.matrix(field[c("lwr", "upr")]), exp(as.matrix(link[c("lwr", "upr")])), tolerance = 1e-8)
+  seen <- predict(few, new, se.fit = TRUE, interval = "prediction")
+  expect_equal(seen$se.fit, sqrt(second - first^2 + first), tolerance = 1e-5)
+  for (k in 1:2) {
+    below <- function(q) mean(mapply(function(mean, sd) {
+      integrate(function(eta) ppois(q, exp(eta)) * dnorm(eta, mean, sd), mean - 9 * sd, mean + 9 * sd)$value
+    }, m[k, ], sqrt(v[k, ])))
+    for (end in list(c(seen$lwr[k], 0.025), c(seen$upr[k], 0.975))) {
+      expect_gte(below(end[[1]]), end[[2]])
+      if (end[[1]] > 0) expect_lt(below(end[[1]] - 1), end[[2]])
+    }
+  }
+  expect_equal(predict(few, new), setNames(first, 1:2), tolerance = 1e-6)
+})
+
+test_that("simulations have the moments of the mixture; vecchia with all neighbours draws the same", {
+  sims <- simulate(few, 3000, seed = 1, newdata = new)
+  sd <- sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2))
+  expect_lt(max(abs(rowMeans(sims) - rowMeans(m)) / sd), 0.08)
+  expect_equal(unname(apply(sims, 1, sd)), sd, tolerance = 0.05)
+  expect_true(all(simulate(few, 6, seed = 1, newdata = new, noise = TRUE) %in% 0:1000))
+  near <- suppressWarnings(gp_posterior(update(fit, method = "vecchia", neighbours = 14), 6))
+  expect_equal(near$theta, few$theta, tolerance = 1e-3)
+  near[c("theta", "number")] <- few[c("theta", "number")]
+  expect_equal(predict(near, new, se.fit = TRUE, interval = "prediction"),
+               predict(few, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5)
+})
+
+test_that("parameters of the family stay; without a trend there are no coefficients", {
+  prior <- list(variance = pc_sd(2, 0.05), range = pc_range(0.2))
+  sized <- gp(I(y + 0.5) ~ x, case, ~ x, family = Gamma("log"), prior = prior)
+  drawn <- suppressWarnings(gp_posterior(sized, 5))
+  expect_named(as.data.frame(drawn), c("matern.variance", "matern.range", "(Intercept)", "x"))
+  expect_identical(unique(drawn$theta[, "shape"]), sized$dispersion[["shape"]])
+  limits <- predict(drawn, new, interval = "prediction")
+  expect_true(all(limits$lwr < limits$fit & limits$fit < limits$upr))
+  plain <- gp(y ~ 0, case, ~ x, family = poisson(), prior = prior, known = list(beta = 1))
+  alone <- suppressWarnings(gp_posterior(plain, 5))
+  expect_named(as.data.frame(alone), c("matern.variance", "matern.range"))
+  expect_length(predict(alone, new), 2)
+  expect_error(predict(few, new, nmax = 3, above = 2), "nmax.*above", class = "kernops_input_error")
+})
