@@ -20,9 +20,9 @@ case <- local({
 
 test_that("one bar is over the whole fit: start, likelihoods, solves, and how far the search is", {
   for (method in c("exact", "iterative")) {
-    said <- said_during(gp(z ~ 1, case, ~ a + b, method = method))
+    said <- said_during(gp(z ~ 1, case, ~ a + b, method = method, control = gp_control(subset = 300)))
     expect_identical(unique(said$what), "Fitting")
-    expect_match(said$step[!is.na(said$step)][1], "start from 400 observations")
+    expect_match(said$step[!is.na(said$step)][1], "start from 300 observations")
     expect_match(said$step, "^likelihood 3", all = FALSE)
     expect_true(any(grepl(if (method == "exact") "log-likelihood -?[0-9]" else "solving [0-9]+ %",
                           c(said$step, said$detail))))
