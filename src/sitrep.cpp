@@ -89,7 +89,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   settings.accumulate_double = accumulate_double;
   if (panels) {
     const TiledPlan plan = cuda::panelled(cuda_plans(*kernel).back(), settings);
-    return plan.panels ? cuda::source(plan, settings, cuda::panel_shape()) : "";
+    return plan.panels ? cuda::source(plan, cuda::of_panels(settings), cuda::panel_shape(plan)) : "";
   }
   const Plan& last = cuda_plans(*kernel).back();
   const TiledPlan plan = cuda::tiled(last.shifted ? last.shifted->sums : last, settings);

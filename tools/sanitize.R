@@ -83,6 +83,8 @@ families <- alist(
   `gradient by panels` = pairs(slope, D = 150, M = 600, N = 1100, precision = "float64"),
   `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 20, N = 1100,
                               precision = "float64"),
+  `gradient by panels of digits` = pairs(slope, D = 150, M = 600, N = 2100),
+  `softmax by panels of digits` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 140, M = 600, N = 2100),
   `softmax of many weights` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 100, M = 300, N = 500),
   `entries of long vectors` = pairs("Min_ArgMin_Reduction(x * y, 1)", D = 100, M = 300, N = 500),
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),

@@ -21,6 +21,9 @@ struct Blas {
                            const double* a, int lda, const double* b, int ldb, double* c, int ldc);
   Status (*cublasDgemm_v2)(void*, int transposed_a, int transposed_b, int m, int n, int k, const double*,
                            const double* a, int lda, const double* b, int ldb, const double*, double* c, int ldc);
+  Status (*cublasGemmEx)(void*, int transposed_a, int transposed_b, int m, int n, int k, const void*, const void* a,
+                         int type_a, int lda, const void* b, int type_b, int ldb, const void*, void* c, int type_c,
+                         int ldc, int computed, int algorithm);
   Status (*cublasDsyrk_v2)(void*, int triangle, int transposed, int n, int k, const double*, const double* a, int lda,
                            const double*, double* c, int ldc);
   Status (*cublasDgeam)(void*, int transposed_a, int transposed_b, int m, int n, const double*, const double* a,
@@ -42,7 +45,7 @@ Blas open_blas() {
     // clang-format off
 #define FIND(name) find(library, #name, blas.name);
   FIND(cublasCreate_v2) FIND(cublasDtrsm_v2) FIND(cublasDtrmm_v2) FIND(cublasDgemm_v2) FIND(cublasDsyrk_v2)
-  FIND(cublasDgeam)
+  FIND(cublasDgeam) FIND(cublasGemmEx)
 #undef FIND
       // clang-format on
       return blas;
@@ -88,6 +91,15 @@ void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool 
   const Count k = a_transposed ? a.rows : a.columns;
   check(blas().cublasDgemm_v2(handle(), a_transposed, b_transposed, int(c.rows), int(c.columns), int(k), &scale, a.at,
                               int(a.stride), b.at, int(b.stride), &kept, c.at, int(c.stride)),
+        "a product of matrices");
+}
+
+void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c) {
+  // CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT
+  constexpr int bits_8 = 3, bits_32 = 10, computed_32 = 72, any = -1, one = 1, zero = 0;
+  check(blas().cublasGemmEx(handle(), true, false, int(a.columns), int(b.columns), int(k), &one, a.at, bits_8,
+                            int(a.stride), b.at, bits_8, int(b.stride), &zero, c, bits_32, int(a.columns), computed_32,
+                            any),
         "a product of matrices");
 }
 

@@ -18,7 +18,13 @@ struct Panel {
 // The names are those of BLAS. Triangles are lower ones, but where `upper` says so.
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
-          const Panel& c);                                             // c = scale a b + kept c
+          const Panel& c);  // c = scale a b + kept c
+// c = a' b, of n columns of k whole numbers of 8 bits, `stride` apart, multiples of 16.
+struct SmallNumbers {
+  const signed char* at;
+  Count columns, stride;
+};
+void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c);
 void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, its lower triangle
 void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
 void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);

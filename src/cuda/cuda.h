@@ -65,7 +65,8 @@ Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 // A plan for panels (cuda/pairs/panels.cpp), if they can have it (`panels`), and whether so many rows and columns take
 // it.
 TiledPlan panelled(const Plan& plan, const Settings& settings);
-Shape panel_shape();
+Settings of_panels(Settings settings);  // whose numbers are doubles, whatever is asked for
+Shape panel_shape(const TiledPlan& plan);
 bool by_panels(const TiledPlan& plan, Count rows, Count columns);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.
@@ -98,6 +99,7 @@ struct Device {
   std::string name, architecture;
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can, before the one before them has ended
+  bool fast_doubles = false;  // half as many a second as floats
   size_t bytes = 0;
   int shared_bytes = 0;  // that a block may have
   void* context = nullptr;

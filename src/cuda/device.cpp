@@ -17,7 +17,8 @@ struct Slot {
 thread_local Slot* current = nullptr;
 
 // Attributes of CUdevice_attribute.
-constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76, block_shared_bytes = 97;
+constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76, block_shared_bytes = 97,
+              floats_per_double = 87;  // that it takes as much time for
 
 constexpr unsigned non_blocking = 1, without_time = 2;  // CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
 
@@ -46,6 +47,7 @@ Device describe(int number) {
   const int major = attribute(handle, compute_major);
   device.architecture = "sm_" + std::to_string(major) + std::to_string(attribute(handle, compute_minor));
   device.starts_early = major >= 9;
+  device.fast_doubles = attribute(handle, floats_per_double) <= 4;
   device.multiprocessors = attribute(handle, multiprocessor_count);
   device.shared_bytes = attribute(handle, block_shared_bytes);
   return device;

@@ -43,7 +43,22 @@ test_that("softmax-weighted sums of many points are right", {
     close(dot(list(x, y, w)), weighted(exp(5 * tcrossprod(x, y))))
     gauss <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), w, 1)", arguments(D, "w = Vj(40)"))
     close(gauss(list(x, y, w)), weighted(exp(-sq_dist(x, y))))
-  }, list(c(40, 1100)))
+  }, list(c(40, 1100), c(130, 1100)))
+})
+
+test_that("a point among the columns does not spoil the sums of small numbers", {
+  withr::local_seed(1)
+  D <- 170
+  x <- points(520, D)
+  y <- rbind(x, points(600, D))
+  e <- rnorm(nrow(x))
+  for_each_backend(\(kernel, precision) {
+    gauss <- kernel("Sum_Reduction(Exp(-4 * SqDist(x, y)), 1)", arguments(D))
+    k <- exp(-4 * sq_dist(x, y))
+    expect_lt(stats::median(k), 1e-3)
+    expected <- -8 * e * (x * rowSums(k) - k %*% y)
+    expect_close(keops_grad(gauss, "x")(list(x, y, e)), expected, precision, scale = row_scale(expected, least = 0))
+  })
 })
 
 test_that("numbers that grow from panel to panel, or are small, are summed", {
@@ -94,13 +109,13 @@ test_that("the same bits come again", {
 
 test_that("texts for panels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
-  compiles <- function(op) for (architecture in c("sm_80", "sm_90")) {
-    text <- kernops:::cuda_source(environment(op)$kernel, FALSE, 0L, panels = TRUE)
-    expect_match(text, "KERNOPS_PANEL")
-    expect_compiles(text, architecture)
+  compiles <- function(op) for (single in c(FALSE, TRUE)) {
+    text <- kernops:::cuda_source(environment(op)$kernel, single, 0L, panels = TRUE)
+    expect_match(text, if (single) "KERNOPS_DIGIT" else "KERNOPS_PANEL")
+    for (architecture in c("sm_80", "sm_90")) expect_compiles(text, architecture)
   }
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(600, "b = Vj(1)"))
   compiles(gauss)
   compiles(keops_grad(gauss, "x"))
-  compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(64, "b = Vj(64)")))
+  compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(64, "b = Vj(130)")))
 })

@@ -83,8 +83,11 @@ class CudaPairs : public Pairs {
                         const Output& out) {
     if (workers_.size() > 1 || untiled.stores || data.pairs(untiled.rows)) return false;
     const TiledPlan& plan = tiled_once(untiled, settings, true);
+    if (!plan.panels) return false;
+    use_device(first().number());
     if (!by_panels(plan, rows.count(), columns.count())) return false;
-    const Task task{plan, data, settings, panel_shape(), out, rows.begin, true};
+    const Settings doubles = of_panels(settings);
+    const Task task{plan, data, doubles, panel_shape(plan), out, rows.begin, true};
     const bool others = wait_for_others(data, out);
     const bool done = first().reduce_by_panels(task, rows, columns, settings.keep_going);
     if (others) synchronize();  // nor do they know what this one has yet to copy
@@ -108,7 +111,7 @@ class CudaPairs : public Pairs {
     for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
       some.end = std::min(some.begin + batch, rows.end);
       reduce(passes.sums, data, settings, some.begin, some.end, there(sums, width));
-      const Task task{plan, data, settings, panel_shape(), out, rows.begin, true};
+      const Task task{plan, data, settings, panel_shape(plan), out, rows.begin, true};
       const bool others = wait_for_others(data, out);
       first().finish_shifted_sums(task, some, at(tops) + some.begin, at(sums));
       if (others) synchronize();  // nor do they know what this one has yet to write

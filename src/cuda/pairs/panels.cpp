@@ -3,28 +3,21 @@
 // numbers of the pairs of them, in place (cuda/wide/panels.cuh); and these times the vectors of the columns are a
 // product of matrices, too, which joins the sums of the rows. However long the vectors are, contractions are made once.
 //
-// All numbers are doubles: why floats are not taken is in bench/DESIGN.md. Where numbers are not finite, or points too
-// far from each other for the expansion of their distances, the kernels for tiles take over.
-#include <kernops/jobs/panels.h>
-
+// All numbers are doubles. Where floats are asked for, products of matrices are those of their digits
+// (cuda/pairs/panel_digits.h). Where numbers are not finite, or points too far from each other for the expansion of
+// their distances, the kernels for tiles take over.
 #include <algorithm>
 
-#include "cuda/blas.h"
 #include "cuda/pairs/device_worker.h"
+#include "cuda/pairs/panel_digits.h"
 #include "formula/op_table.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int panel_columns = 1024;
+constexpr int panel_columns = 1024;  // of doubles
 constexpr Count most_rows = 1 << 14, least_rows = 512, least_columns = 512;
-
-// What the products of a panel read: from which slots of rows and columns, and how many entries.
-struct Products {
-  int row, column, size;
-  int vector, width;  // of the columns, which are summed; 0 where none are
-};
 
 Products products_of(const TiledPlan& plan) {
   Products p{0, 0, plan.contractions[0].size, 0, plan.vector_sum.size};
@@ -39,6 +32,13 @@ Products products_of(const TiledPlan& plan) {
 bool gains(const TiledPlan& plan) {
   const bool softmax = reduction_table()[plan.reduction.row].exponentiates();
   const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  if (plan.digits) {
+    constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
+    if (contracted > longest) return false;
+    if (softmax) return summed >= 16 && std::max(contracted, summed) > 128;
+    if (plan.row_in_vector_sum() != 0) return contracted > 128;
+    return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
+  }
   if (softmax) return summed >= 16;
   if (plan.row_in_vector_sum() != 0) return contracted > 112;
   return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
@@ -47,8 +47,8 @@ bool gains(const TiledPlan& plan) {
 }  // namespace
 
 TiledPlan panelled(const Plan& plan, const Settings& settings) {
-  if (settings.single) return {};
   TiledPlan made = tile(plan, true, true);
+  made.digits = settings.single;
   const ReductionRow& reduction = reduction_table()[made.reduction.row];
   const Entries& vector = made.vector_sum;
   const bool of_columns = vector.size > 0 && vector.steps.empty() && made.slots[vector.slot].level == Level::column;
@@ -57,36 +57,52 @@ TiledPlan panelled(const Plan& plan, const Settings& settings) {
   const bool numbers = vector.size == 0 && made.f_size == 1;
   const bool sums = reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
                                      : reduction.exponentiates() && of_columns;
-  made.panels = contracts && sums && settings.scheme != SumScheme::kahan && in_place(made, settings) && gains(made);
+  made.panels =
+      contracts && sums && settings.scheme != SumScheme::kahan && in_place(made, of_panels(settings)) && gains(made);
   return made;
 }
 
-Shape panel_shape() { return {Shape::panels, 4, 256, panel_columns}; }
+Settings of_panels(Settings settings) {
+  settings.single = false;
+  return settings;
+}
+
+Shape panel_shape(const TiledPlan& plan) {
+  const int columns = plan.digits ? PanelDigits::most_columns : panel_columns;
+  return {Shape::panels, plan.digits ? 1 : 4, columns / 4, columns};
+}
 
 bool by_panels(const TiledPlan& plan, Count rows, Count columns) {
-  return plan.panels && rows >= least_rows && columns >= least_columns && has_blas();
+  return plan.panels && rows >= least_rows && columns >= least_columns && has_blas() &&
+         (!plan.digits || current_device().fast_doubles);
 }
 
 // What is on a device while rows are reduced.
 class PanelSums {
  public:
-  PanelSums(const Task& task, const Levels& levels, Count rows)
+  PanelSums(const Task& task, const Levels& levels, Count rows, Count columns)
       : task_(task),
         levels_(levels),
         products_(products_of(task.plan)),
-        rows_(even(rows)),
-        pairs_(size_t(rows_ * panel_columns) * sizeof(double)),
+        rows_(at_a_time(task, rows)),
+        columns_(task.plan.digits ? PanelDigits::columns_of_panel(columns) : panel_columns),
+        pairs_(task.plan.digits ? 0 : size_t(rows_ * panel_columns) * sizeof(double)),
         sums_(size_t(rows_ * products_.width) * sizeof(double)),
         totals_(size_t(rows_) * sizeof(double)),
         shifts_(size_t(rows_) * sizeof(double)),
         odd_(sizeof(int)) {
     const int none = 0;
     copy_in(odd_.pointer(), &none, sizeof none);
+    if (task.plan.digits) digits_ = std::make_unique<PanelDigits>(task, products_, rows_, columns);
   }
 
-  static Count bytes(const Task& task, Count rows) {
-    return even(rows) * (panel_columns + products_of(task.plan).width + 2) * Count(sizeof(double));
+  static Count bytes(const Task& task, Count rows, Count columns) {
+    const Products products = products_of(task.plan);
+    const Count some = at_a_time(task, rows), numbers = some * (products.width + 2) * Count(sizeof(double));
+    return numbers + (task.plan.digits ? PanelDigits::bytes(products, some, columns)
+                                       : some * panel_columns * Count(sizeof(double)));
   }
+  Count columns() const { return columns_; }
   Count rows() const { return rows_; }
 
   PanelJob job(Range rows, Range columns) const {
@@ -101,13 +117,15 @@ class PanelSums {
   }
 
   // The contractions of a panel.
-  void contract(const PanelJob& job) const {
+  void contract(PanelJob& job) const {
+    if (digits_) return digits_->contract(job);
     gemm(1, vectors(job.columns, products_.column, products_.size, job.column_count), true,
          vectors(job.rows, products_.row, products_.size, job.row_count), false, 0, pairs(job));
   }
   // Adds the numbers of a panel times the vectors of its columns.
-  void add_up(const PanelJob& job) const {
+  void add_up(PanelJob& job) const {
     if (products_.vector == 0) return;
+    if (digits_) return digits_->add_up(job);
     gemm(1, vectors(job.columns, products_.vector, products_.width, job.column_count), false, pairs(job), false,
          job.first ? 0 : 1, {job.sums, job.width, job.row_count, job.width});
   }
@@ -119,8 +137,12 @@ class PanelSums {
   }
 
  private:
-  // Panels of a number of rows are of one size, or nearly so, which depends on that number alone.
-  static Count even(Count rows) { return (ceil_div(rows, ceil_div(rows, most_rows)) + 127) / 128 * 128; }
+  // Panels of a number of rows are of one size, or nearly so, which depends on that number alone. Those of digits have
+  // twice as many columns, and three results for each pair.
+  static Count at_a_time(const Task& task, Count rows) {
+    const Count parts = ceil_div(rows, task.plan.digits ? most_rows / 2 : most_rows);
+    return (ceil_div(rows, parts) + 127) / 128 * 128;
+  }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 
   const void* item(const Buffer& level, Level which, Count n) const {
@@ -137,8 +159,9 @@ class PanelSums {
   const Task& task_;
   const Levels& levels_;
   const Products products_;
-  const Count rows_;
+  const Count rows_, columns_;
   const Buffer pairs_, sums_, totals_, shifts_, odd_;
+  std::unique_ptr<PanelDigits> digits_;
 };
 
 // long: one loop over panels
@@ -148,10 +171,10 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
   const Count rows_here = rows.count(), columns_here = columns.count(), size = task.plan.reduction.size;
   const Count item_bytes = rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column);
   const Count out_bytes = direct ? 0 : rows_here * size * Count(sizeof(double));
-  const size_t needed = size_t(item_bytes + out_bytes + PanelSums::bytes(task, rows_here));
+  const size_t needed = size_t(item_bytes + out_bytes + PanelSums::bytes(task, rows_here, columns_here));
   if (needed > memory_for(needed)) return false;
   const Levels levels(task, rows_here, columns_here);
-  const PanelSums sums(task, levels, rows_here);
+  const PanelSums sums(task, levels, rows_here, columns_here);
   const Buffer aside{size_t(out_bytes)};
   fill(task, levels, rows, columns);
   const PairJob all = job_for(task, rows, direct ? nullptr : &aside);
@@ -160,7 +183,7 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
     some.end = std::min(some.begin + sums.rows(), rows_here);
     PanelJob job{};
     for (Range these{0, 0}; these.begin < columns_here; these.begin = these.end) {
-      these.end = std::min<Count>(these.begin + panel_columns, columns_here);
+      these.end = std::min(these.begin + sums.columns(), columns_here);
       job = sums.job(some, these);
       sums.contract(job);
       const Count blocks = ceil_div(some.count(), task.shape.rows_per_thread);

@@ -58,7 +58,8 @@ class Writer {
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
     if (shape.kind == Shape::panels)
       return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
-             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ")\n";
+             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " + yes_or_no(plan.digits) + ")\n" +
+             (plan.digits ? "KERNOPS_DIGIT_KERNELS\n" : "");
     return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
   }

@@ -39,6 +39,7 @@ struct TiledPlan : Plan {
   Entries vector_sum{};
   std::array<int, 3> kept{};
   bool weighted = false, panels = false;  // whether it is one for panels
+  bool digits = false;                    // whose products are made of digits
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column

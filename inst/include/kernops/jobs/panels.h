@@ -4,9 +4,29 @@
 
 namespace kernops {
 
+// Vectors as whole numbers of some signed digits to the base 256, the largest digits first or last: digit d of entry k
+// of vector n at at[(n * places + d) * length + k]. Vector n is steps[n] / 16^(places - 1) times these.
+struct Digits {
+  signed char* at;
+  double* steps;
+  int places, length;
+};
+
+// Vectors that become such digits. Entry k of vector n is from[n * item + k * entry]; those from `entries` on are 0.
+struct DigitJob {
+  const double* from;
+  long long item, entry;
+  int items, entries, backwards;  // whether the largest digits come last
+  Digits to;
+  int* odd;
+};
+
 // A panel: some rows and columns, in filled levels. `pairs` holds the contractions of its pairs, row by row, and then
 // their numbers; `sums` what these times the vectors of the columns are, `width` a row; `totals` and `shifts` have one
 // number a row.
+//
+// Where products are those of digits, `products` holds them by the sum of their digits' places, each `apart` from the
+// one before: first of the vectors of rows and columns, then of pairs and vectors, `product_width` a row.
 struct PanelJob {
   const void *once, *rows, *columns;
   double *pairs, *sums, *shifts, *totals;
@@ -14,6 +34,11 @@ struct PanelJob {
   int row_count, column_count, width, first;  // whether it is the first panel of its rows
   double* out;                                // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
+  const int* products;
+  long long apart;
+  int product_width;
+  const double *row_steps, *column_steps, *vector_steps;
+  Digits numbers;  // of the pairs, by rows
 };
 
 }  // namespace kernops

@@ -1,63 +1,59 @@
 // Sums over pairs of long vectors, by panels of some thousand rows and columns (cuda/pairs/panels.cpp): products of
 // matrices make the contractions of a panel; what is here makes the numbers of its pairs of them, in place; and these
-// times the vectors of the columns are products of matrices, too. All numbers are doubles.
+// times the vectors of the columns are products of matrices, too. All numbers are doubles, but products may be those of
+// their digits.
 //
 // Where these vectors are those of an expanded exponent, the sum of w (x - y) is x sum w - sum w y.
 #pragma once
-#include <kernops/jobs/panels.h>
 #include <kernops/state.h>
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/wide/pair_tile.cuh>
+#include <kernops/cuda/wide/panel_digits.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-struct Larger {
-  KERNOPS_FN double operator()(double x, double y) const { return larger(x, y); }
-};
-struct Plus {
-  KERNOPS_FN double operator()(double x, double y) const { return x + y; }
-};
-// What the threads of a block have of each of some rows, joined in an order that is always the same.
-template <int warps, class Join, int rows>
-__device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
-  KERNOPS_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    KERNOPS_UNROLL
-    for (int step = 16; step > 0; step /= 2) v[r] = join(v[r], __shfl_xor_sync(~0u, v[r], step));
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32 * rows + r] = v[r];
-  }
-  __syncthreads();
-  KERNOPS_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    v[r] = shared[r];
-    KERNOPS_UNROLL
-    for (int w = 1; w < warps; ++w) v[r] = join(v[r], shared[w * rows + r]);
-  }
-}
 
 // Where nothing but the numbers of the pairs is added up.
 struct NoVectors {
   static constexpr int of_row = 0, of_column = 0, size = 1;
 };
 
-// The numbers of the pairs of some rows with all columns of a panel. A thread has 2 columns next to each other, then
-// those 2 * threads further.
-template <class Formula, int columns, bool softmax> struct PanelNumbers {
+// The numbers of the pairs of some rows with all columns of a panel. A thread has 2 or 4 columns next to each other,
+// then those as many times the threads further.
+template <class Formula, int columns, bool softmax, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Terms = typename Formula::VectorSum;
   static constexpr bool vectors = !SameType<Terms, NoVectors>::value,
                         totals = Terms::of_row != 0 || softmax || !vectors;
-  static constexpr int threads = 256, rows = 4, own = columns / threads;
+  static constexpr int own = 4, threads = columns / own, rows = digits ? 1 : 4, near = digits ? 4 : 2;
   const PanelJob& job;
   int first;  // of the rows
   double w[rows][own];
+  double steps[own];  // of the columns' digits
   double kept[rows];  // what multiplies the sums so far
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
-  static __device__ __forceinline__ int column(int n) { return 2 * (threadIdx.x + n / 2 * threads) + n % 2; }
-  __device__ __forceinline__ double* pairs(int r) const { return job.pairs + (first + r) * (long long)columns; }
+  static __device__ __forceinline__ int column(int n) { return near * (threadIdx.x + n / near * threads) + n % near; }
+  __device__ __forceinline__ double* pairs(int row) const { return job.pairs + row * (long long)columns; }
   __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
+  // Whether digits have room for these columns.
+  __device__ __forceinline__ bool has(int n) const { return column(n) < job.numbers.length; }
+
+  // The contractions of pairs next to each other.
+  __device__ __forceinline__ Few<near, double> contractions(int row, int n) const {
+    if constexpr (digits) {
+      const int* product = job.products + row * (long long)job.product_width + (has(n) ? column(n) : 0);
+      const auto high = few<4>(product), middle = few<4>(product + job.apart), low = few<4>(product + 2 * job.apart);
+      const double step = job.row_steps[row];
+      Few<near, double> some;
+      KERNOPS_UNROLL
+      for (int e = 0; e < near; ++e)
+        some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]) * (step * steps[n + e]);
+      return some;
+    } else {
+      return few<near>(pairs(row) + column(n));
+    }
+  }
 
   // Of some rows. Returns whether all are as they should be.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
@@ -69,10 +65,10 @@ template <class Formula, int columns, bool softmax> struct PanelNumbers {
       const auto x = load<Formula::kept_row>(static_cast<const double*>(job.rows) + row * (long long)row_stride);
       if (Formula::expands) good = good && is_near(x.v[0]);
       KERNOPS_UNROLL
-      for (int n = 0; n < own; n += 2) {
-        const auto some = few<2>(pairs(row - first) + column(n));
+      for (int n = 0; n < own; n += near) {
+        const auto some = contractions(row, n);
         KERNOPS_UNROLL
-        for (int e = 0; e < 2; ++e) {
+        for (int e = 0; e < near; ++e) {
           typename Near::F f;
           typename Near::W weight;
           Near::pair(o, x, y[n + e], Vec<double, 1>{some.v[e]}, f, weight);
@@ -99,8 +95,31 @@ template <class Formula, int columns, bool softmax> struct PanelNumbers {
   __device__ __forceinline__ void put() const {
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; n += 2)
-      if (exists(r)) *reinterpret_cast<Few<2, double>*>(pairs(r) + column(n)) = Few<2, double>{{w[r][n], w[r][n + 1]}};
+    for (int n = 0; n < own; n += near)
+      if (exists(r))
+        *reinterpret_cast<Few<2, double>*>(pairs(first + r) + column(n)) = Few<2, double>{{w[r][n], w[r][n + 1]}};
+  }
+  // The digits of the numbers of each row.
+  __device__ __forceinline__ void put_digits() const {
+    __shared__ double shared[threads / 32 * rows];
+    double largest[rows];
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      largest[r] = 0;
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; ++n) largest[r] = larger(abs(w[r][n]), largest[r]);
+    }
+    join_block<threads / 32>(largest, shared, Larger());
+    const int length = job.numbers.length;
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      if (!exists(r)) return;
+      const Step step(largest[r], 4);
+      if (threadIdx.x == 0) job.numbers.steps[first + r] = step.size;
+      KERNOPS_UNROLL
+      for (int n = 0; n < own; n += 4)
+        if (has(n)) put_four(w[r] + n, step.inverse, job.numbers.at + (first + r) * 4LL * length + column(n), length);
+    }
   }
 
   // Numbers that were exponents of 2 become powers, as seen from the largest exponent of the row so far.
@@ -156,6 +175,7 @@ template <class Formula, int columns, bool softmax> struct PanelNumbers {
       const int c = column(n) < job.column_count ? column(n) : 0;
       y[n] = load<Formula::kept_column>(static_cast<const double*>(job.columns) + c * (long long)column_stride);
       if (Formula::expands) good = good && is_near(y[n].v[0]);
+      if (digits) steps[n] = job.column_steps[c];
     }
     KERNOPS_UNROLL_BY(1)
     for (first = blockIdx.x * rows; first < job.row_count; first += gridDim.x * rows) {
@@ -164,7 +184,8 @@ template <class Formula, int columns, bool softmax> struct PanelNumbers {
       for (int r = 0; r < rows; ++r) kept[r] = 1;
       if constexpr (softmax) exponentiate();
       if constexpr (totals) add_up();
-      if constexpr (vectors) put();
+      if constexpr (vectors && digits) put_digits();
+      if constexpr (vectors && !digits) put();
       __syncthreads();  // what they have shared is free again
     }
     if (!good) *job.odd = 1;
@@ -191,14 +212,15 @@ template <class Formula, bool softmax> __device__ void finish_panels(const Panel
   job.out[row * job.out_row + k * job.out_entry] = sum;
 }
 
-#define KERNOPS_PANEL_KERNELS(Formula, columns, softmax)                                                              \
-  KERNOPS_LEVELS(Formula)                                                                                             \
-  extern "C" __global__ void __launch_bounds__(256, 2) kernops_pairs(const __grid_constant__ kernops::PanelJob job) { \
-    kernops::PanelNumbers<Formula, columns, softmax>(job).run();                                                      \
-  }                                                                                                                   \
-  extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) {                           \
-    kernops::finish_panels<Formula, softmax>(job);                                                                    \
-  }                                                                                                                   \
+#define KERNOPS_PANEL_KERNELS(Formula, columns, softmax, digits)                            \
+  KERNOPS_LEVELS(Formula)                                                                   \
+  extern "C" __global__ void __launch_bounds__(columns / 4, 2)                              \
+      kernops_pairs(const __grid_constant__ kernops::PanelJob job) {                        \
+    kernops::PanelNumbers<Formula, columns, softmax, digits>(job).run();                    \
+  }                                                                                         \
+  extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \
+    kernops::finish_panels<Formula, softmax>(job);                                          \
+  }                                                                                         \
   extern "C" __device__ const int kernops_partial_bytes = 0;
 
 }  // namespace KERNOPS_ISA

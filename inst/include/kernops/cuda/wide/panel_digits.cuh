@@ -1,0 +1,120 @@
+// Products of matrices by the units for whole numbers of 8 bits, which are exact: numbers become whole ones of some
+// signed digits to the base 256, and products of digits whose places have one sum are a product of matrices
+// (cuda/pairs/panel_digits.cpp). After Ootomo, Ozaki and Yokota (2024), who make products of doubles so. With three
+// digits, of contractions, what is left out of a sum is some 2^-24 of the largest product; with four, of the numbers of
+// pairs times vectors, 2^-29: where a row is one of the columns, its number may be far larger than all others, times a
+// difference that is 0.
+#pragma once
+#include <kernops/jobs/panels.h>
+#include <kernops/cuda/values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+struct Larger {
+  KERNOPS_FN double operator()(double x, double y) const { return larger(x, y); }
+};
+struct Plus {
+  KERNOPS_FN double operator()(double x, double y) const { return x + y; }
+};
+// What the threads of a block have of each of some rows, joined in an order that is always the same.
+template <int warps, class Join, int rows>
+__device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
+  KERNOPS_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    KERNOPS_UNROLL
+    for (int step = 16; step > 0; step /= 2) v[r] = join(v[r], __shfl_xor_sync(~0u, v[r], step));
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32 * rows + r] = v[r];
+  }
+  __syncthreads();
+  KERNOPS_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    v[r] = shared[r];
+    KERNOPS_UNROLL
+    for (int w = 1; w < warps; ++w) v[r] = join(v[r], shared[w * rows + r]);
+  }
+}
+
+__device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
+
+// The power of 2 that numbers up to `largest` are whole multiples of, with digits from -128 to 127, but for rounding;
+// its inverse; and it as Digits have it. All are 0 where all numbers are, or nearly.
+struct Step {
+  double size, inverse;
+  __device__ __forceinline__ Step(double largest, int places) {
+    const int exponent = (__double2hiint(largest * (128.0 / 127)) >> 20 & 0x7ff) - 1022 - (8 * places - 1);
+    const bool none = exponent < -960;
+    size = none ? 0 : power_of_2(exponent + 4 * (places - 1)), inverse = none ? 0 : power_of_2(-exponent);
+  }
+};
+
+// The last digit of a whole number, which keeps the others.
+__device__ __forceinline__ int take_digit(int& whole) {
+  const int digit = static_cast<signed char>(whole);
+  whole = (whole - digit) >> 8;
+  return digit;
+}
+
+// The digits of 4 numbers next to each other, each kind `length` from the one before.
+__device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
+  unsigned four[4] = {};
+  KERNOPS_UNROLL
+  for (int e = 0; e < 4; ++e) {
+    int whole = int(rint(numbers[e] * inverse));
+    KERNOPS_UNROLL
+    for (int d = 3; d >= 0; --d) four[d] |= (unsigned(take_digit(whole)) & 255) << 8 * e;
+  }
+  KERNOPS_UNROLL
+  for (int d = 0; d < 4; ++d) *reinterpret_cast<unsigned*>(to + d * length) = four[d];
+}
+
+constexpr int digit_threads = 256;
+
+// One block a vector.
+__device__ __forceinline__ void make_digits(const DigitJob& job) {
+  __shared__ double shared[digit_threads / 32];
+  const int places = job.to.places;
+  for (int n = blockIdx.x; n < job.items; n += gridDim.x) {
+    const double* x = job.from + n * job.item;
+    double largest[1] = {0}, check = 0;
+    for (int k = threadIdx.x; k < job.entries; k += digit_threads) {
+      const double entry = x[k * job.entry];
+      largest[0] = larger(abs(entry), largest[0]), check += entry * 0;
+    }
+    if (check != 0) *job.odd = 1;
+    join_block<digit_threads / 32>(largest, shared, Larger());
+    const Step step(largest[0], places);
+    if (threadIdx.x == 0) job.to.steps[n] = step.size;
+    signed char* to = job.to.at + n * (long long)places * job.to.length;
+    for (int k = threadIdx.x; k < job.to.length; k += digit_threads) {
+      int whole = k < job.entries ? int(rint(x[k * job.entry] * step.inverse)) : 0;
+      for (int d = places - 1; d >= 0; --d)
+        to[(job.backwards ? places - 1 - d : d) * job.to.length + k] = take_digit(whole);
+    }
+    __syncthreads();  // what they have shared is free again
+  }
+}
+
+// Numbers of pairs times vectors of columns, which join the sums of the rows: one thread a number.
+__device__ __forceinline__ void add_products(const PanelJob& job) {
+  const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  const int row = int(n / job.width), k = int(n % job.width);
+  if (row >= job.row_count) return;
+  const int* product = job.products + row * (long long)job.product_width + k;
+  long long whole = 0;
+  KERNOPS_UNROLL
+  for (int place = 0; place < 4; ++place) whole = 256 * whole + product[place * job.apart];
+  const double sum = double(whole) * job.numbers.steps[row] * job.vector_steps[k];
+  job.sums[n] = (job.first ? 0 : job.sums[n]) + sum;
+}
+
+#define KERNOPS_DIGIT_KERNELS                                                                                       \
+  extern "C" __global__ void __launch_bounds__(256) kernops_digits(const __grid_constant__ kernops::DigitJob job) { \
+    kernops::make_digits(job);                                                                                      \
+  }                                                                                                                 \
+  extern "C" __global__ void kernops_add_products(const __grid_constant__ kernops::PanelJob job) {                  \
+    kernops::add_products(job);                                                                                     \
+  }
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
