@@ -23,8 +23,10 @@ information_search <- function(theta, likelihood, model, profile, control) {
     slope <- search_slope(parameters, theta)
     if (!is.na(state$value) && state$value >= below) return(list(state = state))
     gradient <- state$gradient()
+    steepness <- (gradient * slope)[free]
+    if (!all(is.finite(steepness))) return(NULL) # singular but for rounding
     scaled <- function(information, of) (information * tcrossprod(slope))[of, of, drop = FALSE]
-    list(s = s, theta = theta, state = state, slope = slope, gradient = (gradient * slope)[free],
+    list(s = s, theta = theta, state = state, slope = slope, gradient = steepness,
          information = function(profiled, of) scaled(state$information(profiled), of),
          curvature = function() {
            positive_definite(scaled(state$information(profile) + root_curvature(model, theta, gradient), free))

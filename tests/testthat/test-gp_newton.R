@@ -21,6 +21,13 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
+test_that("a search does not go where the derivative is not a number", {
+  found <- search_of_one(0, \(s) (s - 50)^2, \(s) if (s > 20) NaN else 2 * (s - 50))
+  expect_lte(log(found$theta), 20)
+  expect_identical(found$convergence, 1L)
+  expect_match(found$message, "singular")
+})
+
 test_that("a search ends where rounding decides, and says so", {
   found <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
   expect_lt(abs(log(found$theta) - 50), 2)
