@@ -98,22 +98,23 @@ class CudaPairs : public Pairs {
     constexpr Count most_numbers = 1 << 26;
     const ShiftedSums& passes = *plan.shifted;
     const int device = first().number(), width = passes.sums.reduction.size;
-    const Count batch = std::min(rows.end, std::max<Count>(1 << 14, most_numbers / width));
+    const Count batch = std::min(rows.count(), std::max<Count>(1 << 14, most_numbers / width));
     use_device(device);
-    const Buffer tops(size_t(rows.end) * sizeof(double)), sums(size_t(batch * width) * sizeof(double));
+    const Buffer tops(size_t(rows.count()) * sizeof(double)), sums(size_t(batch * width) * sizeof(double));
     const auto at = [](const Buffer& buffer) { return static_cast<double*>(buffer.address()); };
     const auto there = [&](const Buffer& buffer, int size) {
       return Output{at(buffer), 1, size, MemorySpace::device_double, device};
     };
-    reduce(passes.largest, data, settings, 0, rows.end, there(tops, 1));
+    reduce(passes.largest, data, settings, rows.begin, rows.end, there(tops, 1));
+    const double* const top = at(tops) - rows.begin;  // of row n at top[n]
     data.reduced.resize(std::max(data.reduced.size(), size_t(passes.top) + 1));
-    data.reduced[size_t(passes.top)] = {at(tops), 1, 1, MemorySpace::device_double, device};
+    data.reduced[size_t(passes.top)] = {top, 1, 1, MemorySpace::device_double, device};
     for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
       some.end = std::min(some.begin + batch, rows.end);
       reduce(passes.sums, data, settings, some.begin, some.end, there(sums, width));
       const Task task{plan, data, settings, panel_shape(plan), out, rows.begin, true};
       const bool others = wait_for_others(data, out);
-      first().finish_shifted_sums(task, some, at(tops) + some.begin, at(sums));
+      first().finish_shifted_sums(task, some, top + some.begin, at(sums));
       if (others) synchronize();  // nor do they know what this one has yet to write
     }
   }
