@@ -31,10 +31,29 @@ template <class T, int sign, int first, int last> struct KExtreme {
 
   static bool before(T x, T y) { return (sign > 0 ? x < y : x > y) || (y != y && x == x); }
 
+  // Where x goes among the first `end` items, after its equals, once those behind it have made room. A long list is
+  // searched by halves.
+  static Count place_of(List& to, T x, Count end) {
+    constexpr Count few = 128;
+    Count place = end;
+    if (end <= few) {
+      for (; place > 0 && before(x, to.items[place - 1].value); --place) to.items[place] = to.items[place - 1];
+      return place;
+    }
+    for (Count low = 0; low < place;) {
+      const Count middle = (low + place) / 2;
+      if (before(x, to.items[middle].value))
+        place = middle;
+      else
+        low = middle + 1;
+    }
+    __builtin_memmove(to.items + place + 1, to.items + place, size_t(end - place) * sizeof(Item));
+    return place;
+  }
+
   static void insert(const Job& job, List& to, T x, Count index) {
     if (to.count == job.k && !before(x, to.items[job.k - 1].value)) return;
-    Count place = to.count < job.k ? to.count++ : job.k - 1;
-    for (; place > 0 && before(x, to.items[place - 1].value); --place) to.items[place] = to.items[place - 1];
+    const Count end = to.count < job.k ? to.count++ : job.k - 1, place = place_of(to, x, end);
     to.items[place] = {x, index};
   }
 
