@@ -192,7 +192,10 @@ concat <- function(x, ...) {
 }
 #' @rdname lazy_op
 #' @export
-one_hot <- function(x, n) lazy_op("OneHot", x - 1, n)
+one_hot <- function(x, n) {
+  as_lazy(x) # refuses what has no numbers
+  lazy_op("OneHot", x - 1, n)
+}
 #' @rdname lazy_op
 #' @export
 matvecmult <- function(x, y) combined("MatVecMult(%s, %s)", list(x, y))

@@ -55,6 +55,7 @@ test_mistakes("kernops_error", alist(
   `a tensor for an entry` = elem(Vi(X), Vj(Y)),
   `a tensor for a number of entries` = extract(Vi(X), 1, Vj(Y)),
   `a tensor for the width of a vector` = one_hot(elem(Vi(X), 1), Vj(Y)),
+  `words for a position` = one_hot("a", 3),
   `a tensor for a shape` = tensordot(Vi(X), Vj(Y), Vj(Y), 3, 1, 1),
   `a dimension out of reach` = tensordot(Vi(X), Vj(Y), 3, 3, 2, 1),
   `dimensions of other lengths` = tensordot(Vi(X), elem(Vj(Y), 1), 3, 1, 1, 1),
