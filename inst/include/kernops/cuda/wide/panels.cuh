@@ -99,17 +99,22 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
       if (exists(r))
         *reinterpret_cast<Few<2, double>*>(pairs(first + r) + column(n)) = Few<2, double>{{w[r][n], w[r][n + 1]}};
   }
+
+  // What is there for each row, joined with f of its numbers, of all threads.
+  template <class F, class Join>
+  __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < own; ++n) v[r] = join(f(w[r][n]), v[r]);
+    join_block<threads / 32>(v, shared, join);
+  }
+
   // The digits of the numbers of each row.
   __device__ __forceinline__ void put_digits() const {
     __shared__ double shared[threads / 32 * rows];
-    double largest[rows];
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      largest[r] = 0;
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) largest[r] = larger(abs(w[r][n]), largest[r]);
-    }
-    join_block<threads / 32>(largest, shared, Larger());
+    double largest[rows] = {};
+    join_rows(
+        largest, shared, [](double x) { return abs(x); }, Larger());
     const int length = job.numbers.length;
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
@@ -150,14 +155,9 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
   // Adds the numbers of each row to its total.
   __device__ __forceinline__ void add_up() const {
     __shared__ double shared[threads / 32 * rows];
-    double sum[rows];
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      sum[r] = 0;
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) sum[r] += w[r][n];
-    }
-    join_block<threads / 32>(sum, shared, Plus());
+    double sum[rows] = {};
+    join_rows(
+        sum, shared, [](double x) { return x; }, Plus());
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r)
       if (threadIdx.x == r && exists(r))
