@@ -20,7 +20,7 @@ milliseconds <- function(formula, declarations, data) {
 show <- \(name, t) cat(sprintf("%-28s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
-for (D in c(64, 128, 256, 512, 784, 1024)) {
+for (D in c(64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048)) {
   points <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 1))
   args <- c("g = Pm(1)", points, "b = Vj(1)")
@@ -28,14 +28,16 @@ for (D in c(64, 128, 256, 512, 784, 1024)) {
   gradient <- sprintf("Grad(%s, x, e)", gauss)
   show(paste("gradient D =", D), milliseconds(gradient, c(args, "e = Vi(1)"), c(data, e = random(n, 1))))
 }
-for (D in c(64, 256)) {
+for (D in c(64, 256, 512)) {
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 64))
   show(paste("64 columns, D =", D),
        milliseconds(gauss, c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(64)"), data))
 }
-data <- list(x = random(3e4, 64), y = random(3e4, 64), b = random(3e4, 64))
 weighted <- "SumSoftMaxWeight_Reduction(x | y, b, 1)"
-show("softmax", milliseconds(weighted, c("x = Vi(64)", "y = Vj(64)", "b = Vj(64)"), data))
+for (D in c(64, 300)) {
+  data <- list(x = random(3e4, D), y = random(3e4, D), b = random(3e4, D))
+  show(paste("softmax, D =", D), milliseconds(weighted, sprintf(c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(%d)"), D), data))
+}
 data <- list(x = random(1e4, 784), y = random(6e4, 784))
 show("11 nearest, D = 784",
      milliseconds("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(784)", "y = Vj(784)"), data))

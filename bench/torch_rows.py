@@ -61,11 +61,11 @@ def show(name, work, calls=3):
 
 
 print(torch.cuda.get_device_name(), "torch", torch.__version__, str(dtype))
-for size in (64, 128, 256, 512, 784, 1024):
+for size in (64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048):
     x, y, b, e = random(n, size), random(n, size), random(n, 1), random(n, 1)
     show(f"value D = {size}", lambda: gaussian(x, y, b, 5 / size))
     show(f"gradient D = {size}", lambda: gradient(x, y, b, e, 5 / size))
-for size in (64, 256):
+for size in (64, 256, 512):
     x, y, b = random(n, size), random(n, size), random(n, 64)
     show(f"64 columns, D = {size}", lambda: gaussian(x, y, b, 5 / size))
 x, y, b = (random(30000, 64) for _ in range(3))
