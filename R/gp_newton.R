@@ -169,12 +169,13 @@ bfgs <- function(h, s, y) {
 }
 
 # Average information may bend the wrong way, or hardly, along ridges: no step would lead down, or all of it would go
-# along the ridge. Such directions are taken to bend a little. BFGS keeps what is positive definite.
+# along the ridge. Such directions are taken to bend a little, also where nothing bends: the scaled likelihood of noise
+# does not depend on a variance if ranges are below all distances. BFGS keeps what is positive definite.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
   # a step of one then changes the likelihood by some tenths: more would be damped, along ridges of many observations
-  bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1))
+  bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1), 1e-12)
   e$vectors %*% (bends * t(e$vectors))
 }
 

@@ -1,5 +1,7 @@
 # Posterior draws of fits with a family: densities and mixtures by plain R with dense matrices.
 
+withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
+
 case <- withr::with_seed(5, data.frame(x = sort(runif(15, 0, 3)), hours = runif(15, 1, 2)))
 case$y <- withr::with_seed(6, rpois(15, case$hours * exp(1 + sin(2 * case$x))))
 fit <- gp(y ~ 1 + offset(log(hours)), case, ~ x, exponential(range = 0.8, fixed = "range"), family = poisson(),

@@ -1,9 +1,9 @@
 # A search from exp(s) for the minimum of `value` of its logarithm.
-search_of_one <- function(s, value, slope, maxit = 100, ...) {
+search_of_one <- function(s, value, slope, maxit = 100, bends = 2, ...) {
   parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = exp(-100), upper = exp(100))
   likelihood <- function(theta) {
     at <- log(theta)
-    list(value = value(at), gradient = \() slope(at) / theta, information = \(profiled) matrix(2 / theta^2), ...)
+    list(value = value(at), gradient = \() slope(at) / theta, information = \(profiled) matrix(bends / theta^2), ...)
   }
   kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
 }
@@ -26,6 +26,12 @@ test_that("a search does not go where the derivative is not a number", {
   expect_lte(log(found$theta), 20)
   expect_identical(found$convergence, 1L)
   expect_match(found$message, "singular")
+})
+
+test_that("a search goes on where the information says that nothing bends", {
+  found <- search_of_one(0, \(s) (s - 50)^2, \(s) 2 * (s - 50), bends = 0)
+  expect_equal(log(found$theta), 50, tolerance = 1e-3)
+  expect_identical(found$convergence, 0L)
 })
 
 test_that("a search ends where rounding decides, and says so", {
