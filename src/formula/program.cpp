@@ -132,7 +132,7 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
 
 void store_terms(Program& program) {
   Reduction terms = program.graph.reductions[program.result];
-  if (reduction_table()[terms.row].name != "Sum" || terms.over == both)
+  if (!reduction_table()[terms.row].sums() || terms.over == both)
     throw FormulaError("only a sum over one axis is that of a matrix", -1);
   terms.row = store_row(), terms.over = terms.axes();
   program.result = program.graph[program.graph.reduced(terms)].id;

@@ -61,9 +61,9 @@ class Tiler : Tiling {
 
   // What depends on the row alone multiplies the sum, not each of its terms.
   void take_out_factor() {
-    if (reduction_table()[plan.reduction.row].name != "Sum") return;
+    if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
-      if (plan.slots[*product].level != Level::pair || op_row(plan.maker(*product)->op).name != "Mult") continue;
+      if (plan.slots[*product].level != Level::pair || !op_row(plan.maker(*product)->op).is(OpId::Mult)) continue;
       const Step& step = *plan.maker(*product);
       for (const int n : {0, 1}) {
         if (plan.slots[step.in[n]].level != Level::row || step.sizes[n] != 1) continue;
@@ -195,7 +195,7 @@ bool TiledPlan::is_product(const Entries& made) const {
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;
-  if (made.steps.size() != 1 || op_row(made.steps[0].op).name != "Subtract" || !e.exponent) return 0;
+  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent) return 0;
   const int* in = made.steps[0].in;
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }

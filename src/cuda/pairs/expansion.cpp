@@ -23,7 +23,7 @@ class Expander {
 
   Expansion make() const {
     for (const Step& product : steps_) {
-      if (op_row(product.op).name != "Mult" || !only_exponentiated(product.out)) continue;
+      if (!op_row(product.op).is(OpId::Mult) || !only_exponentiated(product.out)) continue;
       for (const int n : {0, 1}) {
         const int factor = product.in[n];
         if (!is_once(factor)) continue;
@@ -70,7 +70,7 @@ class Expander {
   }
   bool joins_constant(int slot) const {
     const auto sum = std::find_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); });
-    if (readers(slot) != 1 || sum == steps_.end() || op_row(sum->op).name != "Add") return false;
+    if (readers(slot) != 1 || sum == steps_.end() || !op_row(sum->op).is(OpId::Add)) return false;
     const int other = sum->in[sum->in[0] == slot ? 1 : 0];
     const Step* made = plan_.maker(other);
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));

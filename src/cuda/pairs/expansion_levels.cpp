@@ -85,7 +85,7 @@ class Placing {
     scale_vector(Level::row, e_.row, scales, positive, e_.row_vector, e_.row_norm);
     scale_vector(Level::column, e_.column, scales, positive, e_.column_vector, e_.column_norm);
     for (const Step& product : plan_.steps[int(Level::pair)]) {
-      if (product.out == e_.exponent || op_row(product.op).name != "Mult") continue;
+      if (product.out == e_.exponent || !op_row(product.op).is(OpId::Mult)) continue;
       for (const int n : {0, 1}) {
         if (product.in[n] != e_.root && product.in[n] != e_.distance) continue;
         const bool squared = product.in[n] == e_.distance;
