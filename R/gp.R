@@ -225,7 +225,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known <- known %||% list()
   check_known(known)
   check_several_settings(covariance, family, transform, known, method, here)
-  if (!is.null(family)) check_family_settings(method, estimate, backend, known, transform, here)
+  if (!is.null(family)) check_family_settings(method, estimate, known, transform, here)
   if (!missing(control) && ...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
@@ -257,7 +257,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   }
   if (method == "auto") method <- chosen_method(data_parts, model, precision, control)
   if (is_lmc(covariance) && method == "iterative") method <- "vecchia" # there is no other method for so many
-  if (!is.null(family)) check_family_method(method, length(data_parts$y), here)
+  if (!is.null(family)) check_family_method(method, length(data_parts$y), backend, here)
   if (method == "iterative" && estimate != "none" && control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
   }

@@ -77,6 +77,9 @@
 #' The search begins with the optimum of a tenth of the observations, then of all with 10 neighbours. Predictions
 #' condition a new point on the nearest 30 places, and add the posterior variance of their weighted mean.
 #'
+#' On a GPU (`backend`), the conditional distributions of the places given their neighbours are computed there, in
+#' `float64`; the sparse posterior precision stays on the CPU.
+#'
 #' @section Methods of the fits:
 #' Those of [gp_methods], with these differences.
 #'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
@@ -91,8 +94,8 @@
 #'
 #' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,
 #'   proportions without numbers of trials or factors with three levels; for other families and links; and for
-#'   `estimate = "REML"`, `method = "iterative"`, `backend = "cuda"` and `known$noise`, which families do not have. A
-#'   warning of class `kernops_not_converged` if the mode is not found.
+#'   `estimate = "REML"`, `method = "iterative"` and `known$noise`, which families do not have; and for
+#'   `backend = "cuda"` with the exact method. A warning of class `kernops_not_converged` if the mode is not found.
 #'
 #' @return `negative_binomial()` and `student()`: a family for [gp()], an object of class `gp_family`.
 #'
@@ -219,7 +222,7 @@ stop_unknown_family <- function(call) {
 }
 
 # What a family does not have, with what to use instead.
-check_family_settings <- function(method, estimate, backend, known, transform, call) {
+check_family_settings <- function(method, estimate, known, transform, call) {
   if (!is.null(transform)) {
     stop_kernops("input", c("{.arg transform} is for Gaussian observations.",
                             i = "A {.arg family} has a link, such as the logarithm."), call = call)
@@ -232,10 +235,6 @@ check_family_settings <- function(method, estimate, backend, known, transform, c
     stop_kernops("input", c("{.code method = \"{method}\"} is for Gaussian observations.",
                             i = "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}."), call = call)
   }
-  if (backend == "cuda") {
-    stop_kernops("input", c("A {.arg family} is fitted on the CPU.",
-                            i = "{.code backend = \"auto\"} or {.val cpu} does so."), call = call)
-  }
   if (!is.null(known$noise)) {
     stop_kernops("input", c("{.code known$noise} is the variance of Gaussian observations.",
                             i = "Other families have {.arg weights}."), call = call)
@@ -243,7 +242,12 @@ check_family_settings <- function(method, estimate, backend, known, transform, c
 }
 
 # That of `method = "auto"` may be the iterative one.
-check_family_method <- function(method, n, call) {
+check_family_method <- function(method, n, backend, call) {
+  if (method == "exact" && backend == "cuda") {
+    stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",
+                            i = "{.code method = \"vecchia\"} uses the GPU, {.code backend = \"auto\"} or {.val cpu} the
+                                 CPU."), call = call)
+  }
   if (method != "iterative") return(invisible())
   stop_kernops("input", c("A {.arg family} with this covariance is fitted by the exact method, but there are {n}
                            observations.",

@@ -19,7 +19,8 @@ fitted_system <- function(object) {
   about <- object$vecchia
   places <- field_places(object$data$u, object$model)
   sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
-               of = order(about$order)[places$of])
+               of = order(about$order)[places$of],
+               covariance = covariance_matrix(object$model, backend = usable_backend(object$how$backend)))
   sets <- with_latent_neighbours(sets, about$neighbours)
   system <- latent_system(sets, object$model, object$theta)
   c(system, list(sets = sets, weight = object$latent$terms$weight,
@@ -34,9 +35,10 @@ near_places <- function(object) {
   tree <- search_tree(neighbour_coordinates(model, object$theta, places))
   held <- hold_points(places, jittered(model, object$theta, places))
   m <- min(about$local, nrow(places))
+  covariance <- covariance_matrix(model, backend = usable_backend(object$how$backend))
   function(u) {
     from <- neighbour_coordinates(model, object$theta, u, reference = places)
-    set_weights_at(covariance_matrix(model), object$theta, held, u, nearest_points(from, tree, m))
+    set_weights_at(covariance, object$theta, held, u, nearest_points(from, tree, m))
   }
 }
 

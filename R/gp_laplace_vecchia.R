@@ -14,7 +14,7 @@ vecchia_laplace <- function(data, model, how) {
   sets <- latest <- NULL
   used <- Inf
   own_theta <- function(theta) unname(theta)[seq_len(nrow(own$parameters))]
-  group <- function(theta) latent_sets(places, own, own_theta(theta), m, how$control)
+  group <- function(theta) latent_sets(places, own, own_theta(theta), m, how)
   fewer <- NULL # the sets with the count that was used last
   current <- function() {
     if (used >= m) return(sets)
@@ -71,9 +71,10 @@ latent_state <- function(sets, data, model, theta, latest) {
   ))
   project <- function(b) system$project(weight, b)
   state$variances <- once(system$variances)
+  state$changes <- once(function() latent_changes(sets, system, state, model$own))
   state$gradient <- function() latent_gradient(system, state, data, model$own)
   state$information <- function(profiled = FALSE) {
-    derivatives <- latent_derivatives(sets, system, state, model$own)
+    derivatives <- latent_derivatives(system, state, model$own)
     alpha <- list(alpha = mode$k, z = matrix(0, length(data$y), 0), scale = 1)
     laplace_information(average_information(derivatives, alpha, project, FALSE, 0),
                         crossprod(data$basis, project(data$basis)), state, data)
@@ -109,9 +110,11 @@ latent_newton <- function(system) {
 # Which parameters of the field itself are estimated.
 free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$parameters)) %in% own$nugget
 
-# As dense_laplace_gradient(): v are variances of the process given the data, g = K u at the places. Derivatives of Q
-# are those of its rows, by differences; everything else, such as the change of the mode, is in closed form.
-latent_gradient <- function(system, state, data, own) {
+# What the likelihood and C k, with C the covariance of the observations' process, change by with each parameter of the
+# field: derivatives of Q are those of its rows, by differences; everything else, such as the change of the mode, is in
+# closed form. Each factor takes as long as the likelihood, so that it serves both. Besides, v are the variances of the
+# process given the data, and g = K u at the places.
+latent_changes <- function(sets, system, state, own) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
   field <- as.vector(system$spread(cbind(state$variances())))
@@ -125,23 +128,31 @@ latent_gradient <- function(system, state, data, own) {
     g <- system$mean(weight, system$gather(b))
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
-  contrast <- system$contrast(as.vector(f), as.vector(g))
-  total <- as.vector(central_differences(contrast, state$own, own$parameters, free_of_field(own)))
-  if (length(own$nugget)) {
-    share <- system$share(weight)
-    total[[own$nugget]] <- sum(share - field * share^2 - state$k^2 + u * state$k)
-  }
-  c(total, family_gradient(state, data, v, (s - u) / weight, u))
-}
-
-# dC k for each parameter, with C the covariance of the observations' process.
-latent_derivatives <- function(sets, system, state, own) {
   k <- system$gather(state$k)
   moved <- function(theta) {
     factor <- latent_factor(sets, own, theta)
-    if (is.null(factor)) rep(NaN, nrow(k)) else as.vector(coloured(factor, coloured_back(factor, k)))
+    if (is.null(factor)) return(rep(NaN, 1 + nrow(k)))
+    c(system$contrast(factor, as.vector(f), as.vector(g)), coloured(factor, coloured_back(factor, k)))
   }
-  derivatives <- system$spread(t(central_differences(moved, state$own, own$parameters, free_of_field(own))))
+  changes <- central_differences(moved, state$own, own$parameters, free_of_field(own))
+  list(v = v, s = s, u = u, field = field, value = changes[, 1], process = changes[, -1, drop = FALSE])
+}
+
+# As dense_laplace_gradient().
+latent_gradient <- function(system, state, data, own) {
+  weight <- state$terms$weight
+  at <- state$changes()
+  total <- at$value
+  if (length(own$nugget)) {
+    share <- system$share(weight)
+    total[[own$nugget]] <- sum(share - at$field * share^2 - state$k^2 + at$u * state$k)
+  }
+  c(total, family_gradient(state, data, at$v, (at$s - at$u) / weight, at$u))
+}
+
+# dC k for each parameter.
+latent_derivatives <- function(system, state, own) {
+  derivatives <- system$spread(t(state$changes()$process))
   if (length(own$nugget)) derivatives[, own$nugget] <- state$k
   derivatives
 }

@@ -11,12 +11,15 @@ field_places <- function(u, model) {
   list(u = u[first, , drop = FALSE], of = match(keys, keys[first]))
 }
 
-# Places in their order, the neighbours of each, and `of`, the position of each observation in this order.
-latent_sets <- function(places, model, theta, m, control) {
+# Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operator
+# of the covariance.
+latent_sets <- function(places, model, theta, m, how) {
+  control <- how$control
   near <- neighbour_coordinates(model, theta, places$u)
   order <- vecchia_order(near, control$ordering, control$seed)
   near <- near[order, , drop = FALSE]
-  sets <- list(order = order, near = near, points = places$u[order, , drop = FALSE], of = order(order)[places$of])
+  sets <- list(order = order, near = near, points = places$u[order, , drop = FALSE], of = order(order)[places$of],
+               covariance = covariance_matrix(model, backend = how$backend))
   with_latent_neighbours(sets, ordered_neighbours(near, m))
 }
 
@@ -36,7 +39,7 @@ jittered <- function(model, theta, u) {
 latent_factor <- function(sets, model, theta) {
   noise <- jittered(model, theta, sets$points)
   if (!all(is.finite(noise))) return(NULL)
-  factor <- set_weights(covariance_matrix(model), theta, sets$points, noise, sets$neighbours)
+  factor <- set_weights(sets$covariance, theta, sets$points, noise, sets$neighbours)
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
@@ -46,7 +49,7 @@ latent_factor <- function(sets, model, theta) {
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
 #   variances()            of the field given the data, by the latest factor
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
-#   contrast(f, g)(theta)  what gives derivatives of the likelihood: neighbours/posterior.h
+#   contrast(factor, f, g) what gives derivatives of the likelihood, of a factor near by: neighbours/posterior.h
 # long: closures that share the latest factor
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, model, theta)) {
   if (is.null(factor)) return(NULL)
@@ -87,10 +90,7 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, model
       r <- as.matrix(r)
       share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
     },
-    contrast = function(f, g) function(theta) {
-      moved <- latent_factor(sets, model, theta)
-      if (is.null(moved)) NaN else posterior_contrast(sets$held, moved$weights, moved$sd, f, g)
-    }
+    contrast = function(factor, f, g) posterior_contrast(sets$held, factor$weights, factor$sd, f, g)
   )
 }
 

@@ -136,7 +136,7 @@ test_mistakes("kernops_input_error", alist(
   `a variogram` = plot(fixed(count ~ 1, family = poisson()), "variogram"),
   `REML` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), estimate = "REML"),
   `iterative` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), method = "iterative"),
-  `a GPU` = kernops:::check_family_settings("exact", "ML", "cuda", list(), NULL, NULL),
+  `a GPU` = kernops:::check_family_method("exact", 40, "cuda", NULL),
   `a transformation` = gp(size ~ 1, d, ~ a + b, own, family = Gamma("log"), transform = "log"),
   `blocks` = predict(fixed(count ~ 1, family = poisson()), d, block = 0.1),
   `many observations` = gp(count ~ 1, d, ~ a + b, linear(1), family = poisson(), estimate = "none", exact_limit = 20),

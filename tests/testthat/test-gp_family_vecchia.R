@@ -1,6 +1,6 @@
 # Families of many observations: Vecchia's approximation of the field, against plain R and the exact method.
 
-withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
+withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 d <- family_data(40)
 d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
 u <- as.matrix(d[c("a", "b")])
@@ -11,9 +11,9 @@ with_phi <- function(name) {
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
   family
 }
-given_fit <- function(name, neighbours, method = "vecchia", data = d) {
+given_fit <- function(name, neighbours, method = "vecchia", data = d, backend = "cpu") {
   gp(families[[name]][[2]], data, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
-     control = gp_control(neighbours = neighbours))
+     backend = backend, control = gp_control(neighbours = neighbours))
 }
 oracle <- function(name, theta, mean, K = covariance_of(u, theta[1], theta[2], theta[3])) {
   phi <- oracle_phi[[name]]
@@ -21,8 +21,9 @@ oracle <- function(name, theta, mean, K = covariance_of(u, theta[1], theta[2], t
   oracle_laplace(K, mean, \(eta) families[[name]][[3]](d, eta, phi), weight)
 }
 
-for (name in names(families)) test_that(paste("with all others as neighbours it is the exact method:", name), {
-  fit <- given_fit(name, 39)
+with_all <- \(name, backend) paste0("with all others as neighbours it is the exact method: ", name, ", ", backend)
+for (backend in backends()) for (name in names(families)) test_that(with_all(name, backend), {
+  fit <- given_fit(name, 39, backend = backend)
   plain <- oracle(name, c(1.1, 0.4, 0.2), as.vector(model.matrix(fit) %*% coef(fit)))
   expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-7)
   expect_equal(fit$latent$h, unname(plain$h), tolerance = 1e-5)
@@ -54,8 +55,8 @@ test_that("with a few it is the Laplace approximation for the field of plain R, 
 })
 
 test_that("gradients are those of differences", {
-  for (name in c("poisson", "binomial", "negative_binomial", "student")) {
-    fit <- given_fit(name, 6)
+  for (backend in backends()) for (name in c("poisson", "binomial", "negative_binomial", "student")) {
+    fit <- given_fit(name, 6, backend = backend)
     fit$outer$parameters$fixed[] <- fit$outer$own$parameters$fixed[] <- FALSE
     likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
     theta <- 1.1 * fit$outer_theta
@@ -66,7 +67,8 @@ test_that("gradients are those of differences", {
     }, 0)
     expect_equal(unname(slope), differences, tolerance = 1e-5)
     # the information is near that of the exact method
-    exact <- kernops:::laplace_likelihood(fit$response, fit$outer, replace(fit$how, "method", "exact"))
+    how <- replace(fit$how, c("method", "backend"), c("exact", "cpu"))
+    exact <- kernops:::laplace_likelihood(fit$response, fit$outer, how)
     state <- exact$evaluate(theta)
     state$gradient()
     expect_equal(likelihood$evaluate(theta)$information(), state$information(), tolerance = 0.1)
@@ -168,6 +170,21 @@ test_that("predictions at many points are those at few, by one posterior", {
                tolerance = 1e-9)
   u <- kernops:::new_points(fit, many, NULL)$u
   expect_length(kernops:::latent_chunks(fit, u, function(at, sets) at), 1)
+})
+
+test_that("a GPU finds what the CPU finds", {
+  skip_if_not("cuda" %in% backends(), "there is no GPU")
+  withr::local_seed(5)
+  some <- data.frame(a = runif(120), b = runif(120))
+  some$count <- rpois(120, exp(1 + sin(8 * some$a)))
+  fits <- lapply(c("cpu", "cuda"), \(backend) {
+    gp(count ~ 1, some, ~ a + b, matern(3/2, NULL, 0.3), family = poisson(), method = "vecchia", neighbours = 8,
+       backend = backend)
+  })
+  found <- lapply(fits, \(fit) list(fit$loglik, coef(fit, "both"), vcov(fit, "both"), residuals(fit), gp_cv(fit),
+                                    predict(fit, some[1:9, ] + 0.01, se.fit = TRUE), simulate(fit, 3, 1, some[1:9, ])))
+  expect_equal(found[[2]], found[[1]], tolerance = 1e-6, ignore_attr = TRUE)
+  expect_identical(fits[[2]]$how$backend, "cuda")
 })
 
 test_that("searches end near those of the exact method", {
