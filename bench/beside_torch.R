@@ -1,5 +1,5 @@
 # Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
-# Rscript bench/beside_torch.R [float32]
+# Rscript bench/beside_torch.R [float32] [nearest], with `nearest` these rows alone
 #
 # Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values, gradients in
 # x, and 64 right-hand sides; a softmax-weighted sum; nearest neighbours. Milliseconds between two CUDA events around
@@ -18,6 +18,13 @@ milliseconds <- function(formula, declarations, data) {
   c(ms = stats::median(replicate(3, time()[["device"]])), first = 1e3 * first)
 }
 show <- \(name, t) cat(sprintf("%-28s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
+
+for (D in c(64, 128, 256, 784, 2048)) {
+  data <- list(x = random(1e4, D), y = random(6e4, D))
+  show(paste("11 nearest, D =", D),
+       milliseconds("ArgKMin_Reduction(SqDist(x, y), 11, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), data))
+}
+if ("nearest" %in% commandArgs(TRUE)) quit()
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
 for (D in c(64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048)) {
@@ -38,6 +45,3 @@ for (D in c(64, 300)) {
   data <- list(x = random(3e4, D), y = random(3e4, D), b = random(3e4, D))
   show(paste("softmax, D =", D), milliseconds(weighted, sprintf(c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(%d)"), D), data))
 }
-data <- list(x = random(1e4, 784), y = random(6e4, 784))
-show("11 nearest, D = 784",
-     milliseconds("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(784)", "y = Vj(784)"), data))

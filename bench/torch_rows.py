@@ -1,4 +1,4 @@
-"""What a user of torch writes for the rows of bench/beside_torch.R, on the same card: python3 bench/torch_rows.py [float32]
+"""What a user of torch writes for the rows of bench/beside_torch.R, on the same card: python3 bench/torch_rows.py [float32] [nearest]
 
 Blocks of 8192 rows, addmm, exp_, @; float32 without TF32. Milliseconds between two CUDA events, the median of two
 times three calls, tensors on the device.
@@ -61,6 +61,11 @@ def show(name, work, calls=3):
 
 
 print(torch.cuda.get_device_name(), "torch", torch.__version__, str(dtype))
+for size in (64, 128, 256, 784, 2048):
+    x, y = random(10000, size), random(60000, size)
+    show(f"11 nearest, D = {size}", lambda: nearest(x, y, 11))
+if "nearest" in sys.argv:
+    sys.exit()
 for size in (64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048):
     x, y, b, e = random(n, size), random(n, size), random(n, 1), random(n, 1)
     show(f"value D = {size}", lambda: gaussian(x, y, b, 5 / size))
@@ -72,5 +77,3 @@ x, y, b = (random(30000, 64) for _ in range(3))
 attention = torch.nn.functional.scaled_dot_product_attention
 show("softmax, attention", lambda: attention(x[None, None], y[None, None], b[None, None], scale=1.0), 3)
 show("softmax, by blocks", lambda: torch.cat([torch.softmax(part @ y.T, 1) @ b for part in x.split(block)]), 3)
-x, y = random(10000, 784), random(60000, 784)
-show("11 nearest, D = 784", lambda: nearest(x, y, 11), 3)

@@ -37,23 +37,12 @@ class Placing {
 
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
-    e_.centre = first_row(e_.row);
+    // any point would do, as long as it is among the others: distances do not depend on the origin
+    e_.centre = tiling_.first_row(e_.row);
     e_.row_norm = tiling_.new_slot(Level::row, 1), e_.column_norm = tiling_.new_slot(Level::column, 1);
     e_.row_vector = tiling_.new_slot(Level::row, padded), e_.column_vector = tiling_.new_slot(Level::column, padded);
     const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.column_vector, size});
     plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.column_vector}, {product}};
-  }
-
-  // Any point would do as the centre, as long as it is among the others: distances do not depend on the
-  // origin.
-  int first_row(int vector) {
-    for (Load load : plan_.loads[int(Level::row)]) {
-      if (load.slot != vector) continue;
-      load.slot = tiling_.new_slot(Level::uniform, plan_.slots[vector].size);
-      plan_.loads[int(Level::uniform)].push_back(load);
-      return load.slot;
-    }
-    return 0;
   }
 
   void multiply_row() {

@@ -15,10 +15,12 @@ class Writer {
   std::string text() {
     const bool wide = words.wide(), expands = words.expands();
     const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels"};
+    const char* header = plan.nearest.k > 0 ? "cuda/wide/panel_nearest" : headers[shape.kind];
     const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
-    std::string out = (wide ? rows : "") + "#include <kernops/" + headers[shape.kind] +
+    std::string out = (wide ? rows : "") + "#include <kernops/" + header +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
     if (wide) out += long_vectors(words);
+    if (plan.nearest.k > 0) out += nearest();
     if (expands) out += "struct Near {\n" + pairs(words, true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
     out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
@@ -56,12 +58,27 @@ class Writer {
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
              ", " + number(shape.threads) + ", " + pairs +
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
+    const std::string digits = plan.digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
+    if (plan.nearest.k > 0)
+      return "KERNOPS_NEAREST_KERNELS(Formula, Nearest, " + number(shape.columns) + ", " + yes_or_no(plan.digits) +
+             ")\n" + digits;
     if (shape.kind == Shape::panels)
       return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
              yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " + yes_or_no(plan.digits) + ")\n" +
-             (plan.digits ? "KERNOPS_DIGIT_KERNELS\n" : "");
+             digits;
     return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
+  }
+
+  std::string nearest() const {
+    const Nearest& n = plan.nearest;
+    const Result result = reduction_table()[plan.reduction.row].result;
+    return "struct Nearest {\n  static constexpr int size = " + number(plan.slots[n.row].size) +
+           ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", row = " + number(plan.slots[n.row].offset) +
+           ", column = " + number(plan.slots[n.column].offset) +
+           ";\n  static constexpr bool root = " + yes_or_no(n.root) +
+           ", values = " + yes_or_no(result != Result::Positions) +
+           ", positions = " + yes_or_no(result != Result::Values) + ";\n};\n\n";
   }
 
   std::string level(const std::string& head, Level where, const std::string& target) const {

@@ -26,6 +26,13 @@ struct Expansion {
   std::map<int, int> factors;
 };
 
+// The columns that are nearest to each row: how many are wanted, and listed, a multiple of 32
+// (cuda/wide/panel_nearest.cuh). `row` and `column` are the slots of their vectors; of 0 where there are none.
+struct Nearest {
+  int row, column, k, listed;
+  bool root;  // of the squared distance
+};
+
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
 // entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0). With the
 // norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
@@ -37,6 +44,7 @@ struct TiledPlan : Plan {
   Entries inner_product{};  // what stands for the contraction of the distance then
   std::vector<Entries> contractions;
   Entries vector_sum{};
+  Nearest nearest{};
   std::array<int, 3> kept{};
   bool weighted = false, panels = false;  // whether it is one for panels
   bool digits = false;                    // whose products are made of digits
@@ -45,7 +53,7 @@ struct TiledPlan : Plan {
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
 };
-// Whether to look for long vectors, and for those that panels sum (cuda/pairs/panels.cpp).
+// Whether to look for long vectors, and for what panels do (cuda/pairs/panels.cpp).
 TiledPlan tile(const Plan& plan, bool long_vectors, bool panels = false);
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a

@@ -18,6 +18,16 @@ int Tiling::add(Level level, OpId op, int size, int a, int b) {
   return out;
 }
 
+int Tiling::first_row(int vector) {
+  for (Load load : plan.loads[int(Level::row)]) {
+    if (load.slot != vector) continue;
+    load.slot = new_slot(Level::uniform, plan.slots[vector].size);
+    plan.loads[int(Level::uniform)].push_back(load);
+    return load.slot;
+  }
+  return 0;
+}
+
 Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b) {
   return {int(op), out.slot, out.size, {a.slot, b.slot, 0}, {a.size, b.size, 1}, {0, 0}};
 }

@@ -13,6 +13,7 @@ struct Tiling {
 
   int new_slot(Level level, int size);
   int add(Level level, OpId op, int size, int a, int b = 0);  // a step: its slot
+  int first_row(int vector);  // the same vector of the first row, once; 0 if it is no load
 };
 
 struct SizedSlot {
@@ -22,6 +23,9 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
+
+// Has squared distances, of which the smallest are taken, made of inner products.
+void find_nearest(Tiling& tiling);
 
 // A sum of exponentials, or of their products with one number of the column that nothing else reads; where there are
 // several numbers, it is not faster.

@@ -13,6 +13,28 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+template <class Formula> __device__ __forceinline__ const double* row_item(const PanelJob& job, int row) {
+  return static_cast<const double*>(job.rows) + row * (long long)padded<double>(Formula::row);
+}
+template <class Formula> __device__ __forceinline__ const double* column_item(const PanelJob& job, int column) {
+  return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
+}
+
+// The contractions of a row with columns next to each other; of digits, times the steps of both.
+template <int near, int columns, bool digits>
+__device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int row, int column) {
+  if constexpr (digits) {
+    const int* product = job.products + row * (long long)job.product_width + column;
+    const auto high = few<4>(product), middle = few<4>(product + job.apart), low = few<4>(product + 2 * job.apart);
+    Few<near, double> some;
+    KERNOPS_UNROLL
+    for (int e = 0; e < near; ++e) some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]);
+    return some;
+  } else {
+    return few<near>(job.pairs + row * (long long)columns + column);
+  }
+}
+
 // Where nothing but the numbers of the pairs is added up.
 struct NoVectors {
   static constexpr int of_row = 0, of_column = 0, size = 1;
@@ -39,39 +61,24 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
   // Whether digits have room for these columns.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.numbers.length; }
 
-  // The contractions of pairs next to each other.
-  __device__ __forceinline__ Few<near, double> contractions(int row, int n) const {
-    if constexpr (digits) {
-      const int* product = job.products + row * (long long)job.product_width + (has(n) ? column(n) : 0);
-      const auto high = few<4>(product), middle = few<4>(product + job.apart), low = few<4>(product + 2 * job.apart);
-      const double step = job.row_steps[row];
-      Few<near, double> some;
-      KERNOPS_UNROLL
-      for (int e = 0; e < near; ++e)
-        some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]) * (step * steps[n + e]);
-      return some;
-    } else {
-      return few<near>(pairs(row) + column(n));
-    }
-  }
-
   // Of some rows. Returns whether all are as they should be.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
-    constexpr int row_stride = padded<double>(Formula::row);
     bool good = true;
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       const int row = exists(r) ? first + r : first;
-      const auto x = load<Formula::kept_row>(static_cast<const double*>(job.rows) + row * (long long)row_stride);
+      const auto x = load<Formula::kept_row>(row_item<Formula>(job, row));
+      const double step = digits ? job.row_steps[row] : 1;
       if (Formula::expands) good = good && is_near(x.v[0]);
       KERNOPS_UNROLL
       for (int n = 0; n < own; n += near) {
-        const auto some = contractions(row, n);
+        const auto some = contractions<near, columns, digits>(job, row, !digits || has(n) ? column(n) : 0);
         KERNOPS_UNROLL
         for (int e = 0; e < near; ++e) {
+          const double contraction = digits ? some.v[e] * (step * steps[n + e]) : some.v[e];
           typename Near::F f;
           typename Near::W weight;
-          Near::pair(o, x, y[n + e], Vec<double, 1>{some.v[e]}, f, weight);
+          Near::pair(o, x, y[n + e], Vec<double, 1>{contraction}, f, weight);
           w[r][n + e] = f[0] * weight[0];
         }
       }
@@ -166,14 +173,13 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
 
   // The columns are those of the thread for all rows that the block takes.
   __device__ __forceinline__ void run() {
-    constexpr int column_stride = padded<double>(Formula::column);
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
     bool good = true;
     KERNOPS_UNROLL
     for (int n = 0; n < own; ++n) {
       const int c = column(n) < job.column_count ? column(n) : 0;
-      y[n] = load<Formula::kept_column>(static_cast<const double*>(job.columns) + c * (long long)column_stride);
+      y[n] = load<Formula::kept_column>(column_item<Formula>(job, c));
       if (Formula::expands) good = good && is_near(y[n].v[0]);
       if (digits) steps[n] = job.column_steps[c];
     }
@@ -200,7 +206,7 @@ template <class Formula, bool softmax> __device__ void finish_panels(const Panel
   const int row = int(n / size), k = int(n % size);
   if (row >= job.row_count) return;
   const double* once = static_cast<const double*>(job.once);
-  const double* x = static_cast<const double*>(job.rows) + row * (long long)padded<double>(Formula::row);
+  const double* x = row_item<Formula>(job, row);
   double sum = SameType<Terms, NoVectors>::value ? job.totals[row] : job.sums[row * (long long)job.width + k];
   if constexpr (Terms::of_row != 0) {
     sum *= Terms::of_column / sqrt(abs(2 * once[Terms::factor]));  // as put_scaled() has scaled them
