@@ -68,8 +68,8 @@ least_weight <- 1e-100
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
 # `terms` there, and whether it was `found`. newton(at, terms) is where a step leads, NULL where a matrix is singular.
-# Its last call is at the mode.
-latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24) {
+# Its last call is at the mode. Near the mode slopes fall at least to `less` of those before, but at the last digits.
+latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
   height <- function(at) {
     at$terms <- terms_at(at$h)
     at$height <- sum(at$terms$value) - sum(at$h * at$k) / 2
@@ -86,8 +86,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24) {
     move <- list(h = to$h - at$h, k = to$k - at$k)
     slope <- sum(move$h * (at$terms$slope - at$k))
     size <- 1 + sum(abs(at$h * at$k))
-    # at the last digits, steps do not become smaller
-    found <- slope <= enough * size || (slope <= 1e-10 * size && slope >= before)
+    found <- slope <= enough * size || (slope <= 1e-10 * size && slope >= less * before)
     if (found) break
     before <- slope
     for (half in 0:40) {

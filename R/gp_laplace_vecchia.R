@@ -61,7 +61,9 @@ latent_state <- function(sets, data, model, theta, latest) {
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
-  mode <- if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20)
+  # Newton's steps are those of a quadratic function soon, where weights are second derivatives
+  less <- if (data$family$density$one_mode) 0.1 else 1
+  mode <- if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
   if (is.null(mode)) return(list(value = Inf, bad = 1L))
   weight <- mode$terms$weight
   logdet <- system$logdet(weight)

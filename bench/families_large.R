@@ -30,6 +30,7 @@ simulated <- function(n, range, family, seed) {
 fitted <- function(d, family, ...) {
   old <- seq_len(nrow(d) - 2000)
   time <- system.time(fit <- gp(z ~ 1, d[old, ], ~ x + y, family = family[[1]], ...))
+  cat(sprintf("%.0f s\n", time[["elapsed"]]), file = stderr())
   taken <- system.time(link <- predict(fit, d[-old, ], se.fit = TRUE, interval = "confidence", type = "link"))
   list(fit = fit, seconds = time[["elapsed"]], cpu = sum(time[1:2]), link = link, prediction = taken[["elapsed"]])
 }
