@@ -133,32 +133,32 @@ points_nearest <- function(query, u, m, threads) {
     .Call(`_kernops_points_nearest`, query, u, m, threads)
 }
 
-posterior_hold <- function(near) {
-    .Call(`_kernops_posterior_hold`, near)
+posterior_hold <- function(near, threads) {
+    .Call(`_kernops_posterior_hold`, near, threads)
 }
 
-posterior_fill <- function(held, weights, sd) {
-    invisible(.Call(`_kernops_posterior_fill`, held, weights, sd))
+posterior_fill <- function(held, weights, sd, threads) {
+    invisible(.Call(`_kernops_posterior_fill`, held, weights, sd, threads))
 }
 
-posterior_factor <- function(held, diagonal) {
-    .Call(`_kernops_posterior_factor`, held, diagonal)
+posterior_factor <- function(held, diagonal, threads) {
+    .Call(`_kernops_posterior_factor`, held, diagonal, threads)
 }
 
 posterior_solve <- function(held, diagonal, b, x, tol, most, threads) {
     .Call(`_kernops_posterior_solve`, held, diagonal, b, x, tol, most, threads)
 }
 
-posterior_variances <- function(held) {
-    .Call(`_kernops_posterior_variances`, held)
+posterior_variances <- function(held, threads) {
+    .Call(`_kernops_posterior_variances`, held, threads)
 }
 
 posterior_sums <- function(held, near, weights, threads) {
     .Call(`_kernops_posterior_sums`, held, near, weights, threads)
 }
 
-posterior_contrast <- function(held, weights, sd, f, g) {
-    .Call(`_kernops_posterior_contrast`, held, weights, sd, f, g)
+posterior_contrast <- function(held, weights, sd, f, g, threads) {
+    .Call(`_kernops_posterior_contrast`, held, weights, sd, f, g, threads)
 }
 
 sets_hold <- function(points, noise, noise_slope, values, neighbours) {

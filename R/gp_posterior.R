@@ -25,7 +25,7 @@ latent_sets <- function(places, model, theta, m, how) {
 
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$held <- posterior_hold(neighbours)
+  sets$held <- posterior_hold(neighbours, threads())
   sets
 }
 
@@ -53,7 +53,7 @@ latent_factor <- function(sets, model, theta) {
 # long: closures that share the latest factor
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, model, theta)) {
   if (is.null(factor)) return(NULL)
-  posterior_fill(sets$held, factor$weights, factor$sd)
+  posterior_fill(sets$held, factor$weights, factor$sd, threads())
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
   alone <- length(sets$of) == nrow(sets$points)
@@ -67,7 +67,7 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, model
   factorise <- function(weight) {
     if (!identical(weight, latest)) {
       latest <<- weight
-      logdet <<- posterior_factor(sets$held, as.vector(gather(share(weight))))
+      logdet <<- posterior_factor(sets$held, as.vector(gather(share(weight))), threads())
     }
     logdet
   }
@@ -85,12 +85,12 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, model
     factor = factor, nugget = nugget, share = share, gather = gather, spread = spread, mean = mean,
     at_places = function(x) as.matrix(x)[match(seq_len(nrow(sets$points)), sets$of), , drop = FALSE],
     logdet = function(weight) factorise(weight) + 2 * sum(log(factor$sd)),
-    variances = function() posterior_variances(sets$held),
+    variances = function() posterior_variances(sets$held, threads()),
     project = function(weight, r) {
       r <- as.matrix(r)
       share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
     },
-    contrast = function(factor, f, g) posterior_contrast(sets$held, factor$weights, factor$sd, f, g)
+    contrast = function(factor, f, g) posterior_contrast(sets$held, factor$weights, factor$sd, f, g, threads())
   )
 }
 

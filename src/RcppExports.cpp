@@ -423,34 +423,37 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_hold
-SEXP posterior_hold(Rcpp::IntegerMatrix near);
-RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP) {
+SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads);
+RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_hold(near));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_hold(near, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // posterior_fill
-void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd);
-RcppExport SEXP _kernops_posterior_fill(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP) {
+void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, int threads);
+RcppExport SEXP _kernops_posterior_fill(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
-    posterior_fill(held, weights, sd);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    posterior_fill(held, weights, sd, threads);
     return R_NilValue;
 END_RCPP
 }
 // posterior_factor
-double posterior_factor(SEXP held, Rcpp::NumericVector diagonal);
-RcppExport SEXP _kernops_posterior_factor(SEXP heldSEXP, SEXP diagonalSEXP) {
+double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads);
+RcppExport SEXP _kernops_posterior_factor(SEXP heldSEXP, SEXP diagonalSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_factor(held, diagonal));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_factor(held, diagonal, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -471,12 +474,13 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_variances
-Rcpp::NumericVector posterior_variances(SEXP held);
-RcppExport SEXP _kernops_posterior_variances(SEXP heldSEXP) {
+Rcpp::NumericVector posterior_variances(SEXP held, int threads);
+RcppExport SEXP _kernops_posterior_variances(SEXP heldSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_variances(held));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_variances(held, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -494,8 +498,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_contrast
-double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f, Rcpp::NumericVector g);
-RcppExport SEXP _kernops_posterior_contrast(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP fSEXP, SEXP gSEXP) {
+double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads);
+RcppExport SEXP _kernops_posterior_contrast(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP fSEXP, SEXP gSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
@@ -503,7 +507,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type f(fSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type g(gSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_contrast(held, weights, sd, f, g));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_contrast(held, weights, sd, f, g, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1349,13 +1354,13 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
-    {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 1},
-    {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 3},
-    {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 2},
+    {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
+    {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
+    {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
-    {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 1},
+    {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
-    {"_kernops_posterior_contrast", (DL_FUNC) &_kernops_posterior_contrast, 5},
+    {"_kernops_posterior_contrast", (DL_FUNC) &_kernops_posterior_contrast, 6},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},

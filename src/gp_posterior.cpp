@@ -34,6 +34,13 @@ std::vector<Count> alike_together(const neighbours::PointSets& sets) {
   return order;
 }
 
+// A call is not interrupted: rows wait for each other.
+Settings for_threads(int threads) {
+  Settings settings;
+  settings.threads = threads;
+  return settings;
+}
+
 const double* of_length(const Rcpp::NumericVector& x, Count length) {
   if (x.size() != length) throw InputError("dim", "each point has a number");
   return x.begin();
@@ -43,26 +50,28 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
 
 // Of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
-SEXP posterior_hold(Rcpp::IntegerMatrix near) {
-  return guard([&]() -> SEXP { return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()))); });
+SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
+  return guard(
+      [&]() -> SEXP { return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()), for_threads(threads))); });
 }
 
 // [[Rcpp::export(rng = false)]]
-void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd) {
+void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, int threads) {
   guard([&] {
     Posterior& posterior = posterior_of(held);
     of_length(weights, posterior.points() * posterior.neighbours());
-    posterior.fill(weights.begin(), of_length(sd, posterior.points()));
+    posterior.fill(weights.begin(), of_length(sd, posterior.points()), for_threads(threads));
     return 0;
   });
 }
 
 // The logarithm of the determinant of Q + D; NaN where a pivot is not positive.
 // [[Rcpp::export(rng = false)]]
-double posterior_factor(SEXP held, Rcpp::NumericVector diagonal) {
+double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   return guard([&] {
     Posterior& posterior = posterior_of(held);
-    return posterior.factor(of_length(diagonal, posterior.points())) < 0 ? posterior.logdet() : R_NaN;
+    const double* const d = of_length(diagonal, posterior.points());
+    return posterior.factor(d, for_threads(threads)) ? posterior.logdet() : R_NaN;
   });
 }
 
@@ -79,8 +88,10 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
     const double *const d = of_length(diagonal, n), *const from = b.begin();
     double* const to = out.begin();
     int* const taken = steps.begin();
-    parallel_for(columns, std::min<Count>(threads, columns), settings_for("", threads),
-                 [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most); });
+    const int workers = std::max(1, std::min(threads, int(columns)));
+    const Settings within = for_threads(threads / workers);
+    parallel_for(columns, workers, settings_for("", threads),
+                 [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most, within); });
     out.attr("steps") = steps;
     return out;
   });
@@ -88,10 +99,10 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
 
 // The diagonal of the inverse, whose other entries are kept.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector posterior_variances(SEXP held) {
+Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   return guard([&] {
     Posterior& posterior = posterior_of(held);
-    posterior.invert();
+    posterior.invert(for_threads(threads));
     return Rcpp::NumericVector(posterior.variances().begin(), posterior.variances().end());
   });
 }
@@ -121,11 +132,12 @@ Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::Nu
 
 // [[Rcpp::export(rng = false)]]
 double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f,
-                          Rcpp::NumericVector g) {
+                          Rcpp::NumericVector g, int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
     const Count n = posterior.points();
     of_length(weights, n * posterior.neighbours());
-    return posterior.contrast(weights.begin(), of_length(sd, n), of_length(f, n), of_length(g, n));
+    return posterior.contrast(weights.begin(), of_length(sd, n), of_length(f, n), of_length(g, n),
+                              for_threads(threads));
   });
 }

@@ -26,19 +26,19 @@ class Posterior {
     Numbers value;
     std::vector<uint64_t> reached;
   };
-  // Of each point and its neighbours.
-  explicit Posterior(const PointSets& neighbours);
+  // Of each point and its neighbours. Results do not depend on the number of threads.
+  Posterior(const PointSets& neighbours, const Settings& settings);
 
   Count points() const { return n_; }
   int neighbours() const { return m_; }
-  void fill(const double* weights, const double* sd);  // Q
-  // Q + D = L L': -1, or the first point whose pivot is not positive.
-  Count factor(const double* diagonal);
+  void fill(const double* weights, const double* sd, const Settings& settings);  // Q
+  // Q + D = L L': whether all pivots are positive.
+  bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
   // x becomes (Q + D)^-1 b, from x as it is, by conjugate gradients with the latest factor: the number of steps.
-  int solve(const double* diagonal, const double* b, double* x, double tol, int most) const;
+  int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings) const;
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
-  void invert();
+  void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
   Scratch scratch() const { return {Numbers(size_t(n_ * lanes)), std::vector<uint64_t>(size_t(n_ + 63) / 64)}; }
   // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`.
@@ -46,23 +46,47 @@ class Posterior {
                          double* to) const;
   // sum_s q_s' M q_s / sd_s^2 + log sd_s^2 for the contrasts q_s of points and their neighbours, and
   // M = f f' - (g f' + f g') / 2 + inverse.
-  double contrast(const double* weights, const double* sd, const double* f, const double* g) const;
+  double contrast(const double* weights, const double* sd, const double* f, const double* g,
+                  const Settings& settings) const;
 
  private:
   // The pairs of a point and its neighbours; the point itself is the last one.
-  Count pairs() const { return Count(m_ + 1) * m_ / 2; }
+  Count pairs() const { return before(m_ + 1); }
+  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // those of earlier slots
   int member(Count set, int slot) const { return slot < m_ ? at_[size_t(set * m_ + slot)] - 1 : int(set); }
-  void find_pattern();
-  void times(const double* diagonal, const double* x, double* y) const;
-  void precondition(const double* r, double* x) const;
+  // each(set, slot) for the sets that point i is in.
+  template <class Each> void each_set(Count i, const Each& each) const {
+    each(i, m_);
+    for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
+      each(set_entry_[size_t(k)] / m_, set_entry_[size_t(k)] % m_);
+  }
+  // The rows that row i needs, for rows_in_order() from the first row, or from the last one.
+  template <class After> void wait_for_earlier(Count i, const After& after) const {
+    Count k = start_[size_t(i + 1)];
+    while (k > start_[size_t(i)] && after(column_[size_t(k - 1)])) --k;
+  }
+  template <class After> void wait_for_later(Count i, const After& after) const {
+    Count t = later_start_[size_t(i)];
+    while (t < later_start_[size_t(i + 1)] && after(n_ - 1 - later_[size_t(t)])) ++t;
+  }
+  double contrast_of(Count set, const double* weights, double sd, const double* f, const double* g, Numbers& q) const;
+  void find_pattern(const Settings& settings);
+  void find_later();
+  void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
+  void precondition(const double* r, double* x, const Settings& settings) const;
 
   Count n_;
   int m_;
-  std::vector<int> at_, place_;  // of each pair of a set, where it is in the pattern
-  std::vector<Count> start_;
-  std::vector<int> column_;
-  Numbers entry_, diagonal_;  // of Q
-  Numbers factor_, pivot_;    // L, columns times pivots
+  std::vector<int> at_, given_;  // neighbours, sorted, and which of them these were
+  // U: rows, and columns as in neighbours/sparse_inverse.h.
+  Numbers weights_, precision_, set_start_, by_column_;
+  std::vector<int> set_entry_;
+  std::vector<int> place_;  // of each pair of a set, where it is in the pattern
+  // The pattern: the earlier points of rows, the later ones of columns, and where these are in their rows.
+  std::vector<Count> start_, later_start_;
+  std::vector<int> column_, later_, later_at_;
+  Numbers entry_, diagonal_;               // of Q
+  Numbers factor_, pivot_, later_factor_;  // L, columns times pivots; its columns over the pivots of their rows
   Numbers inverse_, inverse_diagonal_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "run/parallel_for.h"
+#include "run/rows.h"
 
 namespace kernops::neighbours {
 
@@ -15,13 +15,6 @@ constexpr Count unit = 2048;
 Count checked(double position, Count limit) {
   if (!(position >= 0 && position < double(limit))) throw std::invalid_argument("the preconditioner is damaged");
   return Count(position);
-}
-
-template <class Work> void each_row(Count n, const Settings& settings, const Work& work) {
-  const Count units = ceil_div(n, unit);
-  parallel_for(units, std::min<Count>(settings.threads, units), settings, [&](Count number, Count) {
-    for (Count row = number * unit; row < std::min(n, (number + 1) * unit); ++row) work(row);
-  });
 }
 
 }  // namespace
@@ -41,13 +34,13 @@ void SparseInverse::check() const {
 // Points side by side in their order: neighbours are anywhere in memory, their p numbers next to each other.
 void SparseInverse::apply(const double* x, int p, double* result, const Settings& settings) const {
   std::vector<double> ordered(size_t(n * p)), whitened(size_t(n * p));
-  each_row(n, settings, [&](Count row) {
+  each_row(n, unit, settings, [&](Count row, Count) {
     const Count at = checked(order[row] - 1.0, n);
     for (int c = 0; c < p; ++c) ordered[size_t(row * p + c)] = x[at + c * n];
   });
-  each_row(n, settings, [&](Count row) { forward(row, ordered.data(), p, whitened.data() + row * p); });
-  each_row(n, settings, [&](Count row) { back(row, whitened.data(), p, ordered.data() + row * p); });
-  each_row(n, settings, [&](Count row) {
+  each_row(n, unit, settings, [&](Count row, Count) { forward(row, ordered.data(), p, whitened.data() + row * p); });
+  each_row(n, unit, settings, [&](Count row, Count) { back(row, whitened.data(), p, ordered.data() + row * p); });
+  each_row(n, unit, settings, [&](Count row, Count) {
     for (int c = 0; c < p; ++c) result[order[row] - 1 + c * n] = ordered[size_t(row * p + c)];
   });
 }

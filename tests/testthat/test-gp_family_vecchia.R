@@ -87,12 +87,12 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   U[cbind(2:n, 1:(n - 1))] <- -weights[-1] / sd[-1]
   D <- runif(n)
   wanted <- rbind(2:n, 1:(n - 1))
-  held <- kernops:::posterior_hold(near)
-  kernops:::posterior_fill(held, weights, sd)
+  held <- kernops:::posterior_hold(near, 2L)
+  kernops:::posterior_fill(held, weights, sd, 2L)
   precision <- crossprod(U) + diag(D)
   S <- solve(precision)
-  expect_equal(kernops:::posterior_factor(held, D), as.numeric(determinant(precision)$modulus), tolerance = 1e-12)
-  expect_equal(kernops:::posterior_variances(held), diag(S), tolerance = 1e-12)
+  expect_equal(kernops:::posterior_factor(held, D, 2L), as.numeric(determinant(precision)$modulus), tolerance = 1e-12)
+  expect_equal(kernops:::posterior_variances(held, 2L), diag(S), tolerance = 1e-12)
   w <- matrix(runif(2 * n - 2), 2)
   sums <- function(wanted, w) kernops:::posterior_sums(held, wanted, w, 2L)
   theirs <- function(wanted, w) {
@@ -114,9 +114,33 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   f <- rnorm(n)
   g <- rnorm(n)
   M <- tcrossprod(f) - (tcrossprod(f, g) + tcrossprod(g, f)) / 2 + S
-  expect_equal(kernops:::posterior_contrast(held, weights, sd, f, g), sum(M * crossprod(U)) + 2 * sum(log(sd)),
+  expect_equal(kernops:::posterior_contrast(held, weights, sd, f, g, 2L), sum(M * crossprod(U)) + 2 * sum(log(sd)),
                tolerance = 1e-10)
-  expect_identical(kernops:::posterior_factor(held, rep(-100, n)), NaN)
+  expect_identical(kernops:::posterior_factor(held, rep(-100, n), 2L), NaN)
+})
+
+test_that("a sparse posterior does not depend on the number of threads", {
+  withr::local_seed(4)
+  n <- 2100
+  near <- rbind(0L, vapply(seq_len(n), \(k) c(sample.int(k - 1L, min(6L, k - 1L)), integer(6))[seq_len(6)], integer(6)))
+  weights <- matrix(runif(7 * n, -0.3, 0.4), 7)
+  sd <- runif(n, 0.5, 1)
+  U <- diag(n)
+  for (s in seq_len(7)) U[cbind(seq_len(n), near[s, ])] <- -weights[s, near[s, ] > 0]
+  precision <- crossprod(U / sd)
+  D <- runif(n, 5, 10)
+  b <- matrix(rnorm(2 * n), n)
+  by <- function(threads) {
+    held <- kernops:::posterior_hold(near, threads)
+    kernops:::posterior_fill(held, weights, sd, threads)
+    logdet <- kernops:::posterior_factor(held, D, threads)
+    v <- kernops:::posterior_variances(held, threads)
+    list(logdet = logdet, v = v, total = kernops:::posterior_contrast(held, weights, sd, b[, 1], b[, 2], threads),
+         solved = kernops:::posterior_solve(held, D, b, 0 * b, 1e-13, 200L, 2L * threads))
+  }
+  found <- by(1L)
+  expect_equal(found$solved, solve(precision + diag(D), b), tolerance = 1e-10, ignore_attr = TRUE)
+  for (threads in c(2L, 4L)) for (time in 1:3) expect_identical(by(threads), found)
 })
 
 test_that("more neighbours are nearer to the exact method", {

@@ -1,0 +1,148 @@
+// The factor of a posterior precision and its inverse.
+#include <algorithm>
+#include <cmath>
+
+#include "neighbours/posterior.h"
+#include "run/rows.h"
+
+namespace kernops::neighbours {
+
+namespace {
+
+// Of those that are set, from 0.
+int highest_bit(uint64_t bits) {
+  int at = 0;
+  for (int half = 32; half > 0; half /= 2)
+    if (bits >> half) bits >>= half, at += half;
+  return at;
+}
+
+// A row that is computed: `slot` of its points, from 1, and what belongs to them. Other points have slot 0.
+struct OpenRow {
+  OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
+  void open(const int* column, Count length) {
+    for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = int(k) + 1;
+    std::fill_n(sum.begin(), length + 1, 0.0);
+  }
+  void close(const int* column, Count length) {
+    for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = 0;
+  }
+  std::vector<int> slot;
+  std::vector<double> sum, share;
+};
+
+std::vector<OpenRow> open_rows(const std::vector<Count>& start, const Settings& settings) {
+  Count longest = 0;
+  for (size_t i = 1; i < start.size(); ++i) longest = std::max(longest, start[i] - start[i - 1]);
+  const Count n = Count(start.size()) - 1;
+  return std::vector<OpenRow>(size_t(row_workers(n, settings)), OpenRow(n, longest));
+}
+
+}  // namespace
+
+// Points are eliminated from the last one. What that adds to pairs outside of the pattern is left out.
+bool Posterior::factor(const double* diagonal, const Settings& settings) {
+  factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
+  std::vector<OpenRow> rows = open_rows(start_, settings);
+  std::atomic<bool> positive{true};
+  rows_in_order(n_, settings, [&](Count number, Count worker, const auto& after) {
+    if (!positive) return;
+    const Count i = n_ - 1 - number, begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
+    OpenRow& row = rows[size_t(worker)];
+    row.open(column_.data() + begin, length);
+    wait_for_later(i, after);
+    double pivot = diagonal_[size_t(i)] + diagonal[i];
+    for (Count t = later_start_[size_t(i)]; t < later_start_[size_t(i + 1)]; ++t) {
+      const Count later = later_[size_t(t)], at = later_at_[size_t(t)];
+      const double own = factor_[size_t(at)], share = own / pivot_[size_t(later)];
+      later_factor_[size_t(t)] = share, pivot -= own * share;
+      for (Count k = start_[size_t(later)]; k < at; ++k)
+        row.sum[size_t(row.slot[size_t(column_[size_t(k)])])] += share * factor_[size_t(k)];
+    }
+    if (!(pivot > 0) || !std::isfinite(pivot)) positive = false;
+    pivot_[size_t(i)] = pivot;
+    for (Count k = 0; k < length; ++k) factor_[size_t(begin + k)] = entry_[size_t(begin + k)] - row.sum[size_t(k + 1)];
+    row.close(column_.data() + begin, length);
+  });
+  return positive;
+}
+
+double Posterior::logdet() const {
+  double sum = 0;
+  for (const double pivot : pivot_) sum += std::log(pivot);
+  return sum;
+}
+
+// From the first point on: the inverse of the factor, by the entries in the pattern (Takahashi et al. 1973).
+void Posterior::invert(const Settings& settings) {
+  inverse_.resize(column_.size());
+  std::vector<OpenRow> rows = open_rows(start_, settings);
+  rows_in_order(n_, settings, [&](Count i, Count worker, const auto& after) {
+    const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
+    const double pivot = pivot_[size_t(i)];
+    OpenRow& row = rows[size_t(worker)];
+    row.open(column_.data() + begin, length);
+    wait_for_earlier(i, after);
+    row.share[0] = 0;
+    for (Count k = 0; k < length; ++k) row.share[size_t(k + 1)] = factor_[size_t(begin + k)] / pivot;
+    for (Count k = 0; k < length; ++k) {
+      const size_t j = size_t(column_[size_t(begin + k)]);
+      const double own = row.share[size_t(k + 1)];
+      double mine = inverse_diagonal_[j] * own;
+      for (Count e = start_[j]; e < start_[j + 1]; ++e) {
+        const size_t slot = size_t(row.slot[size_t(column_[size_t(e)])]);
+        mine += inverse_[size_t(e)] * row.share[slot];
+        row.sum[slot] += inverse_[size_t(e)] * own;
+      }
+      row.sum[size_t(k + 1)] += mine;
+    }
+    double variance = 1 / pivot;
+    for (Count k = 0; k < length; ++k) {
+      inverse_[size_t(begin + k)] = -row.sum[size_t(k + 1)];
+      variance += row.sum[size_t(k + 1)] * row.share[size_t(k + 1)];
+    }
+    inverse_diagonal_[size_t(i)] = variance;
+    row.close(column_.data() + begin, length);
+  });
+}
+
+// The squared length of what the factor makes of the weights, which are 0 but for few points: from these it reaches
+// earlier ones only, and those whose part is `nothing` pass nothing on. No sum depends on those beside it.
+void Posterior::variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count,
+                                  Scratch& scratch, double* to) const {
+  constexpr double nothing = 1e-18;
+  double* const value = scratch.value.data();
+  const auto reach = [&](size_t j) { scratch.reached[j / 64] |= uint64_t(1) << (j % 64); };
+  size_t word = 0;
+  for (int lane = 0; lane < count; ++lane)
+    for (Count k = which[lane] * sets.m; k < (which[lane] + 1) * sets.m; ++k) {
+      if (sets.at[k] == 0) continue;
+      const size_t j = size_t(sets.at[k]) - 1;
+      value[j * lanes + size_t(lane)] += weights[k], reach(j), word = std::max(word, j / 64 + 1);
+    }
+  double sum[lanes] = {}, share[lanes];
+  while (word-- > 0)
+    while (scratch.reached[word]) {
+      const size_t i = 64 * word + highest_bit(scratch.reached[word]);
+      scratch.reached[word] ^= uint64_t(1) << (i % 64);
+      double* const own = value + i * lanes;
+      const double scale = 1 / pivot_[i];
+      bool any = false;
+      for (int lane = 0; lane < lanes; ++lane) {
+        const double part = own[lane] * own[lane] * scale;
+        sum[lane] += part;
+        share[lane] = part < nothing * sum[lane] ? 0 : own[lane] * scale;
+        any |= share[lane] != 0, own[lane] = 0;
+      }
+      for (Count k = start_[i]; any && k < start_[i + 1]; ++k) {
+        const size_t j = size_t(column_[size_t(k)]);
+        const double entry = factor_[size_t(k)];
+        double* const at = value + j * lanes;
+        for (int lane = 0; lane < lanes; ++lane) at[lane] -= entry * share[lane];
+        reach(j);
+      }
+    }
+  for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
+}
+
+}  // namespace kernops::neighbours

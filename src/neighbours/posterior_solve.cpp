@@ -1,0 +1,76 @@
+// Products with the inverse of a posterior precision.
+#include <cmath>
+#include <numeric>
+
+#include "neighbours/posterior.h"
+#include "run/rows.h"
+
+namespace kernops::neighbours {
+
+namespace {
+
+constexpr Count unit = 2048;  // rows
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+}  // namespace
+
+void Posterior::times(const double* diagonal, const double* x, double* y, const Settings& settings) const {
+  Numbers whitened(static_cast<size_t>(n_));
+  each_row(n_, unit, settings, [&](Count set, Count) {
+    double sum = x[set];
+    for (Count k = set * m_; k < (set + 1) * m_; ++k)
+      if (at_[size_t(k)] > 0) sum -= weights_[size_t(k)] * x[at_[size_t(k)] - 1];
+    whitened[size_t(set)] = sum * precision_[size_t(set)];
+  });
+  each_row(n_, unit, settings, [&](Count i, Count) {
+    double sum = whitened[size_t(i)] + diagonal[i] * x[i];
+    for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
+      sum -= by_column_[size_t(k)] * whitened[size_t(set_entry_[size_t(k)] / m_)];
+    y[i] = sum;
+  });
+}
+
+void Posterior::precondition(const double* r, double* x, const Settings& settings) const {
+  rows_in_order(n_, settings, [&](Count number, Count, const auto& after) {
+    const Count i = n_ - 1 - number;
+    wait_for_later(i, after);
+    double own = r[i];
+    for (Count t = later_start_[size_t(i)]; t < later_start_[size_t(i + 1)]; ++t)
+      own -= later_factor_[size_t(t)] * x[later_[size_t(t)]];
+    x[i] = own;
+  });
+  rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
+    wait_for_earlier(i, after);
+    double own = x[i];
+    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k) own -= factor_[size_t(k)] * x[column_[size_t(k)]];
+    x[i] = own / pivot_[size_t(i)];
+  });
+}
+
+int Posterior::solve(const double* diagonal, const double* b, double* x, double tol, int most,
+                     const Settings& settings) const {
+  Numbers r(b, b + n_), z(size_t(n_), 0.0), p, image(size_t(n_), 0.0);
+  const double enough = tol * std::sqrt(dot(r, r));
+  times(diagonal, x, image.data(), settings);
+  for (Count i = 0; i < n_; ++i) r[size_t(i)] -= image[size_t(i)];
+  double before = 0;
+  for (int step = 0;; ++step) {
+    if (std::sqrt(dot(r, r)) <= enough || step == most) return step;
+    precondition(r.data(), z.data(), settings);
+    const double now = dot(r, z);
+    if (step == 0)
+      p = z;
+    else
+      for (Count i = 0; i < n_; ++i) p[size_t(i)] = z[size_t(i)] + now / before * p[size_t(i)];
+    before = now;
+    times(diagonal, p.data(), image.data(), settings);
+    const double length = now / dot(p, image);
+    if (!std::isfinite(length)) return most;
+    for (Count i = 0; i < n_; ++i) x[i] += length * p[size_t(i)], r[size_t(i)] -= length * image[size_t(i)];
+  }
+}
+
+}  // namespace kernops::neighbours
