@@ -9,8 +9,13 @@ template <class V> KERNOPS_FN V sq(V x) { return x * x; }
 
 template <class V, class F> KERNOPS_FN V total(int n, F term) {
   V sum = term(0);
-  KERNOPS_UNROLL
-  for (int m = 1; m < n; ++m) sum += term(m);
+  if (KERNOPS_IS_LONG(n)) {
+    KERNOPS_UNROLL_BY(4)
+    for (int m = 1; m < n; ++m) sum += term(m);
+  } else {
+    KERNOPS_UNROLL
+    for (int m = 1; m < n; ++m) sum += term(m);
+  }
   return sum;
 }
 

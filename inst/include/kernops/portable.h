@@ -14,12 +14,17 @@
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
 // A loop over n entries: beyond what registers hold, code of any length would win nothing and take long to compile.
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY((n) <= 256 ? (n) : 4)
+#define KERNOPS_IS_LONG(n) ((n) > 256)
 #elif defined(KERNOPS_INLINE)
 #define KERNOPS_FN KERNOPS_INLINE  // simd/isa.h
 #define KERNOPS_UNROLL
+#define KERNOPS_UNROLL_BY(n)
+#define KERNOPS_IS_LONG(n) false
 #else
 #define KERNOPS_FN inline
 #define KERNOPS_UNROLL
+#define KERNOPS_UNROLL_BY(n)
+#define KERNOPS_IS_LONG(n) false
 #endif
 #ifndef KERNOPS_CALL
 #define KERNOPS_CALL KERNOPS_FN
