@@ -11,25 +11,40 @@ autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL,
   refuse_several(object, "{.fn autoplot} is", "{.fn plot} draws variograms and cross-variograms.")
   check_flag(mask, "mask")
   if (which == "variogram") return(autoplot_variogram(object))
-  kind <- field_kind(object)
+  draw <- list(map = autoplot_map, curve = autoplot_curve, points = autoplot_points)[[field_kind(object)]]
+  draw(object, which, n, level, mask)
+}
+
+autoplot_map <- function(object, which, n, level, mask) {
   names <- colnames(object$parts$u)
-  if (kind == "map") {
-    map <- map_of(object, n %||% 1e4, mask, if (which == "field") "fit" else "se.fit")
-    cells <- data.frame(expand.grid(x = map$at[[1]], y = map$at[[2]]), value = as.vector(map$z))
-    return(ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
-             ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
-             ggplot2::labs(x = names[[1]], y = names[[2]],
-                           fill = if (which == "field") response_name(object) else "standard error"))
-  }
-  if (kind != "curve" || which == "se") {
-    stop_kernops("input", "{.fn autoplot} draws {.val {which}} of this fit only as a map: see {.fn plot.gp}.")
+  map <- map_of(object, n %||% 1e4, mask, if (which == "field") "fit" else "se.fit")
+  cells <- data.frame(expand.grid(x = map$at[[1]], y = map$at[[2]]), value = as.vector(map$z))
+  ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
+    ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
+    ggplot2::labs(x = names[[1]], y = names[[2]],
+                  fill = if (which == "field") response_name(object) else "standard error")
+}
+
+autoplot_curve <- function(object, which, n, level, mask) {
+  if (which == "se") {
+    table <- errors_of_curve(object, n %||% 200)
+    return(ggplot2::ggplot(table, ggplot2::aes(x, value)) + ggplot2::geom_line() +
+             ggplot2::labs(x = colnames(object$parts$u), y = "standard error"))
   }
   curve <- curve_of(object, n %||% 200, level)
   seen <- data.frame(x = object$parts$u[, 1], y = object$parts$y)
   ggplot2::ggplot(data.frame(x = curve$at, curve$band), ggplot2::aes(x)) +
     ggplot2::geom_ribbon(ggplot2::aes(ymin = lwr, ymax = upr), alpha = 0.3) +
     ggplot2::geom_line(ggplot2::aes(y = fit)) + ggplot2::geom_point(ggplot2::aes(x, y), seen, size = 0.8) +
-    ggplot2::labs(x = names, y = response_name(object))
+    ggplot2::labs(x = colnames(object$parts$u), y = response_name(object))
+}
+
+autoplot_points <- function(object, which, n, level, mask) {
+  if (which == "se") stop_between_observations()
+  at <- observations_of(object)
+  ggplot2::ggplot(at$table, ggplot2::aes(x, y, colour = value)) + ggplot2::geom_point() +
+    ggplot2::scale_colour_viridis_c() + ggplot2::labs(x = at$names[[1]], y = at$names[[2]], colour = "fitted") +
+    if (!is.na(at$aspect)) ggplot2::coord_fixed(at$aspect)
 }
 
 autoplot_variogram <- function(object) {

@@ -71,14 +71,21 @@ plot_errors <- function(x, n, level, ..., mask) {
   if (kind == "map") {
     return(plot_map(x, map_of(x, n %||% 1e4, mask, "se.fit"), "Standard errors of the field", ...))
   }
-  if (kind != "curve") {
-    stop_kernops("input", "Standard errors cannot be drawn between the observations of this fit: see {.fn plot.gp}.")
-  }
-  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n %||% 200)
-  draw_with(graphics::plot, x = at, y = predict_at(x, matrix(at), se.fit = TRUE, interval = "none")$se.fit, type = "l",
-            las = 1, lwd = 2, col = viridis(3)[[1]], xlab = colnames(x$parts$u), ylab = "standard error",
-            main = "Standard errors of the field", given = list(...))
+  if (kind != "curve") stop_between_observations()
+  curve <- errors_of_curve(x, n %||% 200)
+  draw_with(graphics::plot, x = curve$x, y = curve$value, type = "l", las = 1, lwd = 2, col = viridis(3)[[1]],
+            xlab = colnames(x$parts$u), ylab = "standard error", main = "Standard errors of the field",
+            given = list(...))
   graphics::rug(x$parts$u[, 1])
+}
+
+errors_of_curve <- function(x, n) {
+  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
+  data.frame(x = at, value = predict_at(x, matrix(at), se.fit = TRUE, interval = "none")$se.fit)
+}
+
+stop_between_observations <- function() {
+  stop_kernops("input", "Standard errors cannot be drawn between the observations of this fit: see {.fn plot.gp}.")
 }
 
 # How the field can be drawn: as a curve, a map, or not between the observations.
@@ -169,18 +176,22 @@ plot_map <- function(x, map, title, ...) {
 # Degrees of longitude are shorter than those of latitude.
 map_aspect <- function(x) if (x$parts$long_lat) 1 / cos(mean(x$parts$u[, 2]) * pi / 180) else 1
 
-plot_observations <- function(x, ...) {
+# The observations over their first two coordinates, or over the only one, with their fitted values.
+observations_of <- function(x) {
   u <- x$parts$u
-  values <- fitted(x)
-  values <- values[!is.na(values)]
-  breaks <- pretty(values, 6)
-  classes <- cut(values, breaks, include.lowest = TRUE)
+  value <- fitted(x)
+  value <- value[!is.na(value)]
+  list(table = data.frame(x = u[, 1], y = if (ncol(u) > 1) u[, 2] else value, value = value, row.names = NULL),
+       names = c(colnames(u), response_name(x))[1:2], aspect = if (x$model$d == 2) map_aspect(x) else NA)
+}
+
+plot_observations <- function(x, ...) {
+  at <- observations_of(x)
+  breaks <- pretty(at$table$value, 6)
+  classes <- cut(at$table$value, breaks, include.lowest = TRUE)
   colours <- viridis(nlevels(classes))
-  second <- if (ncol(u) > 1) u[, 2] else values
-  draw_with(graphics::plot, x = u[, 1], y = second, pch = 16, col = colours[classes], las = 1,
-            asp = if (x$model$d == 2) map_aspect(x) else NA, xlab = colnames(u)[[1]],
-            ylab = if (ncol(u) > 1) colnames(u)[[2]] else response_name(x), main = paste("Fitted", response_name(x)),
-            given = list(...))
+  draw_with(graphics::plot, x = at$table$x, y = at$table$y, pch = 16, col = colours[classes], las = 1, asp = at$aspect,
+            xlab = at$names[[1]], ylab = at$names[[2]], main = paste("Fitted", response_name(x)), given = list(...))
   graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
 }
 

@@ -60,15 +60,23 @@ test_that("autoplot() has the same numbers", {
   curve <- gp(z ~ 1, seen, ~ a, given(), estimate = "none")
   drawn <- ggplot2::autoplot(curve, n = 50)
   expect_equal(drawn$data$upr, predict(curve, data.frame(a = drawn$data$x), interval = "confidence")$upr)
+  errors <- ggplot2::autoplot(curve, "se", n = 50)
+  theirs <- predict(curve, data.frame(a = errors$data$x), se.fit = TRUE, interval = "none")
+  expect_equal(errors$data$value, theirs$se.fit)
+  covariate <- gp(z ~ w, transform(seen, w = a^2), ~ a + b, given(), estimate = "none")
+  observations <- ggplot2::autoplot(covariate)
+  expect_equal(observations$data$value, unname(fitted(covariate)))
   crossed <- gp_cv(fit)
   shown <- list(ggplot2::autoplot(fit, "se", n = 100), ggplot2::autoplot(fit, "variogram"), ggplot2::autoplot(crossed),
                 ggplot2::autoplot(crossed, "qq"), ggplot2::autoplot(crossed, "map"), drawn,
-                ggplot2::autoplot(gp_variogram(as.matrix(seen[c("a", "b")]), seen$z)))
+                ggplot2::autoplot(gp_variogram(as.matrix(seen[c("a", "b")]), seen$z)), errors, observations)
   for (plot in shown) expect_s3_class(ggplot2::ggplot_build(plot)$plot, "ggplot")
 })
 
 test_mistakes("kernops_input_error", alist(
   `a panel that is none` = plot(fit, "map"),
   `standard errors over covariates` = plot(gp(z ~ w, seen, ~ a + b, given(), estimate = "none"), "se"),
+  `standard errors over covariates, by ggplot2` =
+    kernops:::autoplot.gp(gp(z ~ w, transform(seen, w = a^2), ~ a + b, given(), estimate = "none"), "se"),
   `a map of some cross-validated observations` = plot(gp_cv(gp(z ~ 1, seen, ~ a, given(), estimate = "none")), "map")
 ))
