@@ -78,7 +78,8 @@
 #' condition a new point on the nearest 30 places, and add the posterior variance of their weighted mean.
 #'
 #' On a GPU (`backend`), the conditional distributions of the places given their neighbours are computed there, in
-#' `float64`; the sparse posterior precision stays on the CPU.
+#' `float64`; the sparse posterior precision stays on the CPU, whose cores share it. With 20 neighbours, a million
+#' observations take about 7 GB of memory.
 #'
 #' @section Methods of the fits:
 #' Those of [gp_methods], with these differences.

@@ -132,7 +132,7 @@ check_duplicates <- function(data, model, call) {
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A string for each point: equal if all parts of the covariance use equal coordinates.
+# A number for each point: equal if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
   # of several variables, the noise of an observation is a part of the formula
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$formula)
@@ -143,8 +143,10 @@ place_keys <- function(model, u) {
     if (leaf$geometry == "great_circle") seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group])
   })
-  columns <- as.data.frame(do.call(cbind, c(list(numeric(nrow(u))), unique(views))))
-  do.call(paste, c(unname(columns), sep = "\r"))
+  columns <- as.data.frame(do.call(cbind, unique(views)))
+  first_of <- function(key) match(key, key)
+  n <- as.numeric(nrow(u)) # its square is no integer
+  Reduce(function(key, x) first_of(key * n + first_of(signif(x, 15))), columns, integer(nrow(u)))
 }
 
 # That times the prior density of the parameters, if they have one.

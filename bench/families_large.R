@@ -27,6 +27,12 @@ simulated <- function(n, range, family, seed) {
   transform(d, z = family[[2]](eta))
 }
 
+# In GB.
+peak <- function() {
+  line <- grep("VmHWM", readLines("/proc/self/status"), value = TRUE)
+  as.numeric(gsub("[^0-9]", "", line)) / 1024^2
+}
+
 fitted <- function(d, family, ...) {
   old <- seq_len(nrow(d) - 2000)
   time <- system.time(fit <- gp(z ~ 1, d[old, ], ~ x + y, family = family[[1]], ...))
@@ -57,6 +63,6 @@ for (name in names(families)) for (seed in seeds) {
   table <- cbind(coef(near$fit, "both"), sqrt(diag(vcov(near$fit, "both"))))
   cat(sprintf("%-18s %d  seconds %.0f (CPU %.0f), predictions %.1f  %s  ", name, seed, near$seconds, near$cpu,
               near$prediction, toString(sprintf("%s %.3f (%.3f)", rownames(table), table[, 1], table[, 2]))))
-  cat(sprintf("RMSE %.3f  mean se %.3f  coverage %.3f\n", sqrt(mean((near$link$fit - truth)^2)), mean(near$link$se.fit),
-              mean(truth >= near$link$lwr & truth <= near$link$upr)))
+  cat(sprintf("RMSE %.3f  mean se %.3f  coverage %.3f  peak memory %.1f GB\n", sqrt(mean((near$link$fit - truth)^2)),
+              mean(near$link$se.fit), mean(truth >= near$link$lwr & truth <= near$link$upr), peak()))
 }

@@ -119,6 +119,19 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   expect_identical(kernops:::posterior_factor(held, rep(-100, n), 2L), NaN)
 })
 
+test_that("places are those that are equal to 15 digits", {
+  withr::local_seed(6)
+  u <- rbind(c(0.1 + 0.2, 1), c(0.3, 1), c(1, 0.3), c(-0, 2), c(0, 2), c(1e-300, 2), matrix(sample(3, 60, TRUE), 30))
+  key <- paste(u[, 1], u[, 2])
+  found <- kernops:::place_keys(list(covariance = own), u)
+  expect_identical(outer(found, found, "=="), outer(key, key, "=="))
+  alone <- list(covariance = matern(3/2, dims = 2))
+  expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
+  # products of so many numbers are no integers
+  many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
+  expect_identical(kernops:::place_keys(list(covariance = own), as.matrix(many[2:1])), seq_len(62500))
+})
+
 test_that("a sparse posterior does not depend on the number of threads", {
   withr::local_seed(4)
   n <- 2100
