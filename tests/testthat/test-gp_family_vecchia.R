@@ -222,6 +222,12 @@ test_that("a GPU finds what the CPU finds", {
                                     predict(fit, some[1:9, ] + 0.01, se.fit = TRUE), simulate(fit, 3, 1, some[1:9, ])))
   expect_equal(found[[2]], found[[1]], tolerance = 1e-6, ignore_attr = TRUE)
   expect_identical(fits[[2]]$how$backend, "cuda")
+  # without a search
+  at <- lapply(c("cpu", "cuda"), \(backend) {
+    fit <- given_fit("poisson", 6, backend = backend)
+    list(fit$loglik, coef(fit), residuals(fit), gp_cv(fit), predict(fit, d[1:9, ], se.fit = TRUE))
+  })
+  expect_equal(at[[2]], at[[1]], tolerance = 1e-10, ignore_attr = TRUE)
 })
 
 test_that("searches end near those of the exact method", {
