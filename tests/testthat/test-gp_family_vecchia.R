@@ -134,26 +134,29 @@ test_that("places are those that are equal to 15 digits", {
 
 test_that("a sparse posterior does not depend on the number of threads", {
   withr::local_seed(4)
-  n <- 2100
-  near <- rbind(0L, vapply(seq_len(n), \(k) c(sample.int(k - 1L, min(6L, k - 1L)), integer(6))[seq_len(6)], integer(6)))
-  weights <- matrix(runif(7 * n, -0.3, 0.4), 7)
-  sd <- runif(n, 0.5, 1)
-  U <- diag(n)
-  for (s in seq_len(7)) U[cbind(seq_len(n), near[s, ])] <- -weights[s, near[s, ] > 0]
-  precision <- crossprod(U / sd)
-  D <- runif(n, 5, 10)
-  b <- matrix(rnorm(2 * n), n)
-  by <- function(threads) {
-    held <- kernops:::posterior_hold(near, threads)
-    kernops:::posterior_fill(held, weights, sd, threads)
-    logdet <- kernops:::posterior_factor(held, D, threads)
-    v <- kernops:::posterior_variances(held, threads)
-    list(logdet = logdet, v = v, total = kernops:::posterior_contrast(held, weights, sd, b[, 1], b[, 2], threads),
-         solved = kernops:::posterior_solve(held, D, b, 0 * b, 1e-13, 200L, 2L * threads))
+  case <- function(n) {
+    earlier <- \(k) c(sample.int(k - 1L, min(6L, k - 1L)), integer(6))[seq_len(6)]
+    near <- rbind(0L, vapply(seq_len(n), earlier, integer(6)))
+    list(near = near, weights = matrix(runif(7 * n, -0.3, 0.4), 7), sd = runif(n, 0.5, 1), D = runif(n, 5, 10),
+         b = matrix(rnorm(2 * n), n))
   }
-  found <- by(1L)
-  expect_equal(found$solved, solve(precision + diag(D), b), tolerance = 1e-10, ignore_attr = TRUE)
-  for (threads in c(2L, 4L)) for (time in 1:3) expect_identical(by(threads), found)
+  by <- function(case, threads) {
+    held <- kernops:::posterior_hold(case$near, threads)
+    kernops:::posterior_fill(held, case$weights, case$sd, threads)
+    logdet <- kernops:::posterior_factor(held, case$D, threads)
+    v <- kernops:::posterior_variances(held, threads)
+    total <- kernops:::posterior_contrast(held, case$weights, case$sd, case$b[, 1], case$b[, 2], threads)
+    list(logdet = logdet, v = v, total = total,
+         solved = kernops:::posterior_solve(held, case$D, case$b, 0 * case$b, 1e-13, 200L, 2L * threads))
+  }
+  few <- case(600)
+  U <- diag(600)
+  for (s in seq_len(7)) U[cbind(seq_len(600), few$near[s, ])] <- -few$weights[s, few$near[s, ] > 0]
+  expect_equal(by(few, 1L)$solved, solve(crossprod(U / few$sd) + diag(few$D), few$b), tolerance = 1e-10,
+               ignore_attr = TRUE)
+  many <- case(33000) # enough for four threads
+  found <- by(many, 1L)
+  for (threads in c(2L, 4L)) for (time in 1:3) expect_identical(by(many, threads), found)
 })
 
 test_that("more neighbours are nearer to the exact method", {
