@@ -131,6 +131,13 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
+#' # intrinsic models have a variogram alone: that of a random walk, a line, and one that grows ever more slowly
+#' set.seed(1)
+#' walk <- cumsum(rnorm(51))
+#' gp(walk ~ 1, coords = ~ u, covariance = power_law())
+#' noisy <- walk + rnorm(51)
+#' gp(noisy ~ 1, coords = ~ u, covariance = power_law(power = 1, fixed = "power") + nugget())
+#' gp(noisy ~ 1, coords = ~ u, covariance = logarithmic() + nugget())
 #' # space and time, the third coordinate: product-sum and sum-metric models, a field that repeats
 #' exponential(dims = 1:2) * exponential(dims = 3) + exponential(dims = 1:2) + exponential(dims = 3)
 #' exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)

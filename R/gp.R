@@ -200,6 +200,9 @@
 #' # lognormal kriging: the mean is not the back-transformed one
 #' positive <- gp(exp(y) ~ 1, coords = ~ x, transform = "log")
 #' predict(positive, data.frame(x = 2.5), interval = "prediction", probs = 0.5)
+#' # a power that is estimated; means of 1 to 4 measurements
+#' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
+#' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),

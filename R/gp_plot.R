@@ -31,7 +31,7 @@
 #' y <- sin(u) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
 #' plot(fit)
-#' plot(fit, "variogram")
+#' plot(fit, c("se", "variogram"))
 #' plot(gp_cv(fit))
 #' if (requireNamespace("ggplot2", quietly = TRUE)) {
 #'   ggplot2::autoplot(fit)

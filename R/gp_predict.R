@@ -93,6 +93,9 @@
 #'   places <- sf::st_as_sf(places, coords = c("x", "y"))
 #'   fit <- gp(z ~ 1, places)
 #'   predict(fit, places[1:3, ], se.fit = TRUE, interval = "confidence")
+#'   # means over polygons
+#'   squares <- sf::st_sf(geometry = sf::st_make_grid(places, n = 2))
+#'   print(predict(fit, squares, interval = "confidence"))
 #'   # on a map
 #'   if (requireNamespace("terra", quietly = TRUE)) {
 #'     map <- terra::rast(nrows = 10, ncols = 10, extent = c(0, 1, 0, 1), crs = "")
