@@ -14,13 +14,18 @@ about_latent <- function(problem, likelihood, search, state, how) {
        order = sets$order, neighbours = sets$neighbours)
 }
 
+# As sets_covariance(), in float64 whatever the precision of the fit.
+field_covariance <- function(object) {
+  covariance_matrix(object$model, backend = usable_backend(object$how$backend))
+}
+
 # The posterior of a fit: latent_system(), its sets, and the mode of the field.
 fitted_system <- function(object) {
   about <- object$vecchia
   places <- field_places(object$data$u, object$model)
   sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of],
-               covariance = covariance_matrix(object$model, backend = usable_backend(object$how$backend)))
+               covariance = field_covariance(object))
   sets <- with_latent_neighbours(sets, about$neighbours)
   system <- latent_system(sets, object$model, object$theta)
   c(system, list(sets = sets, weight = object$latent$terms$weight,
@@ -35,7 +40,7 @@ near_places <- function(object) {
   tree <- search_tree(neighbour_coordinates(model, object$theta, places))
   held <- hold_points(places, jittered(model, object$theta, places))
   m <- min(about$local, nrow(places))
-  covariance <- covariance_matrix(model, backend = usable_backend(object$how$backend))
+  covariance <- field_covariance(object)
   function(u) {
     from <- neighbour_coordinates(model, object$theta, u, reference = places)
     set_weights_at(covariance, object$theta, held, u, nearest_points(from, tree, m))

@@ -8,11 +8,13 @@
 namespace kernops {
 
 // work(unit, thread) for each unit; the first thread asks whether to go on. Throws what a unit threw, or
-// Interrupted.
-template <class Work> void parallel_for(Count units, Count threads, const Settings& settings, const Work& work) {
+// Interrupted. Returns how long it waited for the other threads at the end.
+template <class Work>
+std::chrono::steady_clock::duration parallel_for(Count units, Count threads, const Settings& settings,
+                                                 const Work& work) {
   std::atomic<Count> next{0}, others{0};
   std::atomic<bool> stopped{false};
-  on_threads(threads, [&](bool first) {
+  const auto waited = on_threads(threads, [&](bool first) {
     const Count thread = first ? 0 : ++others;
     try {
       for (Count unit = next++; unit < units && !stopped; unit = next++) {
@@ -25,6 +27,7 @@ template <class Work> void parallel_for(Count units, Count threads, const Settin
     }
   });
   if (stopped) throw Interrupted();
+  return waited;
 }
 
 }  // namespace kernops

@@ -6,8 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "run/data.h"
-#include "run/threads.h"
+#include "run/parallel_for.h"
 
 namespace kernops {
 
@@ -16,19 +15,20 @@ inline Count row_workers(Count n, const Settings& settings) {
   return std::max<Count>(1, std::min<Count>(settings.threads, n / 512));
 }
 
-// Whether threads that wait for each other may share a work. On a machine with other work, those that are waited for
-// are not running now and then, for milliseconds: some of the next works are for one thread then, more and more of
-// them.
+// How many threads share a work. On a machine with other work, those that are waited for are not running now and then,
+// for milliseconds: some of the next works are for one thread then, more and more of them.
 class Sharing {
  public:
-  static bool may_begin() {
-    if (alone() == 0) return true;
-    --alone();
-    return false;
+  explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
+    if (threads_ < wanted) --alone();
   }
-  static void ended(bool waited_long) {
-    if (waited_long) alone() = penalty().load();
-    penalty() = waited_long ? std::min(2048, 2 * penalty()) : std::max(16, penalty() / 2);
+  Count threads() const { return threads_; }
+  // Where one waited so long for the others at the end, or long before.
+  void ended(std::chrono::steady_clock::duration waited, bool before = false) const {
+    if (threads_ == 1) return;
+    const bool crowded = before || waited > std::chrono::milliseconds(1);
+    if (crowded) alone() = penalty().load();
+    penalty() = crowded ? std::min(2048, 2 * penalty()) : std::max(16, penalty() / 2);
   }
 
  private:
@@ -40,30 +40,15 @@ class Sharing {
     static std::atomic<int> works{16};
     return works;
   }
+  const Count threads_;
 };
-
-// body(first, crowded) on some threads, or on this one alone. `crowded` may be set by those that have waited long; to
-// wait for the others at the end is to wait, too.
-template <class Body> void on_few_threads(Count threads, const Body& body) {
-  using Clock = std::chrono::steady_clock;
-  if (threads > 1 && !Sharing::may_begin()) threads = 1;
-  std::atomic<bool> crowded{false};
-  Clock::time_point done;
-  on_threads(threads, [&](bool first) {
-    body(first, crowded);
-    if (first) done = Clock::now();
-  });
-  if (threads > 1) Sharing::ended(crowded || Clock::now() - done > std::chrono::milliseconds(1));
-}
 
 // work(row, worker) for n rows, some at a time.
 template <class Work> void each_row(Count n, Count unit, const Settings& settings, const Work& work) {
-  std::atomic<Count> next{0}, others{0};
-  on_few_threads(row_workers(n, settings), [&](bool first, const std::atomic<bool>&) {
-    const Count worker = first ? 0 : ++others;
-    for (Count begin = next.fetch_add(unit); begin < n; begin = next.fetch_add(unit))
-      for (Count row = begin; row < std::min(n, begin + unit); ++row) work(row, worker);
-  });
+  const Sharing sharing(row_workers(n, settings));
+  sharing.ended(parallel_for(ceil_div(n, unit), sharing.threads(), settings, [&](Count number, Count worker) {
+    for (Count row = number * unit; row < std::min(n, (number + 1) * unit); ++row) work(row, worker);
+  }));
 }
 
 // Waits until another thread has done something: whether that took so long that it cannot have been running. It needs a
@@ -91,8 +76,9 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
   const Count units = ceil_div(n, unit);
   std::vector<std::atomic<bool>> ended(static_cast<size_t>(units));
   std::atomic<Count> next{0}, others{0};
-  const Count threads = std::min(row_workers(n, settings), std::max<Count>(1, n / enough));
-  on_few_threads(threads, [&](bool first, std::atomic<bool>& crowded) {
+  std::atomic<bool> crowded{false};
+  const Sharing sharing(std::min(row_workers(n, settings), std::max<Count>(1, n / enough)));
+  const auto waited = on_threads(sharing.threads(), [&](bool first) {
     const Count worker = first ? 0 : ++others;
     Count known = 0;  // the units of which it knows that they have ended
     const auto has_ended = [&](Count other) { return ended[size_t(other)].load(std::memory_order_acquire); };
@@ -110,6 +96,7 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
       ended[size_t(number)].store(true, std::memory_order_release);
     }
   });
+  sharing.ended(waited, crowded);
 }
 
 }  // namespace kernops

@@ -1,5 +1,6 @@
 // A few threads that share a work.
 #pragma once
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -8,8 +9,8 @@
 namespace kernops {
 
 // work(first) on so many threads, or on as many as the system grants: this one, with first = true, and
-// others. What one of them throws is thrown on, once all have ended.
-template <class Work> void on_threads(std::ptrdiff_t count, Work work) {
+// others. What one of them throws is thrown on, once all have ended. Returns how long this one waited for the others.
+template <class Work> std::chrono::steady_clock::duration on_threads(std::ptrdiff_t count, Work work) {
   std::exception_ptr failure;
   std::mutex mutex;
   const auto guarded = [&](bool first) {
@@ -26,8 +27,10 @@ template <class Work> void on_threads(std::ptrdiff_t count, Work work) {
   } catch (const std::exception&) {
   }
   guarded(true);
+  const auto done = std::chrono::steady_clock::now();
   for (std::thread& other : others) other.join();
   if (failure) std::rethrow_exception(failure);
+  return std::chrono::steady_clock::now() - done;
 }
 
 }  // namespace kernops
