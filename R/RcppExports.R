@@ -173,16 +173,20 @@ sets_sources <- function(covariance, slopes, single) {
     .Call(`_kernops_sets_sources`, covariance, slopes, single)
 }
 
-sets_weights <- function(covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads) {
-    .Call(`_kernops_sets_weights`, covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads)
+sets_weights <- function(covariance, slopes, theta, points, noise, diagonal, neighbours, backend, devices, single, isa, threads) {
+    .Call(`_kernops_sets_weights`, covariance, slopes, theta, points, noise, diagonal, neighbours, backend, devices, single, isa, threads)
 }
 
-sets_weights_at <- function(covariance, theta, held, own, neighbours, backend, devices, single, isa, threads) {
-    .Call(`_kernops_sets_weights_at`, covariance, theta, held, own, neighbours, backend, devices, single, isa, threads)
+sets_weights_at <- function(covariance, theta, held, own, diagonal, neighbours, backend, devices, single, isa, threads) {
+    .Call(`_kernops_sets_weights_at`, covariance, theta, held, own, diagonal, neighbours, backend, devices, single, isa, threads)
 }
 
 sets_means <- function(weights, neighbours, x) {
     .Call(`_kernops_sets_means`, weights, neighbours, x)
+}
+
+sets_scatter <- function(weights, neighbours, x, points) {
+    .Call(`_kernops_sets_scatter`, weights, neighbours, x, points)
 }
 
 sets_whiten <- function(weights, sd, neighbours, x, transposed) {

@@ -57,18 +57,31 @@ from_triangle <- function(x, size) {
 }
 
 # The conditional distributions of the last ncol(neighbours) points given their neighbours: the rows of a sparse U with
-# U K U' = I are (1, -weights) / sd.
-set_weights <- function(values, theta, points, noise, neighbours) {
-  here <- environment(values)
-  c(sets_weights(live(values), unname(theta), points, noise, neighbours, here$backend, here$device, here$single, isa(),
-                 threads()), list(neighbours = neighbours))
+# U K U' = I are (1, -weights) / sd. The variances of the covariance, not those of noise, are multiplied by `diagonal`.
+set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) {
+  found <- unnamed_weights(list(values = values), theta, points, noise, neighbours, diagonal)
+  c(found, list(neighbours = neighbours))
 }
 
-# The same for other points, which have no noise, given neighbours among those of hold_points().
-set_weights_at <- function(values, theta, held, points, neighbours) {
+# The derivatives of the weights and of log(sd) with respect to theta: an array and a matrix, whose last dimension are
+# the sets.
+set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1) {
+  found <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
+  list(weights = found$weights[, -1, , drop = FALSE], log_sd = found$sd[-1, , drop = FALSE])
+}
+
+unnamed_weights <- function(operators, theta, points, noise, neighbours, diagonal) {
+  here <- environment(operators$values)
+  slopes <- if (!is.null(operators$derivatives)) live(operators$derivatives)
+  sets_weights(live(operators$values), slopes, unname(theta), points, noise, diagonal, neighbours, here$backend,
+               here$device, here$single, isa(), threads())
+}
+
+# The weights for other points, which have no noise, given neighbours among those of hold_points().
+set_weights_at <- function(values, theta, held, points, neighbours, diagonal = 1) {
   here <- environment(values)
-  c(sets_weights_at(live(values), unname(theta), held(), points, neighbours, here$backend, here$device, here$single,
-                    isa(), threads()), list(neighbours = neighbours))
+  c(sets_weights_at(live(values), unname(theta), held(), points, diagonal, neighbours, here$backend, here$device,
+                    here$single, isa(), threads()), list(neighbours = neighbours))
 }
 
 hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))
@@ -81,3 +94,5 @@ coloured_back <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neigh
 
 # The weighted sums of rows of x over the neighbours of each set.
 neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))
+# Of each point, those of rows of x over the sets that it is a neighbour in.
+neighbour_scatter <- function(sets, x, points) sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

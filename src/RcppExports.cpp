@@ -559,40 +559,43 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_weights
-Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< double >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, theta, points, noise, neighbours, backend, devices, single, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, slopes, theta, points, noise, diagonal, neighbours, backend, devices, single, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // sets_weights_at
-Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix own, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_weights_at(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP heldSEXP, SEXP ownSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix own, double diagonal, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
+RcppExport SEXP _kernops_sets_weights_at(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP heldSEXP, SEXP ownSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< double >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_weights_at(covariance, theta, held, own, neighbours, backend, devices, single, isa, threads));
+    rcpp_result_gen = Rcpp::wrap(sets_weights_at(covariance, theta, held, own, diagonal, neighbours, backend, devices, single, isa, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -605,6 +608,19 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(sets_means(weights, neighbours, x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_scatter
+Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, int points);
+RcppExport SEXP _kernops_sets_scatter(SEXP weightsSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP pointsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type points(pointsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_scatter(weights, neighbours, x, points));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1364,9 +1380,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
-    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 10},
-    {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 10},
+    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 12},
+    {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 11},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
+    {"_kernops_sets_scatter", (DL_FUNC) &_kernops_sets_scatter, 4},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 5},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},

@@ -50,10 +50,14 @@ const Backend& chosen(const SetRequest& request) {
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
+// A matrix and a vector, or with slopes an array and a matrix, whose second and first dimension are the parameters.
 Rcpp::List weights_of(const SetRequest& request) {
-  Rcpp::NumericMatrix weights = zeros(request.m, int(request.sets));
-  Rcpp::NumericVector sd = zeros(double(request.sets));
+  const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
+  Rcpp::NumericVector weights = zeros(double(m) * rows * sets), sd = zeros(double(rows) * sets);
   chosen(request).set_weights(request, weights.begin(), sd.begin());
+  if (request.slopes) sd.attr("dim") = Rcpp::IntegerVector::create(rows, sets);
+  weights.attr("dim") =
+      request.slopes ? Rcpp::IntegerVector::create(m, rows, sets) : Rcpp::IntegerVector::create(m, sets);
   return named_list({{"weights", weights}, {"sd", sd}});
 }
 
@@ -95,26 +99,30 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
   });
 }
 
-// The CUDA texts of sums, with slopes unless these are NULL, and of weights.
+// The CUDA texts of sums and of weights, with slopes unless these are NULL.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard([&] {
     const Kernel* both = Rf_isNull(slopes) ? nullptr : &*Rcpp::XPtr<Kernel>(slopes);
     return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both, single),
-                                         cuda::set_weights_text(*covariance, single));
+                                         cuda::set_weights_text(*covariance, both, single));
   });
 }
 
 // Of each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
-// deviation.
+// deviation; and unless `slopes` is NULL, the derivatives of these and of the deviation's logarithm. The variances of
+// the covariance are multiplied by `diagonal`.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
-                        Rcpp::NumericVector noise, Rcpp::IntegerMatrix neighbours, std::string backend,
-                        Rcpp::IntegerVector devices, bool single, std::string isa, int threads) {
+Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta,
+                        Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal,
+                        Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single,
+                        std::string isa, int threads) {
   return guard([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     check_neighbours(neighbours, request.n);
     if (request.sets > request.n) throw InputError("dim", "each point has at most one set");
+    if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
+    request.diagonal = diagonal;
     request.settings = settings_of(backend, devices, single, isa, threads);
     return weights_of(request);
   });
@@ -123,8 +131,9 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVec
 // The same of points that are given, which have no noise, given neighbours among those that are held.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held,
-                           Rcpp::NumericMatrix own, Rcpp::IntegerMatrix neighbours, std::string backend,
-                           Rcpp::IntegerVector devices, bool single, std::string isa, int threads) {
+                           Rcpp::NumericMatrix own, double diagonal, Rcpp::IntegerMatrix neighbours,
+                           std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa,
+                           int threads) {
   return guard([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     const Count n = sets.points.nrow();
@@ -132,7 +141,7 @@ Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::Numeric
       throw InputError("dim", "each point has coordinates and neighbours");
     check_neighbours(neighbours, n);
     SetRequest request = request_of(covariance, theta, sets.points, sets.noise, neighbours);
-    request.own = own.begin(), request.first = n, request.kept = &sets.kept;
+    request.own = own.begin(), request.first = n, request.kept = &sets.kept, request.diagonal = diagonal;
     request.settings = settings_of(backend, devices, single, isa, threads);
     return weights_of(request);
   });
@@ -175,6 +184,21 @@ Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix 
     Rcpp::NumericMatrix out = zeros(int(u.sets), x.ncol());
     for (Count c = 0; c < x.ncol(); ++c)
       for (Count s = 0; s < u.sets; ++s) out[c * u.sets + s] = u.mean(s, x.begin() + c * x.nrow());
+    return out;
+  });
+}
+
+// Of each of so many points, the weighted sums of rows of x over the sets that it is a neighbour in.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x,
+                                 int points) {
+  return guard([&] {
+    const SparseFactor u(weights, neighbours, points);
+    if (x.nrow() != u.sets) throw InputError("dim", "each set has a row");
+    Rcpp::NumericMatrix out = zeros(points, x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c)
+      for (Count s = 0; s < u.sets; ++s)
+        u.each(s, [&](double weight, int at) { out[c * points + at] += weight * x[c * u.sets + s]; });
     return out;
   });
 }

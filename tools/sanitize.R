@@ -15,7 +15,7 @@ pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3,
 gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
 
-# Sums over sets, with derivatives and without, and weights, of points that are among the others and of new ones.
+# Sums over sets and weights, with derivatives and without, of points that are among the others and of new ones.
 point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
   ns <- asNamespace("kernops")
   model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)
@@ -28,6 +28,7 @@ point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1
     held <- ns$hold_sets(u, noise, rep(1, n), random(n, 2), sets)
     for (derivatives in c(FALSE, TRUE)) ns$set_sums(operators, theta, model$nugget, held, derivatives)
     ns$set_weights(operators$values, theta, u, noise, sets)
+    ns$set_slopes(operators, theta, u, noise, sets)
     new <- random(100, 2)
     ns$set_weights_at(operators$values, theta, ns$hold_points(u, noise), new, ns$nearest_points(new, u, m))
   }

@@ -34,7 +34,7 @@ class PreparedSets : public SetJob {
     covariance = formula(*request.covariance, request, uniform_[0], false);
     if (request.slopes) slopes = formula(*request.slopes, request, uniform_[1], true);
     parameters = request.slopes ? request.parameters : 0, nugget = request.nugget;
-    d = request.d, columns = request.columns;
+    diagonal = request.diagonal, d = request.d, columns = request.columns;
     neighbours = request.neighbours, m = request.m, stride = request.stride, first = request.first, sets = request.sets;
     copy_records(request);
   }

@@ -37,7 +37,7 @@ class Backend {
   virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
   // What is summed over small sets of points, for Vecchia approximations.
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h
-  // m x sets weights, and as many standard deviations as sets.
+  // The weights and standard deviations of SetJob, with their derivatives where slopes are wanted.
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
   virtual const Dense& dense() const = 0;  // dense/algebra.h
 };

@@ -19,6 +19,7 @@ struct SetRequest {
   int d;
   const double *noise, *noise_slope;  // of each point; null for 0
   double slopes_of_noise = 0;         // how many of its slopes are added to its noise
+  double diagonal = 1;                // what the formula's variances are multiplied by
   const double* values = nullptr;     // n x columns
   int columns = 0;
   const int* neighbours;  // stride x sets, see SetJob

@@ -66,3 +66,26 @@ oracle_sums <- function(K, slopes, neighbours, values) {
   c(sapply(c("logdet", "gram", "logdet_derivative", "gram_derivative"), total, simplify = FALSE),
     list(information = oracle_information(K, slopes, neighbours)))
 }
+
+# The rows of oracle_factor() as set_weights() and set_slopes() have them: weights and deviations of sets of m, and what
+# they change by with K, for the derivatives of K in a list.
+oracle_rows <- function(K, slopes, neighbours, m) {
+  one <- \(i) {
+    near <- neighbours[[i]]
+    solved <- \(b) if (length(near)) solve(K[near, near, drop = FALSE], b) else numeric()
+    weights <- solved(K[near, i])
+    variance <- K[i, i] - sum(weights * K[near, i])
+    padded <- \(x) c(x, numeric(m - length(x)))
+    changes <- lapply(slopes, \(dK) {
+      within <- as.vector(dK[near, near, drop = FALSE] %*% weights)
+      list(weights = padded(solved(dK[near, i] - within)),
+           log_sd = (dK[i, i] - 2 * sum(weights * dK[near, i]) + sum(weights * within)) / (2 * variance))
+    })
+    list(weights = padded(weights), sd = sqrt(variance), log_sd = vapply(changes, `[[`, 0, "log_sd"),
+         slopes = vapply(changes, `[[`, numeric(m), "weights"))
+  }
+  rows <- lapply(seq_along(neighbours), one)
+  of <- \(name, shape) vapply(rows, `[[`, shape, name)
+  list(weights = of("weights", numeric(m)), sd = of("sd", 0), slopes = of("slopes", matrix(0, m, length(slopes))),
+       log_sd = of("log_sd", numeric(length(slopes))))
+}

@@ -19,6 +19,9 @@ weights_by <- \(backend, model, neighbours, u = points$u, noise = points$noise, 
   kernops:::set_weights(kernops:::covariance_matrix(model, precision, backend), model$parameters$value, u, noise,
                         neighbours)
 }
+slopes_by <- \(backend, model, neighbours, u = points$u, noise = points$noise, precision = "float64") {
+  kernops:::set_slopes(kernops:::set_operators(model, backend, precision), model$parameters$value, u, noise, neighbours)
+}
 tolerances <- c(float64 = 1e-10, float32 = 1e-5)
 # The error of each sum; sums of products of two columns cancel, and are measured by those of their squares.
 size_of <- \(x) {
@@ -119,6 +122,18 @@ test_that("so have one to seven parameters, no column or three, more dimensions,
   }
 })
 
+test_that("every covariance has the rows of the CPU and their derivatives", {
+  skip_without_gpu()
+  sets <- near(9)$matrix
+  seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
+  for (covariance in c(vecchia_covariances(), list(seven))) {
+    model <- model_of(covariance)
+    for (some in list(sets, sets[, 60:n])) {
+      expect_equal(slopes_by("cuda", model, some), slopes_by("cpu", model, some), tolerance = 1e-8)
+    }
+  }
+})
+
 test_that("the first singular set is told, and points that are determined have no standard deviation", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4))
@@ -197,6 +212,7 @@ test_that("points and neighbours beyond the memory are brought piece by piece, w
     list(
       with(list(kept = held()), list(by(kept, TRUE), by(kept, TRUE, 7))), by(held()),
       kernops:::set_weights(operators$values, model$parameters$value, u, rep(0.1, many), sets),
+      kernops:::set_slopes(operators, model$parameters$value, u, rep(0.1, many), sets),
       kernops:::set_weights_at(operators$values, model$parameters$value, points, u[last, ], sets[, last] %/% 2L)
     )
   }

@@ -142,7 +142,7 @@ template <class T> class DeviceSets {
   DeviceSetJob<T> job(const SetRequest& request, Count begin) const {
     DeviceSetJob<T> job{};
     if (points_) points_->tell(job);
-    job.slopes_of_noise = T(request.slopes_of_noise);
+    job.slopes_of_noise = T(request.slopes_of_noise), job.diagonal = T(request.diagonal);
     job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
     job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
     job.parameters = request.slopes ? request.parameters : 0;

@@ -126,17 +126,18 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
 
 template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
   if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
-  const std::string text = set_weights_text(*request.covariance, request.settings.single);
+  const std::string text = set_weights_text(*request.covariance, request.slopes, request.settings.single);
   each_batch<T>(request, text, "kernops_set_weights",
                 [&](const DeviceSetJob<T>& all, Count number, const DeviceSets<T>& sets) {
                   void* const kernel = function(text, "kernops_set_weights");
                   const Count begin = number * batch;
-                  const size_t bytes = size_t(all.m + 1) * sizeof(double);
+                  const Count rows = 1 + all.parameters, width = all.m * rows;
+                  const size_t bytes = size_t(width + rows) * sizeof(double);
                   sets.each_piece(request, all, begin, bytes, [&](DeviceSetJob<T> job, Count at, Count count) {
-                    const Copied<double> some_weights(size_t(count * job.m)), some_sd{size_t(count)};
-                    job.weights = some_weights.data_from(at * job.m), job.sd = some_sd.data_from(at);
+                    const Copied<double> some_weights(size_t(count * width)), some_sd(size_t(count * rows));
+                    job.weights = some_weights.data_from(at * width), job.sd = some_sd.data_from(at * rows);
                     launch_sharing(kernel, blocks_for(count), threads_for(job.m), shared_bytes(job), &job);
-                    some_weights.copy_to(weights + (begin + at) * job.m), some_sd.copy_to(sd + begin + at);
+                    some_weights.copy_to(weights + (begin + at) * width), some_sd.copy_to(sd + (begin + at) * rows);
                   });
                 });
 }

@@ -14,10 +14,9 @@ const Plan& plan_of(const Kernel& kernel);
 // Whether a formula sees of the two points nothing but their difference.
 bool sees_differences(const Plan& plan);
 
-// The text of sums over sets, with slopes or without, and that of weights (cuda/sets/source.cpp), in floats if
-// `single`.
+// The text of sums over sets and that of weights, with slopes or without (cuda/sets/source.cpp), in floats if `single`.
 std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single);
-std::string set_weights_text(const Kernel& covariance, bool single);
+std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single);
 
 }  // namespace cuda
 }  // namespace kernops

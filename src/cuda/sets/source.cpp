@@ -76,9 +76,11 @@ class Formula {
   Names names_;
 };
 
-std::string beginning(const Kernel& covariance, bool single) {
+std::string text_of(const std::string& kernels, const Kernel& covariance, const Kernel* slopes, bool single) {
   return std::string("#include <kernops/cuda/sets/sums.cuh>\nusing namespace kernops;\nusing T = ") +
-         (single ? "float" : "double") + ";\n" + Formula(plan_of(covariance)).text("Covariance");
+         (single ? "float" : "double") + ";\n" + Formula(plan_of(covariance)).text("Covariance") +
+         (slopes ? Formula(plan_of(*slopes)).text("Slopes") : "using Slopes = NoSlopes;\n") + kernels +
+         "(T, Covariance, Slopes)\n";
 }
 
 }  // namespace
@@ -103,13 +105,11 @@ bool sees_differences(const Plan& plan) {
 }
 
 std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single) {
-  std::string text = beginning(covariance, single);
-  if (slopes) text += Formula(plan_of(*slopes)).text("Slopes");
-  return text + (slopes ? "KERNOPS_SETS(T, Covariance, Slopes)\n" : "KERNOPS_SETS(T, Covariance, NoSlopes)\n");
+  return text_of("KERNOPS_SETS", covariance, slopes, single);
 }
 
-std::string set_weights_text(const Kernel& covariance, bool single) {
-  return beginning(covariance, single) + "KERNOPS_SET_WEIGHTS(T, Covariance)\n";
+std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single) {
+  return text_of("KERNOPS_SET_WEIGHTS", covariance, slopes, single);
 }
 
 }  // namespace cuda

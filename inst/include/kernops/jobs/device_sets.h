@@ -19,6 +19,7 @@ struct SetMemory {
 template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
   T slopes_of_noise;                                       // how many of its slopes are added to the noise
+  T diagonal;                                              // what the formula's variances are multiplied by
   const int* neighbours;                                   // `stride` of each set, nearest first, from 1
   long long n, first, sets;                                // set s is that of point first + s
   int m, stride, columns, parameters, nugget;              // the first m neighbours are taken
@@ -26,7 +27,7 @@ template <class T> struct DeviceSetJob {
   SetMemory memory;
   double *parts, *totals;  // each sum: of all blocks, and in all
   int* bad;                // the first singular set of each block, or -1
-  double *weights, *sd;
+  double *weights, *sd;    // as those of SetJob
 
   KERNOPS_FN int products() const { return columns * (columns + 1) / 2; }
   KERNOPS_FN int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }

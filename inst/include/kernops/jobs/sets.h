@@ -22,13 +22,16 @@ struct SetJob {
   PairFormula covariance, slopes;  // slopes: the gradient with respect to the parameters, if these are wanted
   int parameters;                  // how many; 0 where no gradient is wanted
   int nugget;                      // which of them multiplies the noise slopes; -1 for none
+  double diagonal;                 // what the formula's variances are multiplied by
   const double* records;           // of each point: d coordinates, noise variance, its slope, `columns` values
   int d, columns;
   const int* neighbours;  // `stride` of each set, nearest first, from 1; 0 where there are fewer
   int m, stride;          // the first m are taken
   Count first, sets;      // set s is that of point first + s
-  double* weights;        // where wanted: m of each set, of its neighbours in the conditional mean of its point
-  double* sd;             // and the conditional standard deviation
+  // Where wanted, of each set: m weights, of its neighbours in the conditional mean of its point, and the conditional
+  // standard deviation; after these, for each parameter, the derivatives of the weights, and of the deviation's
+  // logarithm.
+  double *weights, *sd;
 
   int record() const { return d + 2 + columns; }
   // What is summed over sets: log det K, then products of whitened columns (lower triangle); then for each parameter

@@ -78,15 +78,20 @@ inline void factor_sets(const SetTriangle& k) {
   }
 }
 
+// L'^-1 u of all rows and columns but the last one.
+inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
+  for (int a = l.blocks * SetBlock::size - 2; a >= 0; --a) {
+    u[a] *= l.element(a, a);
+    for (int b = 0; b < a; ++b) u[b] = fma(-l.element(a, b), u[a], u[b]);
+  }
+}
+
 // The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
 inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
   for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);
   u[n - 1] = 1;
-  for (int a = n - 2; a >= 0; --a) {
-    u[a] *= l.element(a, a);
-    for (int b = 0; b < a; ++b) u[b] = fma(-l.element(a, b), u[a], u[b]);
-  }
+  solve_transposed(l, u);
 }
 
 // Columns of right-hand sides as the rows of blocks that solve_blocks() takes: value a of column c.

@@ -113,7 +113,7 @@ class SetGroup {
       }
       const Operand<double>& row = values_.row(a);
       for (int b = 0; b < a; ++b) k.element(a, b) = PairValues::at(row, 0, b);
-      k.element(a, a) = PairValues::at(row, 0, a) + V::load(noise_.data() + a * W);
+      k.element(a, a) = fma(V(job_.diagonal), PairValues::at(row, 0, a), V::load(noise_.data() + a * W));
       for (int b = 0; b < all_begin_ && b < a; ++b) k.element(a, b) = select(has(b), k.element(a, b), V(0));
       if (!everywhere(a)) k.element(a, a) = select(has(a), k.element(a, a), V(1));
     }

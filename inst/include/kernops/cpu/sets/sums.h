@@ -4,7 +4,7 @@
 // changes them by a_M and -2 z_M (sum_{k<M} a_k z_k + a_M z_M / 2), where a = L^-1 dK u; two changes have the expected
 // information sum_{k<M} a_k b_k + a_M b_M / 2 (Guinness 2021). The last is summed twice, as that of -2 log-likelihood.
 #pragma once
-#include <kernops/cpu/sets/group.h>
+#include <kernops/cpu/sets/changes.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -17,13 +17,9 @@ class SetSums {
   explicit SetSums(const SetJob& job)
       : job_(job),
         group_(job),
-        slopes_(job.parameters ? job.slopes : job.covariance, group_.most()),  // idle without parameters
+        changes_(job, group_),
         sums_(std::size_t(job.sums())),
-        u_(std::size_t(group_.most())),
-        moved_(std::size_t(job.columns)),
-        scaled_(std::size_t(2) * slopes_.pairs()),
-        changes_(std::size_t(entries(job)) * group_.most()),
-        solved_(std::size_t(SetColumns::rows(job.parameters)) * (group_.most() / SetBlock::size)) {}
+        moved_(std::size_t(job.columns)) {}
 
   // The sums over sets begin .. end; false at once where a covariance is singular, with the first such set.
   bool sum(Count begin, Count end, double* to, Count* bad) {
@@ -41,13 +37,6 @@ class SetSums {
   }
 
  private:
-  static int entries(const SetJob& job) {
-    int sum = 0;
-    if (job.parameters)
-      for (int n = 0; n < job.slopes.summands.count; ++n) sum += job.slopes.summands.items[n].size;
-    return sum;
-  }
-
   static double total(V x) {
     double sum = 0;
     for (int lane = 0; lane < W; ++lane) sum += x.lane(lane);
@@ -66,10 +55,7 @@ class SetSums {
   }
 
   void add_slopes() {
-    contrast_weights(group_.triangle(), u_.data());
-    for (int a = 0; a < group_.size(); ++a) u_.data()[a] *= group_.inverse_sd();
-    change();
-    const SetColumns a = solve_changes(), z = group_.columns();
+    const SetColumns a = changes_.solve(), z = group_.columns();
     const int last = group_.size() - 1;
     int place = 1 + job_.products();
     for (int p = 0; p < job_.parameters; ++p) {
@@ -105,79 +91,10 @@ class SetSums {
     return sum;
   }
 
-  // dK u for each entry of the summands of the slopes but for their factor, from the lower triangle of dK.
-  void change() {
-    const int n = group_.size(), most = group_.most();
-    slopes_.take_points(group_.coordinates(), n);
-    for (int k = 0; k < entries(job_) * most; ++k) changes_.data()[k] = 0;
-    for (int a = 0; a < n; ++a) {
-      if (group_.nowhere(a)) continue;
-      for (int from = 0; from <= a; from += slopes_.pairs()) {
-        const int count = a + 1 - from < slopes_.pairs() ? a + 1 - from : slopes_.pairs();
-        change_pairs(slopes_.summands(a, from, count), a, from, count);
-      }
-    }
-  }
-
-  // Point a with the points from .. from + count, of which a may be the last.
-  void change_pairs(const Operand<double>* slots, int a, int from, int count) {
-    const V *u = u_.data() + from, ua = u_.data()[a];
-    const int others = from + count > a ? count - 1 : count;
-    V *w = changes_.data() + from, *ub = scaled_.data(), *scaled = ub + slopes_.pairs();
-    for (int n = 0; n < job_.slopes.summands.count; ++n) {
-      const Summand& term = job_.slopes.summands.items[n];
-      for (int b = 0; term.times && b < count; ++b) {
-        const V times = PairValues::at(slots[term.times], 0, b);
-        ub[b] = times * u[b], scaled[b] = times * ua;
-      }
-      for (int k = 0; k < term.size; ++k, w += group_.most()) {
-        const auto slope = [&](int b) { return PairValues::at(slots[term.value], k, b); };
-        const V own = term.times ? change_pair(
-                                       slope, others, ub, [&](int b) { return scaled[b]; }, w)
-                                 : change_pair(
-                                       slope, others, u, [&](int) { return ua; }, w);
-        w[a - from] += others < count ? fma(slope(others), term.times ? ub[others] : u[others], own) : own;
-      }
-    }
-  }
-
-  // w += slopes ua; returns slopes . ub
-  template <class Slope, class Own>
-  static KERNOPS_INLINE V change_pair(const Slope& slope, int others, const V* ub, const Own& ua, V* w) {
-    V sum = 0;
-    for (int b = 0; b < others; ++b) {
-      const V here = slope(b);
-      sum = fma(here, ub[b], sum);
-      w[b] = fma(here, ua(b), w[b]);
-    }
-    return sum;
-  }
-
-  SetColumns solve_changes() {
-    const int n = group_.size();
-    const SetColumns a{solved_.data(), n / SetBlock::size};
-    a.clear(job_.parameters);
-    const V* w = changes_.data();
-    for (int t = 0; t < job_.slopes.summands.count; ++t) {
-      const Summand& term = job_.slopes.summands.items[t];
-      for (int e = 0; e < term.size; ++e, w += group_.most()) {
-        const V factor = slopes_.uniform(term.factor, e);
-        for (int k = 0; k < n; ++k) a.element(k, term.at + e) = fma(factor, w[k], a.element(k, term.at + e));
-      }
-    }
-    if (job_.nugget >= 0)
-      for (int k = 0; k < n; ++k) a.element(k, job_.nugget) += group_.noise_slope(k) * u_.data()[k];
-    for (int k = 0; !group_.everywhere(k); ++k)
-      for (int p = 0; p < job_.parameters; ++p) a.element(k, p) = select(group_.has(k), a.element(k, p), V(0));
-    a.solve(group_.triangle(), job_.parameters);
-    return a;
-  }
-
   const SetJob& job_;
   SetGroup group_;
-  PairValues slopes_;
-  Buffer<V> sums_, u_, moved_, scaled_, changes_;
-  Buffer<SetBlock> solved_;
+  SetChanges changes_;
+  Buffer<V> sums_, moved_;
 };
 
 }  // namespace KERNOPS_ISA

@@ -141,6 +141,11 @@ template <class T> struct SetMatrix {
   // The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
   __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
+    solve_transposed(u);
+  }
+
+  // L'^-1 u, were the last entry of the diagonal 1.
+  __device__ void solve_transposed(T* u) const {
     for (int j = size / 4 - 1; j >= 0; --j) {
       __syncthreads();
       SetCorner<T> pivots = corner(j);

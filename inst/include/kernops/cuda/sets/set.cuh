@@ -68,7 +68,8 @@ template <class T, class Covariance> class DeviceSet {
         job_, members, once(), memory_ + job_.memory.columns,
         [&](int a, int b, const Vec<T, 1>& value) {
           const int low = a < b ? a : b, high = a < b ? b : a;
-          matrix.element(pad + high, pad + low) = value.v[0] + (a == b ? noise(members[a]) : T(0));
+          matrix.element(pad + high, pad + low) =
+              a == b ? fma(job_.diagonal, value.v[0], noise(members[a])) : value.v[0];
         },
         [](int) {});
   }
@@ -76,22 +77,6 @@ template <class T, class Covariance> class DeviceSet {
   const DeviceSetJob<T>& job_;
   T* const memory_;
 };
-
-// The conditional means and standard deviations of points given their neighbours, as weights. A point that its
-// neighbours determine has the standard deviation 0.
-template <class T, class Covariance> __device__ void set_weights(const DeviceSetJob<T>& job, T* memory) {
-  DeviceSet<T, Covariance> set(job, memory);
-  T* u = memory + job.memory.contrast;
-  const long long first = (long long)(job.first_block + blockIdx.x) * job.chunk;
-  for (long long s = first; s < first + job.chunk && s < job.sets; ++s) {
-    set.take(s);
-    set.matrix.contrast(u);
-    for (int k = threadIdx.x; k < job.m; k += blockDim.x)
-      job.weights[s * job.m + k] = k < set.members.known ? -u[set.matrix.size - 2 - k] : 0;
-    const T inverse = set.matrix.inverse_sd();
-    if (threadIdx.x == 0) job.sd[s] = inverse == inverse ? 1 / double(inverse) : 0;
-  }
-}
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

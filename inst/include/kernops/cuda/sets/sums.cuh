@@ -1,6 +1,6 @@
 // What a likelihood and its derivatives sum over sets, as cpu/sets/sums.h explains it.
 #pragma once
-#include <kernops/cuda/sets/set.cuh>
+#include <kernops/cuda/sets/weights.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -14,21 +14,14 @@ struct TrianglePlace {
   }
 };
 
-struct NoSlopes {
-  static constexpr int size = 0;
-};
-
 template <class T, class Covariance, class Slopes> class DeviceSetSums {
  public:
   __device__ DeviceSetSums(const DeviceSetJob<T>& job, T* memory)
       : job_(job),
-        memory_(memory),
         sums_(reinterpret_cast<double*>(memory + job.memory.sums)),
         dots_(memory + job.memory.dots),
-        u_(memory + job.memory.contrast),
-        set_(job, memory) {
-    if constexpr (Slopes::size > 0)
-      if (threadIdx.x == 0) Slopes::run_once(job.theta, *reinterpret_cast<typename Slopes::Once*>(once_of_slopes()));
+        set_(job, memory),
+        changes_(job, memory, set_) {
     for (int n = threadIdx.x; n < job.sums(); n += blockDim.x) sums_[n] = 0;
   }
 
@@ -49,50 +42,20 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
   }
 
  private:
-  __device__ T* once_of_slopes() const { return memory_ + job_.memory.once + Covariance::once; }
-  __device__ int slope_row(int p) const { return set_.matrix.size + job_.columns + p; }
-  __device__ T& changed(int p, int k) const { return set_.matrix.element(slope_row(p), k); }
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
   // Of rows of slopes with those of values and slopes: what half_last() says.
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {
-    put_changes();
-    set_.matrix.solve(slope_row(0), slope_row(Slopes::size));
-    __syncthreads();
+    set_.matrix.contrast(changes_.u);
+    changes_.solve();
     const int across = job_.columns + Slopes::size;
     for (int n = threadIdx.x; n < Slopes::size * across; n += blockDim.x) {
       const int p = n / across, row = n % across;
-      if (row <= job_.columns + p) dot(p, row) = set_.matrix.half_last(slope_row(p), set_.matrix.size + row);
+      if (row <= job_.columns + p) dot(p, row) = set_.matrix.half_last(changes_.row(p), set_.matrix.size + row);
     }
     __syncthreads();
-  }
-
-  // dK u for each parameter, u being the last row of L^-1.
-  __device__ void put_changes() const {
-    const int pad = set_.pad;
-    set_.matrix.contrast(u_);
-    const double inverse = set_.matrix.inverse_sd();
-    for (int k = threadIdx.x; k < set_.matrix.size; k += blockDim.x) {
-      u_[k] *= inverse;
-      for (int p = 0; p < Slopes::size; ++p)
-        changed(p, k) = p == job_.nugget && k >= pad ? job_.noise_slope[set_.members[k - pad]] * u_[k] : T(0);
-    }
-    T own[Slopes::size] = {};
-    each_pair<Slopes, true>(
-        job_, set_.members, once_of_slopes(), memory_ + job_.memory.columns,
-        [&](int a, int b, const Vec<T, Slopes::size>& slopes) {
-          KERNOPS_UNROLL_FEW(Slopes::size)
-          for (int p = 0; p < Slopes::size; ++p) {
-            own[p] = fma(slopes.v[p], u_[pad + b], own[p]);
-            if (a != b) changed(p, pad + b) = fma(slopes.v[p], u_[pad + a], changed(p, pad + b));
-          }
-        },
-        [&](int a) {
-          KERNOPS_UNROLL_FEW(Slopes::size)
-          for (int p = 0; p < Slopes::size; ++p) changed(p, pad + a) += own[p], own[p] = 0;
-        });
   }
 
   // What the set adds to sum n. Products are those of doubles.
@@ -116,10 +79,10 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
   }
 
   const DeviceSetJob<T>& job_;
-  T* const memory_;
   double* const sums_;
-  T *const dots_, *const u_;
+  T* const dots_;
   DeviceSet<T, Covariance> set_;
+  const DeviceSetChanges<T, Covariance, Slopes> changes_;
 };
 
 // One block a sum: the parts of all blocks, joined in an order that their number alone decides.
@@ -148,8 +111,8 @@ template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
       kernops_set_totals(const __grid_constant__ kernops::DeviceSetJob<T> job) {                              \
     kernops::total_sets(job);                                                                                 \
   }
-#define KERNOPS_SET_WEIGHTS(T, Covariance) \
-  KERNOPS_SET_KERNEL(kernops_set_weights, T, (kernops::set_weights<T, Covariance>(job, memory)))
+#define KERNOPS_SET_WEIGHTS(T, Covariance, Slopes) \
+  KERNOPS_SET_KERNEL(kernops_set_weights, T, (kernops::DeviceSetWeights<T, Covariance, Slopes>(job, memory).run()))
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops
