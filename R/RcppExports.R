@@ -157,8 +157,8 @@ posterior_sums <- function(held, near, weights, threads) {
     .Call(`_kernops_posterior_sums`, held, near, weights, threads)
 }
 
-posterior_contrast <- function(held, weights, sd, f, g, threads) {
-    .Call(`_kernops_posterior_contrast`, held, weights, sd, f, g, threads)
+posterior_differentiate <- function(held, f, g, threads) {
+    .Call(`_kernops_posterior_differentiate`, held, f, g, threads)
 }
 
 sets_hold <- function(points, noise, noise_slope, values, neighbours) {

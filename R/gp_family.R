@@ -65,21 +65,20 @@
 #' the ordering, is computed without fill-in: entries where the matrix is zero are left out. The mode does not depend on
 #' this, as the factor is the preconditioner of conjugate gradients there; the determinant does, by less than the number
 #' of neighbours changes it. With all other places as neighbours, everything is that of the exact method. The gradient
-#' is that of this approximation, with the change of the mode and of the factor in closed form; the derivatives of the
-#' sparse rows by the parameters of the covariance are central differences, accurate to about seven digits. For up to
-#' 20,000 observations, `print()` gives by how much twice as many neighbours would change the log-likelihood. For
-#' 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the plane, ranges by 20 neighbours were 0.2 to 0.4
-#' standard errors below those by more of them; with 40 neighbours a likelihood takes three to four times as long,
-#' and that difference is below a tenth. Smooth covariances, such as [squared_exponential()], and more than three
-#' coordinates need more neighbours. Like all estimates by maximum likelihood, variance and range tend to be low where
-#' the region has few ranges.
+#' is that of this approximation, with the change of the mode and of the factor; it is exact to rounding, as that of the
+#' covariance comes from its formula. For up to 20,000 observations, `print()` gives by how much twice as many
+#' neighbours would change the log-likelihood. For 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the
+#' plane, ranges by 20 neighbours were 0.2 to 0.4 standard errors below those by more of them; with 40 neighbours a
+#' likelihood takes three to four times as long, and that difference is below a tenth. Smooth covariances, such as
+#' [squared_exponential()], and more than three coordinates need more neighbours. Like all estimates by maximum
+#' likelihood, variance and range tend to be low where the region has few ranges.
 #'
 #' The search begins with the optimum of a tenth of the observations, then of all with 10 neighbours. Predictions
 #' condition a new point on the nearest 30 places, and add the posterior variance of their weighted mean.
 #'
-#' On a GPU (`backend`), the conditional distributions of the places given their neighbours are computed there, in
-#' `float64`; the sparse posterior precision stays on the CPU, whose cores share it. With 20 neighbours, a million
-#' observations take about 7 GB of memory.
+#' On a GPU (`backend`), the conditional distributions of the places given their neighbours and their derivatives are
+#' computed there, in `float64`; the sparse posterior precision stays on the CPU, whose cores share it. With 20
+#' neighbours, a million observations take about 7 GB of memory.
 #'
 #' @section Methods of the fits:
 #' Those of [gp_methods], with these differences.

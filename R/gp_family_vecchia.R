@@ -25,7 +25,7 @@ fitted_system <- function(object) {
   places <- field_places(object$data$u, object$model)
   sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of],
-               covariance = field_covariance(object))
+               operators = list(values = field_covariance(object)))
   sets <- with_latent_neighbours(sets, about$neighbours)
   system <- latent_system(sets, object$model, object$theta)
   c(system, list(sets = sets, weight = object$latent$terms$weight,
@@ -38,12 +38,12 @@ near_places <- function(object) {
   about <- object$vecchia
   places <- field_places(object$data$u, model)$u[about$order, , drop = FALSE]
   tree <- search_tree(neighbour_coordinates(model, object$theta, places))
-  held <- hold_points(places, jittered(model, object$theta, places))
+  held <- hold_points(places, numeric(nrow(places)))
   m <- min(about$local, nrow(places))
   covariance <- field_covariance(object)
   function(u) {
     from <- neighbour_coordinates(model, object$theta, u, reference = places)
-    set_weights_at(covariance, object$theta, held, u, nearest_points(from, tree, m))
+    set_weights_at(covariance, object$theta, held, u, nearest_points(from, tree, m), latent_diagonal)
   }
 }
 

@@ -113,10 +113,11 @@ latent_newton <- function(system) {
 free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$parameters)) %in% own$nugget
 
 # What the likelihood and C k, with C the covariance of the observations' process, change by with each parameter of the
-# field: derivatives of Q are those of its rows, by differences; everything else, such as the change of the mode, is in
-# closed form. Each factor takes as long as the likelihood, so that it serves both. Besides, v are the variances of the
-# process given the data, and g = K u at the places.
-latent_changes <- function(sets, system, state, own) {
+# field, by what the rows of U = D^-1 (I - B) change by. With w = U f and f = C k at the places,
+#   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
+# Derivatives of rows are as large as the rows for each parameter: so many numbers are there at a time. Besides, v are
+# the variances of the process given the data, and g = K u at the places.
+latent_changes <- function(sets, system, state, own, most = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
   field <- as.vector(system$spread(cbind(state$variances())))
@@ -130,14 +131,31 @@ latent_changes <- function(sets, system, state, own) {
     g <- system$mean(weight, system$gather(b))
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
-  k <- system$gather(state$k)
-  moved <- function(theta) {
-    factor <- latent_factor(sets, own, theta)
-    if (is.null(factor)) return(rep(NaN, 1 + nrow(k)))
-    c(system$contrast(factor, as.vector(f), as.vector(g)), coloured(factor, coloured_back(factor, k)))
+  c(list(v = v, s = s, u = u, field = field),
+    changes_of_rows(sets, system, state$own, f, system$differentiate(f, g), free_of_field(own), most))
+}
+
+changes_of_rows <- function(sets, system, theta, f, by, free, most) {
+  n <- nrow(sets$points)
+  sd <- system$factor$sd
+  w <- as.vector(whitened(system$factor, f))
+  value <- numeric(length(theta))
+  along <- back <- matrix(0, n, length(theta))
+  size <- max(1, most %/% ((1 + nrow(sets$neighbours)) * (1 + length(theta))))
+  for (first in seq(1, n, size)) {
+    at <- first:min(n, first + size - 1)
+    near <- sets$neighbours[, at, drop = FALSE]
+    to <- seq_len(max(at))
+    slopes <- set_slopes(sets$operators, theta, sets$points[to, , drop = FALSE], 0 * to, near, latent_diagonal)
+    for (p in which(free)) {
+      change <- list(weights = array(slopes$weights[, p, ], dim(near)), neighbours = near)
+      log_sd <- slopes$log_sd[p, ]
+      value[[p]] <- value[[p]] + sum(by$weights[, at] * change$weights) + sum(by$log_sd[at] * log_sd)
+      along[at, p] <- 2 * log_sd * w[at] + neighbour_means(change, f) / sd[at]
+      back[, p] <- back[, p] + neighbour_scatter(change, w[at] / sd[at], n)
+    }
   }
-  changes <- central_differences(moved, state$own, own$parameters, free_of_field(own))
-  list(v = v, s = s, u = u, field = field, value = changes[, 1], process = changes[, -1, drop = FALSE])
+  list(value = value, process = coloured(system$factor, along + coloured_back(system$factor, back)))
 }
 
 # As dense_laplace_gradient().
@@ -154,7 +172,7 @@ latent_gradient <- function(system, state, data, own) {
 
 # dC k for each parameter.
 latent_derivatives <- function(system, state, own) {
-  derivatives <- system$spread(t(state$changes()$process))
+  derivatives <- system$spread(state$changes()$process)
   if (length(own$nugget)) derivatives[, own$nugget] <- state$k
   derivatives
 }

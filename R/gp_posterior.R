@@ -11,7 +11,7 @@ field_places <- function(u, model) {
   list(u = u[first, , drop = FALSE], of = match(keys, keys[first]))
 }
 
-# Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operator
+# Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operators
 # of the covariance.
 latent_sets <- function(places, model, theta, m, how) {
   control <- how$control
@@ -19,7 +19,7 @@ latent_sets <- function(places, model, theta, m, how) {
   order <- vecchia_order(near, control$ordering, control$seed)
   near <- near[order, , drop = FALSE]
   sets <- list(order = order, near = near, points = places$u[order, , drop = FALSE], of = order(order)[places$of],
-               covariance = covariance_matrix(model, backend = how$backend))
+               operators = set_operators(model, how$backend))
   with_latent_neighbours(sets, ordered_neighbours(near, m))
 }
 
@@ -29,17 +29,13 @@ with_latent_neighbours <- function(sets, neighbours) {
   sets
 }
 
-# So little is added to the variances of the field that smooth covariances have a factor.
-latent_jitter <- 1e-9
-jittered <- function(model, theta, u) {
-  latent_jitter * as.vector(covariance_diagonal(model)(list(theta = unname(theta), x = u)))
-}
+# So much larger are the variances of the field that smooth covariances have a factor.
+latent_diagonal <- 1 + 1e-9
 
 # The rows of U; NULL where a covariance is singular.
-latent_factor <- function(sets, model, theta) {
-  noise <- jittered(model, theta, sets$points)
-  if (!all(is.finite(noise))) return(NULL)
-  factor <- set_weights(sets$covariance, theta, sets$points, noise, sets$neighbours)
+latent_factor <- function(sets, theta) {
+  none <- numeric(nrow(sets$points))
+  factor <- set_weights(sets$operators$values, theta, sets$points, none, sets$neighbours, latent_diagonal)
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
@@ -49,9 +45,9 @@ latent_factor <- function(sets, model, theta) {
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
 #   variances()            of the field given the data, by the latest factor
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
-#   contrast(factor, f, g) what gives derivatives of the likelihood, of a factor near by: neighbours/posterior.h
+#   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U: neighbours/posterior.h
 # long: closures that share the latest factor
-latent_system <- function(sets, model, theta, factor = latent_factor(sets, model, theta)) {
+latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta)) {
   if (is.null(factor)) return(NULL)
   posterior_fill(sets$held, factor$weights, factor$sd, threads())
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
@@ -90,19 +86,6 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, model
       r <- as.matrix(r)
       share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
     },
-    contrast = function(factor, f, g) posterior_contrast(sets$held, factor$weights, factor$sd, f, g, threads())
+    differentiate = function(f, g) posterior_differentiate(sets$held, f, g, threads())
   )
-}
-
-# Derivatives of f(theta) with respect to those of the parameters that are `wanted`, by central differences: a matrix
-# with a row for each, zeros for the others. f is smooth to rounding: it repeats no iteration.
-central_differences <- function(f, theta, parameters, wanted) {
-  found <- lapply(which(wanted), function(k) {
-    step <- replace(0 * theta, k, 1e-4 * if (parameters$log[[k]]) theta[[k]] else max(1, abs(theta[[k]])))
-    (f(theta + step) - f(theta - step)) / (2 * step[[k]])
-  })
-  found <- do.call(rbind, found) %||% matrix(0, 0, length(f(theta)))
-  all <- matrix(0, length(theta), ncol(found))
-  all[wanted, ] <- found
-  all
 }

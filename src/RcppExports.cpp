@@ -497,18 +497,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// posterior_contrast
-double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads);
-RcppExport SEXP _kernops_posterior_contrast(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP fSEXP, SEXP gSEXP, SEXP threadsSEXP) {
+// posterior_differentiate
+Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads);
+RcppExport SEXP _kernops_posterior_differentiate(SEXP heldSEXP, SEXP fSEXP, SEXP gSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type f(fSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type g(gSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_contrast(held, weights, sd, f, g, threads));
+    rcpp_result_gen = Rcpp::wrap(posterior_differentiate(held, f, g, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1376,7 +1374,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
-    {"_kernops_posterior_contrast", (DL_FUNC) &_kernops_posterior_contrast, 6},
+    {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},

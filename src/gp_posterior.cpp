@@ -130,14 +130,15 @@ Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::Nu
   });
 }
 
+// What Posterior::differentiate() finds.
 // [[Rcpp::export(rng = false)]]
-double posterior_contrast(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::NumericVector f,
-                          Rcpp::NumericVector g, int threads) {
+Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
     const Count n = posterior.points();
-    of_length(weights, n * posterior.neighbours());
-    return posterior.contrast(weights.begin(), of_length(sd, n), of_length(f, n), of_length(g, n),
-                              for_threads(threads));
+    Rcpp::NumericMatrix weights = zeros(posterior.neighbours(), int(n));
+    Rcpp::NumericVector sd = zeros(double(n));
+    posterior.differentiate(of_length(f, n), of_length(g, n), weights.begin(), sd.begin(), for_threads(threads));
+    return named_list({{"weights", weights}, {"log_sd", sd}});
   });
 }

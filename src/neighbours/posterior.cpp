@@ -102,33 +102,42 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
   });
 }
 
-double Posterior::contrast(const double* weights, const double* sd, const double* f, const double* g,
-                           const Settings& settings) const {
-  std::vector<Numbers> q(size_t(row_workers(n_, settings)), Numbers(size_t(m_) + 1));
-  Numbers of(static_cast<size_t>(n_));
+void Posterior::differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
+                              const Settings& settings) const {
+  std::vector<Numbers> room(size_t(row_workers(n_, settings)), Numbers(2 * (size_t(m_) + 1)));
   each_row(n_, unit, settings, [&](Count set, Count worker) {
-    of[size_t(set)] = contrast_of(set, weights + set * m_, sd[set], f, g, q[size_t(worker)]);
+    double* const q = room[size_t(worker)].data();
+    by_sd[set] = differentiate_set(set, f, g, by_weights + set * m_, q, q + m_ + 1);
   });
-  return std::accumulate(of.begin(), of.end(), 0.0);
 }
 
-double Posterior::contrast_of(Count set, const double* weights, double sd, const double* f, const double* g,
-                              Numbers& q) const {
-  for (int s = 0; s < m_; ++s) q[size_t(s)] = -weights[given_[size_t(set * m_ + s)]];
-  q[size_t(m_)] = 1;
+double Posterior::differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
+                                    double* product) const {
+  for (int s = 0; s < m_; ++s) q[s] = -weights_[size_t(set * m_ + s)];
+  q[m_] = 1;
   const int* place = place_.data() + set * pairs();
-  double by_f = 0, by_g = 0, square = 0;
+  double by_f = 0, by_g = 0;
   for (int t = 0; t <= m_; ++t, place += t - 1) {
     const int i = member(set, t);
+    product[t] = 0;
     if (i < 0) continue;
-    by_f += q[size_t(t)] * f[i], by_g += q[size_t(t)] * g[i];
-    double sum = q[size_t(t)] * inverse_diagonal_[size_t(i)];
-    for (int s = 0; s < t; ++s)
-      if (place[s] >= 0) sum += 2 * q[size_t(s)] * inverse_[size_t(place[s])];
-    square += sum * q[size_t(t)];
+    by_f += q[t] * f[i], by_g += q[t] * g[i];
+    product[t] = q[t] * inverse_diagonal_[size_t(i)];
+    for (int s = 0; s < t; ++s) {
+      if (place[s] < 0) continue;
+      const double entry = inverse_[size_t(place[s])];
+      product[t] += q[s] * entry, product[s] += q[t] * entry;
+    }
   }
-  const double variance = sd * sd;
-  return (by_f * by_f - by_f * by_g + square) / variance + std::log(variance);
+  const double precision = precision_[size_t(set)];
+  double square = 0;
+  for (int t = 0; t <= m_; ++t) {
+    const int i = member(set, t);
+    if (i >= 0) product[t] += (by_f - by_g / 2) * f[i] - by_f / 2 * g[i];
+    square += q[t] * product[t];
+  }
+  for (int s = 0; s < m_; ++s) by_weights[given_[size_t(set * m_ + s)]] = -2 * precision * product[s];
+  return 2 - 2 * precision * square;
 }
 
 }  // namespace kernops::neighbours

@@ -44,10 +44,10 @@ class Posterior {
   // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`.
   void variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count, Scratch& scratch,
                          double* to) const;
-  // sum_s q_s' M q_s / sd_s^2 + log sd_s^2 for the contrasts q_s of points and their neighbours, and
-  // M = f f' - (g f' + f g') / 2 + inverse.
-  double contrast(const double* weights, const double* sd, const double* f, const double* g,
-                  const Settings& settings) const;
+  // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
+  // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
+  void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
+                     const Settings& settings) const;
 
  private:
   // The pairs of a point and its neighbours; the point itself is the last one.
@@ -69,7 +69,9 @@ class Posterior {
     Count t = later_start_[size_t(i)];
     while (t < later_start_[size_t(i + 1)] && after(n_ - 1 - later_[size_t(t)])) ++t;
   }
-  double contrast_of(Count set, const double* weights, double sd, const double* f, const double* g, Numbers& q) const;
+  // Of one set, whose contrast is written to q, as M q is to `product`.
+  double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
+                           double* product) const;
   void find_pattern(const Settings& settings);
   void find_later();
   void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;

@@ -45,3 +45,47 @@ oracle_laplace <- function(K, mean, density, weight = NULL) {
   W <- curvature(mean + h)
   list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
 }
+
+# The logarithm of the determinant by a factor that begins with the last row and leaves out what it adds to pairs that
+# are in no set.
+oracle_sparse_logdet <- function(precision, neighbours) {
+  known <- diag(nrow(precision)) > 0
+  for (i in seq_along(neighbours)) known[c(neighbours[[i]], i), c(neighbours[[i]], i)] <- TRUE
+  total <- 0
+  for (i in rev(seq_len(nrow(precision)))) {
+    total <- total + log(precision[i, i])
+    for (j in seq_len(i - 1)) for (k in seq_len(i - 1)) if (known[i, j] && known[i, k] && known[j, k]) {
+      precision[j, k] <- precision[j, k] - precision[i, j] * precision[i, k] / precision[i, i]
+    }
+  }
+  total
+}
+
+# -2 log density of y, where observations are `of` places, whose field has Vecchia's approximation of K. terms(eta) are
+# the log density and its first and minus its second derivatives.
+oracle_vecchia_laplace <- function(K, nugget, neighbours, of, mean, terms) {
+  U <- oracle_factor(K, neighbours)
+  C <- chol2inv(chol(crossprod(U)))[of, of] + diag(nugget, length(of))
+  h <- numeric(length(of))
+  for (step in 1:50) {
+    at <- terms(mean + h)
+    k <- solve(diag(length(of)) + at$weight * C, at$weight * h + at$slope)
+    last <- h
+    h <- as.vector(C %*% k)
+    if (max(abs(h - last)) < 1e-15) break
+  }
+  at <- terms(mean + h)
+  share <- as.vector(rowsum(at$weight / (1 + nugget * at$weight), of))
+  sum(h * k) - 2 * sum(at$value) + oracle_sparse_logdet(crossprod(U) + diag(share), neighbours) -
+    2 * sum(log(diag(U))) + sum(log1p(nugget * at$weight))
+}
+
+# The derivatives of f(x) for each x, with an error of steps to the power of 8, from four differences.
+exact_differences <- function(f, x, step = 0.02) vapply(seq_along(x), \(k) {
+  widths <- step * max(abs(x[[k]]), 0.1) / 2^(0:3)
+  moved <- \(by) f(replace(x, k, x[[k]] + by))
+  slopes <- lapply(widths, \(by) (moved(by) - moved(-by)) / (2 * by))
+  for (order in 1:3) slopes <- Map(\(wide, narrow) narrow + (narrow - wide) / (4^order - 1), slopes[-length(slopes)],
+                                   slopes[-1])
+  slopes[[1]]
+}, f(x))

@@ -61,11 +61,8 @@ test_that("gradients are those of differences", {
     likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
     theta <- 1.1 * fit$outer_theta
     slope <- likelihood$evaluate(theta)$gradient()
-    differences <- vapply(seq_along(theta), function(k) {
-      step <- replace(numeric(length(theta)), k, 1e-4 * max(1, abs(theta[[k]])))
-      (likelihood$evaluate(theta + step)$value - likelihood$evaluate(theta - step)$value) / (2 * max(step))
-    }, 0)
-    expect_equal(unname(slope), differences, tolerance = 1e-5)
+    differences <- exact_differences(\(theta) likelihood$evaluate(theta)$value, theta)
+    expect_equal(unname(slope), differences, tolerance = 1e-8)
     # the information is near that of the exact method
     how <- replace(fit$how, c("method", "backend"), c("exact", "cpu"))
     exact <- kernops:::laplace_likelihood(fit$response, fit$outer, how)
@@ -113,9 +110,12 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
                tolerance = 1e-10, ignore_attr = TRUE)
   f <- rnorm(n)
   g <- rnorm(n)
+  # of sum(M * U'U) + 2 sum(log(sd)) by the rows of U
   M <- tcrossprod(f) - (tcrossprod(f, g) + tcrossprod(g, f)) / 2 + S
-  expect_equal(kernops:::posterior_contrast(held, weights, sd, f, g, 2L), sum(M * crossprod(U)) + 2 * sum(log(sd)),
-               tolerance = 1e-10)
+  product <- U %*% M
+  by <- kernops:::posterior_differentiate(held, f, g, 2L)
+  expect_equal(by$weights, matrix(c(0, -2 * product[cbind(2:n, 1:(n - 1))] / sd[-1]), 1), tolerance = 1e-10)
+  expect_equal(by$log_sd, 2 - 2 * rowSums(U * product), tolerance = 1e-10)
   expect_identical(kernops:::posterior_factor(held, rep(-100, n), 2L), NaN)
 })
 
@@ -145,8 +145,8 @@ test_that("a sparse posterior does not depend on the number of threads", {
     kernops:::posterior_fill(held, case$weights, case$sd, threads)
     logdet <- kernops:::posterior_factor(held, case$D, threads)
     v <- kernops:::posterior_variances(held, threads)
-    total <- kernops:::posterior_contrast(held, case$weights, case$sd, case$b[, 1], case$b[, 2], threads)
-    list(logdet = logdet, v = v, total = total,
+    by <- kernops:::posterior_differentiate(held, case$b[, 1], case$b[, 2], threads)
+    list(logdet = logdet, v = v, by = by,
          solved = kernops:::posterior_solve(held, case$D, case$b, 0 * case$b, 1e-13, 200L, 2L * threads))
   }
   few <- case(600)
