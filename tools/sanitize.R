@@ -6,8 +6,10 @@ random <- \(n, d = 1) matrix(stats::runif(n * d), n, d)
 options(kernops.backend = "cuda")
 
 # A formula on points of dimension D, with b of E columns; `far` from one another, exponents are not expanded.
-pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, ranges = NULL) {
+pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, near = FALSE,
+                  ranges = NULL) {
   data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E))
+  if (near) data[c("x", "y")] <- lapply(data[c("x", "y")], \(of) of * 1e-3 + row(of) %% 5)
   declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf(c("b = Vj(%d)", "g = Vi(%d)"), E))
   used <- names(data) %in% all.vars(str2lang(gsub("|", "+", formula, fixed = TRUE)))
   keops_kernel(formula, declared[used], precision = precision, ...)(data[used], ranges = ranges)
@@ -84,9 +86,11 @@ families <- alist(
   `gradient by panels` = pairs(slope, D = 150, M = 600, N = 1100, precision = "float64"),
   `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 20, N = 1100,
                               precision = "float64"),
-  `nearest by panels` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 150, M = 2200, N = 2200,
-                              precision = "float64"),
-  `nearest by panels of digits` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 150, M = 2200, N = 2200),
+  `nearest` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 20, M = 4100, N = 120000),
+  `nearest of long vectors` = pairs("ArgKMin_Reduction(SqDist(x, y), 40, 1)", D = 300, M = 4100, N = 8000,
+                                    precision = "float64"),
+  `nearest that are hard to tell` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 300, M = 4100, N = 8000,
+                                          near = TRUE),
   `gradient by panels of digits` = pairs(slope, D = 150, M = 600, N = 2100),
   `softmax by panels of digits` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 140, M = 600, N = 2100),
   `softmax of many weights` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 100, M = 300, N = 500),

@@ -40,15 +40,16 @@ std::shared_ptr<const ShiftedSums> shifted_sums(Graph& graph, const Reduction& r
 // How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless
 // it is narrow, 4 threads share their rows.
 struct Shape {
-  // cuda/map_reduce.cuh, and of cuda/wide/: map_reduce.cuh, vector_sum.cuh, panels.cuh
-  enum Kind { narrow, wide, vector_sum, panels };
+  // cuda/map_reduce.cuh, and of cuda/wide/: map_reduce.cuh, vector_sum.cuh, panels.cuh, nearest.cuh
+  enum Kind { narrow, wide, vector_sum, panels, nearest };
   Kind kind;
   int rows_per_thread, threads, columns;
   int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump
   bool some = false;           // not all pairs, but those of ranges
   bool makes_columns = false;  // as it needs them, instead of reading a filled level
+  int parts = 0;               // of nearest columns: numbers of 16 bits that make one
   auto fields() const {
-    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns);
+    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns, parts);
   }
 };
 constexpr Count few_rows = 128;  // one block meets all columns, and makes them itself
@@ -68,6 +69,9 @@ TiledPlan panelled(const Plan& plan, const Settings& settings);
 Settings of_panels(Settings settings);  // whose numbers are doubles, whatever is asked for
 Shape panel_shape(const TiledPlan& plan);
 bool by_panels(const TiledPlan& plan, Count rows, Count columns);
+// Those of the nearest columns (cuda/pairs/nearest_lists.cpp) are not of panels; numbers of 16 bits make their bounds.
+Shape nearest_shape(int parts);
+bool lists_nearest(const TiledPlan& plan, Count rows, Count columns);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);

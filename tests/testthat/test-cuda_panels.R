@@ -99,64 +99,6 @@ test_that("infinite and missing numbers of many points give what they give in R"
   }, list(c(170, 1030)))
 })
 
-# All squared distances, of differences
-by_differences <- \(x, y) sapply(seq_len(nrow(y)), \(j) rowSums((x - rep(y[j, ], each = nrow(x)))^2))
-smallest <- \(d, k) matrix(apply(d, 1, \(row) sort(row)[seq_len(k)]), nrow(d), byrow = TRUE)
-many <- if (emulated() || !"cuda" %in% backends()) 80 else 2200 # as many rows as a GPU has warps at work
-
-test_that("the nearest of many points are found", {
-  withr::local_seed(1)
-  for (size in list(c(170, 2200), c(700, max(many, 520)))) {
-    D <- size[1]
-    x <- points(many, D)
-    y <- points(size[2], D)
-    d <- by_differences(x, y)
-    # positions by their distances, as rounding may exchange neighbours
-    at <- \(positions) matrix(d[cbind(c(row(positions)), c(positions))], nrow(d))
-    for_each_backend(\(kernel, precision) {
-      reduce <- \(formula) kernel(formula, arguments(D))(list(x, y))
-      close <- \(actual, k) expect_close(actual, smallest(d, k), precision, info = paste("D =", D))
-      found <- reduce("KMin_ArgKMin_Reduction(SqDist(x, y), 11, 1)")
-      close(found[, 1:11], 11)
-      close(at(found[, 12:22]), 11)
-      close(at(reduce("ArgKMin_Reduction(Norm2(x - y), 70, 1)")), 70)
-      close(reduce("Min_Reduction(Norm2(x - y), 1)")^2, 1)
-      close(at(reduce("ArgMin_Reduction(SqDist(x, y), 1)")), 1)
-    })
-  }
-})
-
-test_that("of points that are as near, the first is the nearest, however many there are and however near", {
-  withr::local_seed(1)
-  small <- \(n) matrix(sample(0:3, n * 170, TRUE), n)
-  x <- small(many)
-  apart <- small(700)
-  clusters <- \(n) apart[sample(5, n, TRUE), ] + small(n) / 2^20
-  cases <- list(list(x, rbind(apart, x, x), 2^13), list(x, apart[rep(1:7, 400), ], 2^13),
-                list(clusters(many), clusters(2200), 1))
-  for (case in cases) {
-    x <- case[[1]]
-    y <- case[[2]]
-    expected <- t(apply(sq_dist(x, y), 1, \(row) order(row)[1:11])) # of whole numbers, without rounding
-    for_each_backend(\(kernel, precision) {
-      nearest <- kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", arguments(170))
-      expect_equal(nearest(list(x, y)), expected)
-      expect_equal(nearest(list(x + case[[3]], y + case[[3]])), expected)
-    })
-  }
-})
-
-test_that("points that are nowhere are nobody's neighbours", {
-  withr::local_seed(1)
-  x <- points(many, 170)
-  y <- points(max(many, 520), 170)
-  expected <- smallest(by_differences(x, y[-5, ]), 3)
-  for_each_backend(\(kernel, precision) {
-    nearest <- kernel("KMin_Reduction(SqDist(x, y), 3, 1)", arguments(170))
-    for (odd in c(NaN, Inf)) expect_close(nearest(list(x, replace(y, cbind(5, 2), odd))), expected, precision)
-  })
-})
-
 test_that("the same bits come again", {
   for_each_size(\(kernel, D, x, y, close) {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", arguments(D))
@@ -169,12 +111,11 @@ test_that("texts for panels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   compiles <- function(op) for (single in c(FALSE, TRUE)) {
     text <- kernops:::cuda_source(environment(op)$kernel, single, 0L, panels = TRUE)
-    expect_match(text, if (single) "KERNOPS_DIGIT" else "KERNOPS_(PANEL|NEAREST)")
+    expect_match(text, if (single) "KERNOPS_DIGIT" else "KERNOPS_PANEL")
     for (architecture in c("sm_80", "sm_90")) expect_compiles(text, architecture)
   }
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(600, "b = Vj(1)"))
   compiles(gauss)
   compiles(keops_grad(gauss, "x"))
-  compiles(keops_kernel("KMin_ArgKMin_Reduction(Norm2(x - y), 256, 1)", arguments(600)))
   compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(64, "b = Vj(130)")))
 })

@@ -84,6 +84,8 @@ inline int __any_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) 
 inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, !yes) == 0; }
 
 template <class T> T atomicAdd(T* at, T by) { return std::exchange(*at, *at + by); }
+template <class T> T atomicMax(T* at, T other) { return std::exchange(*at, std::max(*at, other)); }
+template <class T> T atomicMin(T* at, T other) { return std::exchange(*at, std::min(*at, other)); }
 template <class T> T atomicOr(T* at, T bits) { return std::exchange(*at, *at | bits); }
 template <class T> T __ldg(const T* at) { return *at; }
 template <class T> size_t __cvta_generic_to_shared(T* at) { return reinterpret_cast<size_t>(at); }

@@ -34,7 +34,7 @@ class Tiler : Tiling {
     used.assign(plan.slots.size(), false);
     used[0] = true;
     if (long_vectors_) find_vector_sum();
-    if (panels_) find_weighted_vector(), find_nearest(*this);
+    if (panels_) find_weighted_vector(), find_nearest(plan);
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_columns(*this);

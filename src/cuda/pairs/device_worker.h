@@ -86,6 +86,8 @@ class DeviceWorker {
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
   // The same by panels, unless it cannot be done: whether it was. For the first thread alone.
   bool reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch);
+  // The same of the nearest columns.
+  bool reduce_nearest(const Task& task, Range rows, Range columns, const Watch& watch);
   // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
   // The results of sums of exponentials: `top` and `sums` are those of the rows, on this device.

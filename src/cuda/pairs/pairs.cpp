@@ -87,9 +87,13 @@ class CudaPairs : public Pairs {
     use_device(first().number());
     if (!by_panels(plan, rows.count(), columns.count())) return false;
     const Settings doubles = of_panels(settings);
-    const Task task{plan, data, doubles, panel_shape(plan), out, rows.begin, true};
     const bool others = wait_for_others(data, out);
-    const bool done = first().reduce_by_panels(task, rows, columns, settings.keep_going);
+    const auto try_shape = [&](const Shape& shape) {
+      const Task task{plan, data, doubles, shape, out, rows.begin, true};
+      const auto reduce = plan.nearest.k > 0 ? &DeviceWorker::reduce_nearest : &DeviceWorker::reduce_by_panels;
+      return (first().*reduce)(task, rows, columns, settings.keep_going);
+    };
+    const bool done = try_shape(panel_shape(plan)) || (plan.nearest.k > 0 && try_shape(nearest_shape(2)));
     if (others) synchronize();  // nor do they know what this one has yet to copy
     return done;
   }

@@ -32,16 +32,13 @@ Products products_of(const TiledPlan& plan) {
 bool gains(const TiledPlan& plan) {
   const bool softmax = reduction_table()[plan.reduction.row].exponentiates();
   const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
-  const bool nearest = plan.nearest.k > 0;
   if (plan.digits) {
     constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
     if (contracted > longest) return false;
-    if (nearest) return contracted > 128;
     if (softmax) return summed >= 16 && std::max(contracted, summed) > 128;
     if (plan.row_in_vector_sum() != 0) return contracted > 128;
     return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
   }
-  if (nearest) return contracted >= 48;
   if (softmax) return summed >= 16;
   if (plan.row_in_vector_sum() != 0) return contracted > 112;
   return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
@@ -51,6 +48,10 @@ bool gains(const TiledPlan& plan) {
 
 TiledPlan panelled(const Plan& plan, const Settings& settings) {
   TiledPlan made = tile(plan, true, true);
+  if (made.nearest.k > 0) {
+    made.panels = true;
+    return made;
+  }
   made.digits = settings.single;
   const ReductionRow& reduction = reduction_table()[made.reduction.row];
   const Entries& vector = made.vector_sum;
@@ -58,8 +59,8 @@ TiledPlan panelled(const Plan& plan, const Settings& settings) {
   const bool contracts =
       made.contractions.size() == 1 && (made.inner_product.size > 0 || made.is_product(made.contractions[0]));
   const bool numbers = vector.size == 0 && made.f_size == 1;
-  const bool reduces = made.nearest.k > 0 || (reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
-                                                               : reduction.exponentiates() && of_columns);
+  const bool reduces = reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
+                                        : reduction.exponentiates() && of_columns;
   made.panels =
       contracts && reduces && settings.scheme != SumScheme::kahan && in_place(made, of_panels(settings)) && gains(made);
   return made;
@@ -71,15 +72,14 @@ Settings of_panels(Settings settings) {
 }
 
 Shape panel_shape(const TiledPlan& plan) {
+  if (plan.nearest.k > 0) return nearest_shape(1);
   const int columns = plan.digits ? PanelDigits::most_columns : panel_columns;
   return {Shape::panels, plan.digits ? 1 : 4, columns / 4, columns};
 }
 
-// The lists of nearest columns are made by a warp a row; and what each row and each column costs must be little beside
-// its pairs, which take tiles less time than those of sums.
 bool by_panels(const TiledPlan& plan, Count rows, Count columns) {
-  const Count many = plan.nearest.k > 0 ? Count(16) * current_device().multiprocessors : 0;
-  return plan.panels && rows >= (many ? many : least_rows) && columns >= std::max(many, least_columns) && has_blas() &&
+  if (plan.nearest.k > 0) return lists_nearest(plan, rows, columns);
+  return plan.panels && rows >= least_rows && columns >= least_columns && has_blas() &&
          (!plan.digits || current_device().fast_doubles);
 }
 
@@ -96,7 +96,6 @@ class PanelSums {
         sums_(size_t(rows_ * products_.width) * sizeof(double)),
         totals_(size_t(rows_) * sizeof(double)),
         shifts_(size_t(rows_) * sizeof(double)),
-        lists_(size_t(rows_ * task.plan.nearest.listed) * sizeof(Neighbour)),
         odd_(sizeof(int)) {
     const int none = 0;
     copy_in(odd_.pointer(), &none, sizeof none);
@@ -105,8 +104,7 @@ class PanelSums {
 
   static Count bytes(const Task& task, Count rows, Count columns) {
     const Products products = products_of(task.plan);
-    const Count some = at_a_time(task, rows),
-                numbers = some * (products.width + 2 + 2 * task.plan.nearest.listed) * Count(sizeof(double));
+    const Count some = at_a_time(task, rows), numbers = some * (products.width + 2) * Count(sizeof(double));
     return numbers + (task.plan.digits ? PanelDigits::bytes(products, some, columns)
                                        : some * panel_columns * Count(sizeof(double)));
   }
@@ -118,8 +116,7 @@ class PanelSums {
     job.once = levels_.once.address();
     job.rows = item(levels_.x, Level::row, rows.begin), job.columns = item(levels_.y, Level::column, columns.begin);
     job.pairs = doubles(pairs_), job.sums = doubles(sums_), job.shifts = doubles(shifts_);
-    job.totals = doubles(totals_), job.lists = static_cast<Neighbour*>(lists_.address());
-    job.first_column = int(columns.begin), job.odd = static_cast<int*>(odd_.address());
+    job.totals = doubles(totals_), job.odd = static_cast<int*>(odd_.address());
     job.row_count = int(rows.count()), job.column_count = int(columns.count()), job.width = products_.width;
     job.first = columns.begin == 0;
     return job;
@@ -169,7 +166,7 @@ class PanelSums {
   const Levels& levels_;
   const Products products_;
   const Count rows_, columns_;
-  const Buffer pairs_, sums_, totals_, shifts_, lists_, odd_;
+  const Buffer pairs_, sums_, totals_, shifts_, odd_;
   std::unique_ptr<PanelDigits> digits_;
 };
 
@@ -201,9 +198,7 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
       sums.add_up(job);
     }
     job.out = all.out + some.begin * all.out_row, job.out_entry = all.out_entry, job.out_row = all.out_row;
-    job.columns = levels.y.address();  // those of all panels
-    const Count per_row = task.plan.nearest.k > 0 ? 32 : size;
-    launch(kernels_->merge, unsigned(ceil_div(some.count() * per_row, threads)), 1, threads, &job);
+    launch(kernels_->merge, unsigned(ceil_div(some.count() * size, threads)), 1, threads, &job);
     if (some.end == rows_here) break;
     synchronize();
     if (watch && !watch(double(some.end) / double(rows_here))) throw Interrupted();

@@ -14,13 +14,13 @@ class Writer {
 
   std::string text() {
     const bool wide = words.wide(), expands = words.expands();
-    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels"};
-    const char* header = plan.nearest.k > 0 ? "cuda/wide/panel_nearest" : headers[shape.kind];
+    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels",
+                             "cuda/wide/nearest"};
     const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
-    std::string out = (wide ? rows : "") + "#include <kernops/" + header +
+    std::string out = (shape.kind != Shape::narrow ? rows : "") + "#include <kernops/" + headers[shape.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
     if (wide) out += long_vectors(words);
-    if (plan.nearest.k > 0) out += nearest();
+    if (shape.kind == Shape::nearest) out += nearest();
     if (expands) out += "struct Near {\n" + pairs(words, true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
     out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
@@ -54,14 +54,12 @@ class Writer {
                             number(f) + ", " + number(w) + ", " + number(std::max(plan.reduction.k, 1)) +
                             (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
     const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
+    if (shape.kind == Shape::nearest) return "KERNOPS_NEAREST_KERNELS(Formula, Nearest)\n";
     if (shape.kind == Shape::narrow)
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
              ", " + number(shape.threads) + ", " + pairs +
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
     const std::string digits = plan.digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
-    if (plan.nearest.k > 0)
-      return "KERNOPS_NEAREST_KERNELS(Formula, Nearest, " + number(shape.columns) + ", " + yes_or_no(plan.digits) +
-             ")\n" + digits;
     if (shape.kind == Shape::panels)
       return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
              yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " + yes_or_no(plan.digits) + ")\n" +
@@ -74,8 +72,8 @@ class Writer {
     const Nearest& n = plan.nearest;
     const Result result = reduction_table()[plan.reduction.row].result;
     return "struct Nearest {\n  static constexpr int size = " + number(plan.slots[n.row].size) +
-           ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", row = " + number(plan.slots[n.row].offset) +
-           ", column = " + number(plan.slots[n.column].offset) +
+           ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", parts = " + number(shape.parts) +
+           ", row = " + number(plan.slots[n.row].offset) + ", column = " + number(plan.slots[n.column].offset) +
            ";\n  static constexpr bool root = " + yes_or_no(n.root) +
            ", values = " + yes_or_no(result != Result::Positions) +
            ", positions = " + yes_or_no(result != Result::Values) + ";\n};\n\n";

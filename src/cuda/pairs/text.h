@@ -15,7 +15,7 @@ struct Words {
   Names names;
 
   Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
-  bool wide() const { return shape.kind != Shape::narrow; }
+  bool wide() const { return shape.kind != Shape::narrow && shape.kind != Shape::nearest; }
   bool sums_vectors() const { return plan.vector_sum.size > 0; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 

@@ -27,7 +27,7 @@ struct Expansion {
 };
 
 // The columns that are nearest to each row: how many are wanted, and listed, a multiple of 32
-// (cuda/wide/panel_nearest.cuh). `row` and `column` are the slots of their vectors; of 0 where there are none.
+// (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors; k is 0 where none are.
 struct Nearest {
   int row, column, k, listed;
   bool root;  // of the squared distance

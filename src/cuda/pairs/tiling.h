@@ -24,8 +24,8 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
 
-// Has squared distances, of which the smallest are taken, made of inner products.
-void find_nearest(Tiling& tiling);
+// Distances of which the smallest are taken: nothing is left to do for each pair then.
+void find_nearest(TiledPlan& plan);
 
 // A sum of exponentials, or of their products with one number of the column that nothing else reads; where there are
 // several numbers, it is not faster.

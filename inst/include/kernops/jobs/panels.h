@@ -21,15 +21,9 @@ struct DigitJob {
   int* odd;
 };
 
-// A column near a row, and a bound of its squared distance.
-struct Neighbour {
-  double number;
-  int column;
-};
-
 // A panel: some rows and columns, in filled levels. `pairs` holds the contractions of its pairs, row by row, and then
 // their numbers; `sums` what these times the vectors of the columns are, `width` a row; `totals` and `shifts` have one
-// number a row. Where the nearest columns are looked for, `lists` holds some for each row.
+// number a row.
 //
 // Where products are those of digits, `products` holds them by the sum of their digits' places, each `apart` from the
 // one before: first of the vectors of rows and columns, then of pairs and vectors, `product_width` a row.
@@ -45,8 +39,6 @@ struct PanelJob {
   int product_width;
   const double *row_steps, *column_steps, *vector_steps;
   Digits numbers;  // of the pairs, by rows
-  Neighbour* lists;
-  int first_column;  // of the panel, among all
 };
 
 }  // namespace kernops

@@ -130,9 +130,16 @@ struct Halves : InTwoParts<Halves> {
     return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},
             {__float_as_uint(unit.v[2]), __float_as_uint(unit.v[3])}};
   }
+#ifdef __CUDA_ARCH__
   static __device__ __forceinline__ unsigned packed(float first, float second) {
     unsigned both;
+#if __CUDA_ARCH__ >= 800
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+#else
+    asm("{.reg .b16 a, b; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; mov.b32 %0, {a, b};}"
+        : "=r"(both)
+        : "f"(first), "f"(second));
+#endif
     return both;
   }
   // What is left of two numbers.
@@ -143,6 +150,22 @@ struct Halves : InTwoParts<Halves> {
         : "r"(both));
     return packed(first - high_first, second - high_second);
   }
+#else
+  static __device__ __forceinline__ unsigned rounded(float x) {
+    const unsigned bits = __float_as_uint(abs(x) * 0x1p-112f);
+    return (bits + 0xfff + (bits >> 13 & 1)) >> 13 | (x < 0 ? 0x8000 : 0);
+  }
+  static __device__ __forceinline__ float number(unsigned half) {
+    const float x = __uint_as_float((half & 0x7fff) << 13) * 0x1p112f;
+    return half & 0x8000 ? -x : x;
+  }
+  static __device__ __forceinline__ unsigned packed(float first, float second) {
+    return rounded(first) | rounded(second) << 16;
+  }
+  static __device__ __forceinline__ unsigned rest(float first, float second, unsigned both) {
+    return packed(first - number(both & 0xffff), second - number(both >> 16));
+  }
+#endif
   static __device__ __forceinline__ Part<4> split(float a, float b, float c, float d) {
     const unsigned first = packed(a, b), second = packed(c, d);
     return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
@@ -174,10 +197,18 @@ struct Halves : InTwoParts<Halves> {
   }
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[2], const unsigned (&x8)[2],
                                                   const unsigned (&y)[2]) {
+#if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "r"(y[0]), "r"(y[1]));
+#else
+    KERNOPS_UNROLL
+    for (int half = 0; half < 2; ++half)
+      asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+          : "r"(x[half]), "r"(x8[half]), "r"(y[half]));
+#endif
   }
 };
 

@@ -1,0 +1,131 @@
+// Which columns may be near the rows of a warp: those whose bounds are small wait until there are many, and then join
+// the list of their row.
+#pragma once
+#include <kernops/cuda/wide/nearest_list.cuh>
+#include <kernops/cuda/wide/nearest_points.cuh>
+#include <kernops/cuda/wide/nearest_products.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Of the columns of a split.
+template <class Nearest> struct ListsOfWarp {
+  using Bounds = NearestBounds<Nearest::size, Nearest::parts>;
+  using List = NearestOfWarp<float, Nearest::listed>;
+  static constexpr int waiting = nearest_waiting;
+
+  // Of each row: what bounds are to be below of, its squared length, and how many columns wait.
+  struct Shared {
+    float limits[nearest_tile], squares[nearest_tile];
+    int waiting[nearest_tile];
+  };
+  const NearestJob& job;
+  Shared& shared;
+  const int first_row;
+  const float longest;
+  float limits[4];      // of the thread's rows
+  unsigned joined = 0;  // rows, as bits, that have a list
+
+  __device__ __forceinline__ ListsOfWarp(const NearestJob& job, Shared& shared)
+      : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_of_all(job)) {
+    const int row = threadIdx.x;
+    shared.squares[row] = job.rows.bounds[first_row + row], shared.waiting[row] = 0;
+    shared.limits[row] = first_row + row < job.rows.count ? infinity<float>() : -infinity<float>();
+    read_limits();
+  }
+  // The list of a row, with room for columns that wait to join it.
+  __device__ __forceinline__ Neighbour* list(int row) const {
+    return job.lists + ((first_row + row) * (long long)job.splits + blockIdx.y) * (Nearest::listed + waiting);
+  }
+  __device__ __forceinline__ void read_limits() {
+    __syncwarp();
+    KERNOPS_UNROLL
+    for (int r = 0; r < 4; ++r) limits[r] = -shared.limits[row_of_thread(r)];
+  }
+  // What other splits know of a row; asked for before it is needed.
+  __device__ __forceinline__ unsigned limit_of_all() const {
+    return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
+  }
+  __device__ __forceinline__ void lower_limit(unsigned of_all) {
+    if (job.splits == 1) return;
+    const float known = in_order(of_all);
+    if (known < shared.limits[threadIdx.x]) shared.limits[threadIdx.x] = known;
+    read_limits();
+  }
+
+  // Has the columns wait whose bounds are small; there is always room for those of a group.
+  template <int groups, class Products>
+  __device__ __forceinline__ void take(const Products& products, int first_column) {
+    unsigned near = 0;
+    KERNOPS_UNROLL
+    for (int n = 0; n < groups; ++n) {
+      bool any = false;
+      KERNOPS_UNROLL
+      for (int e = 0; e < 8; ++e) any |= products.sum[e / 4][n][e % 4] > limits[e / 2];
+      near |= any ? 1u << n : 0;
+    }
+    if (!__any_sync(~0u, near != 0)) return;
+    KERNOPS_UNROLL_BY(1)
+    for (near = of_all_lanes(near); near != 0; near &= near - 1) {
+      const int group = __ffs(near) - 1;
+      float less[8];
+      products.of_group(group, less);
+      KERNOPS_UNROLL
+      for (int e = 0; e < 8; ++e)
+        if (less[e] > limits[e / 2])
+          wait(row_of_thread(e / 2), {-less[e], first_column + Products::column(group, e % 2)});
+      __syncwarp();
+      if (__any_sync(~0u, shared.waiting[threadIdx.x] > waiting - 8)) join(waiting - 7);
+    }
+  }
+  static __device__ __forceinline__ unsigned of_all_lanes(unsigned bits) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(~0u, bits);
+#else
+    KERNOPS_UNROLL
+    for (int step = 16; step > 0; step /= 2) bits |= __shfl_xor_sync(~0u, bits, step);
+    return bits;
+#endif
+  }
+  __device__ __forceinline__ void wait(int row, const Neighbour& one) const {
+    list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
+  }
+
+  // Columns join the lists of those rows for which so many wait; at the end, of all rows.
+  __device__ __forceinline__ void join(int least) {
+    __syncwarp();
+    const bool joins = shared.waiting[threadIdx.x] >= least;
+    KERNOPS_UNROLL_BY(1)
+    for (unsigned rows = __ballot_sync(~0u, joins); rows != 0; rows &= rows - 1) join_list(__ffs(rows) - 1);
+    read_limits();
+  }
+  __device__ __forceinline__ void join_list(int number) {
+    const int row = threadIdx.x / 32 * 32 + number;
+    Neighbour* const at = list(row);
+    List now;
+    if (joined >> number & 1)
+      now.get(at);
+    else
+      now.clear();
+    joined |= 1u << number;
+    OfLane<float> some = OfLane<float>::none();
+    if (lane_of_warp() < shared.waiting[row]) {
+      const Neighbour own = at[Nearest::listed + lane_of_warp()];
+      some = {own.number, own.column};
+    }
+    now.join(some);
+    now.put(at);
+    // what is beyond the last one wanted, even if that is as far as can be, is not among them
+    const float last = now.at(Nearest::listed - 1),
+                wanted = Bounds::limit(now.at(Nearest::k - 1), shared.squares[row], longest);
+    __syncwarp();
+    if (lane_of_warp() > 0) return;
+    const float limit = last < wanted ? last : wanted;
+    if (limit < shared.limits[row]) shared.limits[row] = limit;
+    shared.waiting[row] = 0;
+    if (job.splits > 1) atomicMin(job.limits + first_row + row, bits_in_order(wanted));
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,157 @@
+// What bounds of distances are made of (cuda/wide/nearest.cuh): vectors seen from a centre, as numbers of 16 bits that
+// tensor cores multiply, and their lengths.
+//
+// All is scaled so that the longest vector is between 2^14 and 2^15 long. With |x| and |y| as lengths then, a bound
+// from below of half the squared distance of x and y is
+//   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
+// where e |x|^2 + e |y|^2 covers what the inner product is wrong by: numbers have 11 bits, or 22 in two parts; tensor
+// cores cut off, after each 16 products, whatever is less than 2^-23 of the largest number; those of chunks round. s
+// covers numbers below 2^-14, which have fewer bits.
+#pragma once
+#include <kernops/jobs/nearest.h>
+#include <kernops/state.h>
+#include <kernops/cuda/wide/tensor_numbers.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <int size, int parts> struct NearestBounds {
+  static constexpr int numbers = 32 / parts, chunks = (size + numbers - 1) / numbers;
+  static constexpr double cut_off = 17.0 / (1 << 23),
+                          e = (parts == 1 ? 1.001 / (1 << 11) + 2 * chunks * cut_off : 1.0 / (1 << 21) + 6 * cut_off) +
+                              (chunks + 8.0) / (1 << 24);
+
+  template <class T> static __device__ __forceinline__ T slack(T squared) {
+    return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
+  }
+  // What a vector of this squared length adds to bounds.
+  static __device__ __forceinline__ double bound(double squared) { return (0.5 - e) * squared - slack(squared); }
+  // From where on bounds of a row are too large, if `last` is that of the last column wanted, without what the row
+  // adds. That bound may be too small by more, the longer the column; but columns that are near cannot be much longer
+  // than the row.
+  static __device__ __forceinline__ float limit(float last, float row, float longest) {
+    float column = longest, margin = 0;
+    KERNOPS_UNROLL
+    for (int n = 0; n < 3; ++n) {
+      margin = 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
+      const float squared = row + 2 * (last + margin), length = sqrt(row) + sqrt(squared > 0 ? squared : 0);
+      if (length * length < column) column = 1.0001f * length * length;
+    }
+    return last + 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
+  }
+};
+
+// What vectors are multiplied by; 0, where nothing can be said, if the longest is too long or too short for that.
+__device__ __forceinline__ double nearest_scale(double longest_squared) {
+  const int exponent = (__double2hiint(sqrt(longest_squared)) >> 20) - 1023;
+  return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);
+}
+
+// Numbers as bits, the order of which is theirs.
+__device__ __forceinline__ unsigned bits_in_order(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return bits >> 31 ? ~bits : bits | 0x80000000;
+}
+__device__ __forceinline__ float in_order(unsigned bits) {
+  return bits == ~0u ? infinity<float>() : __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits);
+}
+
+// The squared length of the longest vector, so scaled.
+__device__ __forceinline__ float longest_of_all(const NearestJob& job) {
+  const double scale = nearest_scale(*job.longest);
+  return float(*job.longest * (scale * scale));
+}
+
+__device__ __forceinline__ int whole_tiles(int count) {
+  return (count + nearest_tile - 1) / nearest_tile * nearest_tile;
+}
+
+__device__ __forceinline__ double sum_of_warp(double x) {
+  KERNOPS_UNROLL
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+  return x;
+}
+
+// Each warp has one of the rows and columns, which are padded to whole tiles.
+template <class Formula, class Nearest> struct PointOfWarp {
+  const NearestJob& job;
+  bool is_row;
+  const NearestPoints& all;
+  int n;
+
+  static __device__ __forceinline__ int warp() { return int((blockIdx.x * blockDim.x + threadIdx.x) / 32); }
+  static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
+  explicit __device__ __forceinline__ PointOfWarp(const NearestJob& job)
+      : job(job),
+        is_row(warp() < whole_tiles(job.rows.count)),
+        all(is_row ? job.rows : job.columns),
+        n(is_row ? warp() : warp() - whole_tiles(job.rows.count)) {}
+
+  __device__ __forceinline__ bool exists() const { return n < all.count; }
+  __device__ __forceinline__ bool has_place() const { return n < whole_tiles(all.count); }
+  __device__ __forceinline__ double seen(int e) const {
+    const long long at = is_row ? n * (long long)padded<double>(Formula::row) + Nearest::row
+                                : n * (long long)padded<double>(Formula::column) + Nearest::column;
+    return exists() && e < Nearest::size ? all.items[at + e] - job.centre[e] : 0;
+  }
+};
+
+// The mean of the first rows: one block.
+template <class Formula, class Nearest> __device__ void find_centre(const NearestJob& job) {
+  const int count = job.rows.count < 64 ? job.rows.count : 64;
+  for (int e = threadIdx.x; e < Nearest::size; e += blockDim.x) {
+    double sum = 0;
+    for (int n = 0; n < count; ++n)
+      sum += job.rows.items[n * (long long)padded<double>(Formula::row) + Nearest::row + e];
+    job.centre[e] = sum / count;
+  }
+}
+
+// One warp a point.
+template <class Formula, class Nearest> __device__ void find_norms(const NearestJob& job) {
+  const PointOfWarp<Formula, Nearest> point(job);
+  if (!point.exists()) return;
+  double sum = 0;
+  for (int e = point.lane(); e < Nearest::size; e += 32) sum += sq(point.seen(e));
+  sum = sum_of_warp(sum);
+  if (!(sum < infinity<double>())) *job.odd = 1;
+  if (point.lane() > 0) return;
+  point.all.norms[point.n] = sum;
+  if (!(sum <= *const_cast<volatile const double*>(job.longest)))
+    atomicMax(reinterpret_cast<unsigned long long*>(job.longest), (unsigned long long)__double_as_longlong(sum));
+}
+
+// One warp a point, one lane a unit of 8 numbers. Chunks have units of the numbers, or two of large parts and two of
+// the small ones.
+template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
+  using Bounds = NearestBounds<Nearest::size, Nearest::parts>;
+  constexpr int units = 4 / Nearest::parts;
+  const PointOfWarp<Formula, Nearest> point(job);
+  if (!point.has_place()) return;
+  const double scale = nearest_scale(*job.longest);
+  float* const chunks = point.all.halves + point.n * (long long)(16 * Bounds::chunks);
+  for (int u = point.lane(); u < units * Bounds::chunks; u += 32) {
+    float x[8];
+    KERNOPS_UNROLL
+    for (int e = 0; e < 8; ++e) x[e] = float(point.seen(8 * u + e) * scale);
+    float* const to = chunks + u / units * 16 + u % units * 4;
+    const auto first = Halves::split(x[0], x[1], x[2], x[3]), second = Halves::split(x[4], x[5], x[6], x[7]);
+    const auto put = [&](float* to, const unsigned(&a)[2], const unsigned(&b)[2]) {
+      *reinterpret_cast<Few<4, unsigned>*>(to) = Few<4, unsigned>{{a[0], a[1], b[0], b[1]}};
+    };
+    put(to, first.high, second.high);
+    if (Nearest::parts == 2) put(to + 8, first.low, second.low);
+  }
+  if (point.lane() > 0) return;
+  const double squared = point.exists() ? point.all.norms[point.n] * (scale * scale) : 0;
+  if (point.is_row) {
+    point.all.bounds[point.n] = float(squared);
+    job.limits[point.n] = ~0u;
+  } else {
+    float* const twice = point.all.bounds + point.n / 2 * 4 + point.n % 2;
+    twice[0] = twice[2] = point.exists() ? -float(Bounds::bound(squared)) : -infinity<float>();
+  }
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,42 @@
+// What the host hands to the kernels of nearest columns: plain structs, the same for both.
+#pragma once
+#include <kernops/portable.h>
+
+namespace kernops {
+
+// A tile of so many rows and as many columns is met at a time.
+constexpr int nearest_tile = 128;
+// Behind each list there is room for so many columns that wait to join it.
+constexpr int nearest_waiting = 32;
+
+// A column near a row, and a bound of its distance.
+struct Neighbour {
+  float number;
+  int column;
+};
+
+// Rows or columns. `items` are those of the filled level; what is made of them is padded to whole tiles: of each vector
+// its squared length, and numbers of 16 bits, seen from the centre, in chunks of 64 bytes. Of a row, `bounds` has the
+// squared length of these; of each two columns, four numbers: what they add to bounds, with the other sign, twice.
+struct NearestPoints {
+  const double* items;
+  int count;
+  double* norms;
+  float *halves, *bounds;
+};
+
+// Of each row there are `splits` lists, one after another, of so many columns. The first rows of all make the centre.
+struct NearestJob {
+  NearestPoints rows, columns;
+  double* centre;
+  double* longest;  // of the lengths of both
+  int* odd;         // becomes 1 where numbers are not finite, or bounds cannot tell
+  int splits, columns_per_split;
+  int stride;  // from one tile of columns to the next; it has no divisor in common with how many a split has
+  Neighbour* lists;
+  unsigned* limits;  // of each row, below which bounds are to be in all splits; numbers as bits in order
+  double* out;       // entry k of row n at out[k * out_entry + n * out_row]
+  long long out_entry, out_row;
+};
+
+}  // namespace kernops

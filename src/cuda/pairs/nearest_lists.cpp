@@ -1,0 +1,189 @@
+// The nearest columns of each row, from lists of those that may be (cuda/wide/nearest.cuh).
+#include <kernops/jobs/nearest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "cuda/pairs/device_worker.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+constexpr unsigned threads = 128, warps = threads / 32;
+
+Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
+
+// Numbers of so many bits that make a vector, as whole chunks of 64 bytes.
+Count floats_of_vector(const Task& task) {
+  return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.shape.parts, 32) * 16;
+}
+
+// What is made of rows or of columns.
+struct Points {
+  Points(const Task& task, Count count)
+      : floats(floats_of_vector(task)),
+        norms(size_t(whole(count)) * sizeof(double)),
+        halves(size_t(whole(count) * floats) * sizeof(float)),
+        bounds(size_t(2 * whole(count)) * sizeof(float)) {}
+  static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
+
+  // Some of them, whose items in the level begin at `items` and stand so many bytes apart.
+  NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
+    const auto at = [&](const Buffer& buffer, Count bytes) {
+      return static_cast<char*>(buffer.address()) + range.begin * bytes;
+    };
+    return {reinterpret_cast<const double*>(at(level, item_bytes)), int(range.count()),
+            reinterpret_cast<double*>(at(norms, 8)), reinterpret_cast<float*>(at(halves, 4 * floats)),
+            reinterpret_cast<float*>(at(bounds, 4))};
+  }
+
+  const Count floats;
+  const Buffer norms, halves, bounds;
+};
+
+// How the columns of some rows are split: where blocks of rows do not fill the device, or fill it once more for a few,
+// each split lists columns of its own, and that costs.
+struct Splits {
+  int count, columns;  // columns of each but the last
+  int stride;  // a step through the tiles of each split that meets all of them, as far from each other as can be
+
+  Splits(Count rows, Count columns_of_row, Count filled) {
+    constexpr Count least_tiles = 8;
+    const Count tiles = ceil_div(columns_of_row, nearest_tile), blocks = ceil_div(rows, nearest_tile);
+    const Count most = std::max<Count>(1, std::min(tiles / least_tiles, ceil_div(4 * filled, blocks)));
+    const auto cost = [&](Count parts) {
+      return double(ceil_div(blocks * parts, filled)) / double(parts) * (1 + 0.05 * double(parts));
+    };
+    Count best = 1;
+    for (Count parts = 2; parts <= most; ++parts)
+      if (cost(parts) < cost(best)) best = parts;
+    const Count tiles_of_split = ceil_div(tiles, best);
+    columns = int(tiles_of_split * nearest_tile), count = int(ceil_div(tiles, tiles_of_split));
+    const Count last = tiles - (count - 1) * tiles_of_split;
+    Count step = std::max<Count>(1, Count(0.618 * double(tiles_of_split)));
+    while (std::gcd(step, tiles_of_split) != 1 || std::gcd(step, last) != 1) ++step;
+    stride = int(step);
+  }
+};
+
+}  // namespace
+
+Shape nearest_shape(int parts) {
+  Shape shape{Shape::nearest, 1, int(threads), nearest_tile};
+  shape.parts = parts;
+  return shape;
+}
+
+// What each row and each tile of columns costs must be little beside the pairs.
+bool lists_nearest(const TiledPlan& plan, Count rows, Count columns) {
+  const Count processors = current_device().multiprocessors, size = plan.slots[plan.nearest.row].size;
+  return rows >= 512 && columns >= 16 * processors && std::max(rows, columns) < (1 << 30) &&
+         double(rows) * double(columns) * double(size) >= double(processors * processors << 19);
+}
+
+// What is on a device while columns are listed.
+class NearestLists {
+ public:
+  static constexpr Count most_rows = 1 << 17, rows_of_trial = 2 * nearest_tile;
+
+  NearestLists(const Task& task, const Levels& levels, Count rows, Count columns, Count filled)
+      : task_(task),
+        text_(source(task.plan, task.settings, task.shape)),
+        levels_(levels),
+        rows_(rows),
+        at_a_time_(std::min(whole(rows), most_rows)),
+        splits_(at_a_time_, columns, filled),
+        trial_(rows_of_trial, columns, filled),
+        x_(task, rows),
+        y_(task, columns),
+        centre_(size_t(task.plan.slots[task.plan.nearest.row].size) * sizeof(double)),
+        longest_(sizeof(double)),
+        odd_(sizeof(int)),
+        limits_(size_t(whole(rows)) * sizeof(unsigned)),
+        lists_(size_t(lists(at_a_time_, splits_, trial_) * bytes_of_list(task))) {
+    const double none = 0;
+    copy_in(longest_.pointer(), &none, sizeof none), copy_in(odd_.pointer(), &none, sizeof(int));
+    job_.columns = y_.some({0, columns}, levels.y, task.item_bytes(Level::column));
+    job_.centre = static_cast<double*>(centre_.address()), job_.longest = static_cast<double*>(longest_.address());
+    job_.odd = static_cast<int*>(odd_.address()), job_.lists = static_cast<Neighbour*>(lists_.address());
+  }
+  static Count bytes(const Task& task, Count rows, Count columns, Count filled) {
+    const Count some = std::min(whole(rows), most_rows);
+    const Splits splits(some, columns, filled), trial(rows_of_trial, columns, filled);
+    return Points::bytes(task, rows) + Points::bytes(task, columns) + lists(some, splits, trial) * bytes_of_list(task);
+  }
+  Count at_a_time() const { return at_a_time_; }
+  bool tries() const { return rows_ >= 64 * rows_of_trial; }
+
+  void prepare() {
+    take({0, rows_});
+    const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
+    run("kernops_centre", 1), run("kernops_norms", points), run("kernops_halves", points);
+  }
+  // The results of some rows, `out` being that of the first row of all. Whether bounds could tell.
+  bool finish(Range rows, const PairJob& out, bool trial) {
+    const Splits& splits = trial ? trial_ : splits_;
+    take(rows);
+    job_.splits = splits.count, job_.columns_per_split = splits.columns, job_.stride = splits.stride;
+    job_.out = out.out + rows.begin * out.out_row, job_.out_entry = out.out_entry, job_.out_row = out.out_row;
+    run("kernops_pairs", ceil_div(rows.count(), nearest_tile), splits.count);
+    run("kernops_merge", ceil_div(rows.count(), warps));
+    int odd;
+    copy_out(&odd, odd_.pointer(), sizeof odd);
+    return odd == 0;
+  }
+
+ private:
+  static Count lists(Count rows, const Splits& splits, const Splits& trial) {
+    return std::max(rows * splits.count, rows_of_trial * trial.count);
+  }
+  static Count bytes_of_list(const Task& task) {
+    return (task.plan.nearest.listed + nearest_waiting) * Count(sizeof(Neighbour));
+  }
+  void take(Range rows) {
+    job_.rows = x_.some(rows, levels_.x, task_.item_bytes(Level::row));
+    job_.limits = static_cast<unsigned*>(limits_.address()) + rows.begin;
+  }
+  void run(const char* name, Count blocks, int splits = 1) const {
+    launch(function(text_, name), unsigned(blocks), unsigned(splits), threads, &job_);
+  }
+
+  const Task& task_;
+  const std::string text_;
+  const Levels& levels_;
+  const Count rows_, at_a_time_;
+  const Splits splits_, trial_;  // of some rows; of few, by which is seen early whether bounds can tell
+  const Points x_, y_;
+  const Buffer centre_, longest_, odd_, limits_, lists_;
+  NearestJob job_{};
+};
+
+bool DeviceWorker::reduce_nearest(const Task& task, Range rows, Range columns, const Watch& watch) {
+  prepare(task);
+  const bool direct = writes_directly(task.out);
+  const Count rows_here = rows.count(), columns_here = columns.count();
+  const size_t out_bytes = direct ? 0 : size_t(rows_here * task.plan.reduction.size) * sizeof(double);
+  const size_t needed = size_t(rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column) +
+                               NearestLists::bytes(task, rows_here, columns_here, filled())) +
+                        out_bytes;
+  if (needed > memory_for(needed)) return false;
+  const Levels levels(task, rows_here, columns_here);
+  const Buffer aside(out_bytes);
+  NearestLists lists(task, levels, rows_here, columns_here, filled());
+  fill(task, levels, rows, columns);
+  lists.prepare();
+  const PairJob out = job_for(task, rows, direct ? nullptr : &aside);
+  if (lists.tries() && !lists.finish({0, NearestLists::rows_of_trial}, out, true)) return false;
+  for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
+    some.end = std::min(some.begin + lists.at_a_time(), rows_here);
+    if (!lists.finish(some, out, false)) return false;
+    if (some.end < rows_here && watch && !watch(double(some.end) / double(rows_here))) throw Interrupted();
+  }
+  if (!direct) deliver(task, rows, aside);
+  return true;
+}
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,103 @@
+# The nearest of many columns: on a GPU, tensor cores find those that may be among them.
+
+arguments <- \(D) sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
+points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
+# All squared distances, of differences
+by_differences <- \(x, y) sapply(seq_len(nrow(y)), \(j) rowSums((x - rep(y[j, ], each = nrow(x)))^2))
+smallest <- \(d, k) matrix(apply(d, 1, \(row) sort(row)[seq_len(k)]), nrow(d), byrow = TRUE)
+to_float32 <- \(x) {
+  unit <- 2^(floor(log2(abs(x))) - 23)
+  round(x / unit) * unit
+}
+# So many that a GPU has that much to do; of some rows, results are looked at
+on_gpu <- "cuda" %in% backends() && !emulated()
+rows <- if (on_gpu) 4100 else 530
+columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else max(1100, 16500 / D)
+some <- round(seq(1, rows, length.out = 60))
+
+test_that("the nearest of many points are found", {
+  withr::local_seed(1)
+  for (D in c(10, 50, 170)) {
+    x <- points(rows, D)
+    y <- points(columns(D), D)
+    d <- by_differences(x[some, ], y)
+    # positions by their distances, as rounding may exchange neighbours
+    at <- \(positions) matrix(d[cbind(c(row(positions)), c(positions))], nrow(d))
+    for_each_backend(\(kernel, precision) {
+      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[some, , drop = FALSE]
+      close <- \(actual, k) expect_close(actual, smallest(d, k), precision, info = paste("D =", D))
+      found <- reduce("KMin_ArgKMin_Reduction(SqDist(x, y), 11, 1)")
+      close(found[, 1:11], 11)
+      close(at(found[, 12:22]), 11)
+      close(at(reduce("ArgKMin_Reduction(Norm2(x - y), 70, 1)")), 70)
+      close(reduce("Min_Reduction(Norm2(x - y), 1)")^2, 1)
+      close(at(reduce("ArgMin_Reduction(SqDist(x, y), 1)")), 1)
+    })
+  }
+})
+
+test_that("they are found wherever the points are, in whichever order and of whichever size", {
+  withr::local_seed(1)
+  x <- points(rows, 20)
+  y <- points(columns(20), 20)
+  cases <- list(
+    list(x + 1e4, y + 1e4),
+    list(x * 1e-15, y * 1e-15),
+    list(x * 1e15, y * 1e15),
+    list(x / 100, y[order(-rowSums(y^2)), ]), # nearer and nearer
+    list(y[seq_len(rows), ] + x / 1000, y),
+    list(x, rbind(1e6, y)) # one is far away
+  )
+  for (case in cases) for_each_backend(\(kernel, precision) {
+    if (precision == "float32") case[] <- lapply(case, to_float32)
+    d <- by_differences(case[[1]][some, ], case[[2]])
+    found <- kernel("KMin_Reduction(SqDist(x, y), 5, 1)", arguments(20))(case)
+    expect_close(found[some, ], smallest(d, 5), precision)
+  })
+})
+
+test_that("of points that are as near, the first is the nearest, however many there are and however near", {
+  withr::local_seed(1)
+  D <- 24
+  small <- \(n) matrix(sample(0:3, n * D, TRUE), n)
+  x <- small(rows)
+  n <- columns(D)
+  apart <- small(700)
+  clusters <- \(n) apart[sample(5, n, TRUE), ] + small(n) / 2^20
+  cases <- list(list(x, rbind(apart, x, x, small(n)), 2^13), list(x, apart[rep_len(1:7, n), ], 2^13),
+                list(clusters(rows), clusters(n), 1))
+  for (case in cases) {
+    x <- case[[1]]
+    y <- case[[2]]
+    # of whole numbers, without rounding
+    squares <- outer(rowSums(x[some, ]^2), rowSums(y^2), `+`) - 2 * tcrossprod(x[some, ], y)
+    expected <- t(apply(squares, 1, \(row) order(row)[1:11]))
+    for_each_backend(\(kernel, precision) {
+      nearest <- kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", arguments(D))
+      expect_equal(nearest(list(x, y))[some, ], expected)
+      expect_equal(nearest(list(x + case[[3]], y + case[[3]]))[some, ], expected)
+    })
+  }
+})
+
+test_that("points that are nowhere are nobody's neighbours", {
+  withr::local_seed(1)
+  x <- points(rows, 30)
+  y <- points(columns(30), 30)
+  expected <- smallest(by_differences(x[some, ], y[-5, ]), 3)
+  for_each_backend(\(kernel, precision) {
+    nearest <- kernel("KMin_Reduction(SqDist(x, y), 3, 1)", arguments(30))
+    for (odd in c(NaN, Inf))
+      expect_close(nearest(list(x, replace(y, cbind(5, 2), odd)))[some, ], expected, precision)
+  })
+})
+
+test_that("texts for nearest columns compile", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  for (size in c(10, 600)) {
+    op <- keops_kernel("KMin_ArgKMin_Reduction(Norm2(x - y), 256, 1)", arguments(size))
+    text <- kernops:::cuda_source(environment(op)$kernel, TRUE, 0L, panels = TRUE)
+    expect_match(text, "KERNOPS_NEAREST")
+    for (architecture in c("sm_75", "sm_80", "sm_90")) expect_compiles(text, architecture)
+  }
+})
