@@ -17,7 +17,7 @@ some <- round(seq(1, rows, length.out = 60))
 
 test_that("the nearest of many points are found", {
   withr::local_seed(1)
-  for (D in c(10, 50, 170)) {
+  for (D in if (emulated()) c(16, 70) else c(10, 50, 170)) {
     x <- points(rows, D)
     y <- points(columns(D), D)
     d <- by_differences(x[some, ], y)
@@ -32,6 +32,30 @@ test_that("the nearest of many points are found", {
       close(at(reduce("ArgKMin_Reduction(Norm2(x - y), 70, 1)")), 70)
       close(reduce("Min_Reduction(Norm2(x - y), 1)")^2, 1)
       close(at(reduce("ArgMin_Reduction(SqDist(x, y), 1)")), 1)
+    })
+  }
+})
+
+test_that("the largest inner products are found, and the smallest ones", {
+  withr::local_seed(1)
+  for (D in if (emulated()) 20 else c(10, 50, 170)) {
+    x <- points(rows, D)
+    y <- points(columns(D), D) * 1e3 + 1
+    xy <- tcrossprod(x[some, ], y)
+    for_each_backend(\(kernel, precision) {
+      if (precision == "float32") xy <- tcrossprod(x[some, ] <- to_float32(x[some, ]), y <- to_float32(y))
+      close <- \(actual, expected) {
+        expect_close(as.matrix(actual), as.matrix(expected), precision, info = paste("D =", D))
+      }
+      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[some, , drop = FALSE]
+      near <- reduce("KMin_ArgKMin_Reduction(-(x | y), 10, 1)")
+      close(near[, 1:10], smallest(-xy, 10))
+      close(matrix(xy[cbind(c(row(near[, 11:20])), c(near[, 11:20]))], nrow(xy)), -smallest(-xy, 10))
+      found <- reduce("Max_ArgMax_Reduction(x | y, 1)")
+      close(found[, 1], apply(xy, 1, max))
+      close(xy[cbind(seq_along(some), found[, 2])], apply(xy, 1, max))
+      close(reduce("Min_Reduction(x | y, 1)"), smallest(xy, 1))
+      close(reduce("Max_Reduction(-(x | y), 1)"), -smallest(xy, 1))
     })
   }
 })

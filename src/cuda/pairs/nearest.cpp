@@ -8,15 +8,19 @@ namespace {
 constexpr int most_nearest = 256;
 constexpr int shortest = 6;  // below, differences are as fast
 
-bool takes_smallest(Accumulator accumulator) {
+// 1 where a reduction takes the smallest numbers, -1 where it takes the largest one, else 0.
+int takes(Accumulator accumulator) {
   switch (accumulator) {
     case Accumulator::Min:
     case Accumulator::ArgMin:
     case Accumulator::MinArgMin:
     case Accumulator::KMin:
     case Accumulator::ArgKMin:
-    case Accumulator::KMinArgKMin: return true;
-    default: return false;
+    case Accumulator::KMinArgKMin: return 1;
+    case Accumulator::Max:
+    case Accumulator::ArgMax:
+    case Accumulator::MaxArgMax: return -1;
+    default: return 0;
   }
 }
 
@@ -24,17 +28,20 @@ bool takes_smallest(Accumulator accumulator) {
 
 void find_nearest(TiledPlan& plan) {
   const Reduction& reduction = plan.reduction;
-  if (!takes_smallest(reduction_table()[reduction.row].accumulator) || reduction.k > most_nearest) return;
+  const int sign = takes(reduction_table()[reduction.row].accumulator);
+  if (sign == 0 || reduction.k > most_nearest) return;
   const Step* made = plan.maker(plan.f);
-  const bool root = made && op_row(made->op).is(OpId::Sqrt);
-  if (root) made = plan.maker(made->in[0]);
-  if (!made || !op_row(made->op).is(OpId::SqDist)) return;
+  const auto is = [&](OpId op) { return made && op_row(made->op).is(op); };
+  const bool root = is(OpId::Sqrt), minus = is(OpId::Minus);
+  if (root || minus) made = plan.maker(made->in[0]);
+  const bool product = is(OpId::Scalprod) && !root;
+  if (!product && (!is(OpId::SqDist) || minus || sign < 0)) return;
   int row = made->in[0], column = made->in[1];
   if (plan.slots[row].level == Level::column) std::swap(row, column);
   const Slot &x = plan.slots[row], &y = plan.slots[column];
   if (x.level != Level::row || y.level != Level::column || x.size != y.size || x.size < shortest) return;
   const int k = std::max(reduction.k, 1);
-  plan.nearest = {row, column, k, (k + k / 2 + 31) / 32 * 32, root};
+  plan.nearest = {row, column, k, (k + k / 2 + 31) / 32 * 32, root, !product ? 0 : minus ? -sign : sign, sign < 0};
   plan.f = 0;
 }
 

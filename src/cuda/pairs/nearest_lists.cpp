@@ -99,12 +99,12 @@ class NearestLists {
         x_(task, rows),
         y_(task, columns),
         centre_(size_t(task.plan.slots[task.plan.nearest.row].size) * sizeof(double)),
-        longest_(sizeof(double)),
+        longest_(2 * sizeof(double)),
         odd_(sizeof(int)),
         limits_(size_t(whole(rows)) * sizeof(unsigned)),
         lists_(size_t(lists(at_a_time_, splits_, trial_) * bytes_of_list(task))) {
-    const double none = 0;
-    copy_in(longest_.pointer(), &none, sizeof none), copy_in(odd_.pointer(), &none, sizeof(int));
+    const double none[2] = {};
+    copy_in(longest_.pointer(), none, sizeof none), copy_in(odd_.pointer(), none, sizeof(int));
     job_.columns = y_.some({0, columns}, levels.y, task.item_bytes(Level::column));
     job_.centre = static_cast<double*>(centre_.address()), job_.longest = static_cast<double*>(longest_.address());
     job_.odd = static_cast<int*>(odd_.address()), job_.lists = static_cast<Neighbour*>(lists_.address());

@@ -72,9 +72,10 @@ class Writer {
     const Nearest& n = plan.nearest;
     const Result result = reduction_table()[plan.reduction.row].result;
     return "struct Nearest {\n  static constexpr int size = " + number(plan.slots[n.row].size) +
-           ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", parts = " + number(shape.parts) +
-           ", row = " + number(plan.slots[n.row].offset) + ", column = " + number(plan.slots[n.column].offset) +
-           ";\n  static constexpr bool root = " + yes_or_no(n.root) +
+           ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", product = " + number(n.product) +
+           ", parts = " + number(shape.parts) + ", row = " + number(plan.slots[n.row].offset) +
+           ", column = " + number(plan.slots[n.column].offset) +
+           ";\n  static constexpr bool root = " + yes_or_no(n.root) + ", negated = " + yes_or_no(n.negated) +
            ", values = " + yes_or_no(result != Result::Positions) +
            ", positions = " + yes_or_no(result != Result::Values) + ";\n};\n\n";
   }

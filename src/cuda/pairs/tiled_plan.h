@@ -27,10 +27,13 @@ struct Expansion {
 };
 
 // The columns that are nearest to each row: how many are wanted, and listed, a multiple of 32
-// (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors; k is 0 where none are.
+// (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors; k is 0 where none are. What is small is
+// the squared distance or, where `product` is 1 or -1, that times the inner product.
 struct Nearest {
   int row, column, k, listed;
   bool root;  // of the squared distance
+  int product;
+  bool negated;  // the result is that with the other sign
 };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`

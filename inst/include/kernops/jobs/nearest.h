@@ -29,7 +29,7 @@ struct NearestPoints {
 struct NearestJob {
   NearestPoints rows, columns;
   double* centre;
-  double* longest;  // of the lengths of both
+  double* longest;  // two: the largest of the squared lengths of rows, and of columns
   int* odd;         // becomes 1 where numbers are not finite, or bounds cannot tell
   int splits, columns_per_split;
   int stride;  // from one tile of columns to the next; it has no divisor in common with how many a split has

@@ -1,13 +1,15 @@
-// The nearest columns of each row. Tensor cores make bounds from below of the squared distances
-// (cuda/wide/nearest_points.cuh), and each row has a list of the columns with the smallest. The distances are computed
-// of those whose bounds are not above the bound that the last one wanted can have at most. Where all of a list are
-// such, there may be more: then bounds of more bits are tried, or other kernels take over.
+// The nearest columns of each row, or those with the smallest inner products. Tensor cores make bounds from below of
+// these (cuda/wide/nearest_points.cuh), and each row has a list of the columns with the smallest. The distances are
+// computed of those whose bounds are not above the bound that the last one wanted can have at most. Where all of a list
+// are such, there may be more: then bounds of more bits are tried, or other kernels take over.
 //
 // What is compiled comes as a struct of the generated text:
 //   size, k, listed          entries of the vectors, columns that are wanted, and those that are listed
 //   parts                    numbers of 16 bits that make one
 //   row, column              where the vectors stand in their items
-//   root, values, positions  whether distances have roots; what the results are
+//   product                  0: distances; 1 or -1: that times the inner product is what is to be small
+//   root, negated            whether distances have roots, and results the other sign
+//   values, positions        what the results are
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/wide/nearest_lists.cuh>
@@ -18,7 +20,7 @@ inline namespace KERNOPS_ISA {
 
 // A tile of rows, of which each of 4 warps has 32, and the columns of a split, a tile after another.
 template <class Nearest> struct NearestTiles {
-  using Bounds = NearestBounds<Nearest::size, Nearest::parts>;
+  using Bounds = BoundsOf<Nearest>;
   static constexpr int threads = 128, chunks = Bounds::chunks, chunk = nearest_tile * 16;
   // Where vectors are of few chunks, the rows stay in registers, and the sums of all columns need not.
   static constexpr bool whole = chunks <= 2;

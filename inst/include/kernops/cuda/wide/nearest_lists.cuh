@@ -10,7 +10,7 @@ inline namespace KERNOPS_ISA {
 
 // Of the columns of a split.
 template <class Nearest> struct ListsOfWarp {
-  using Bounds = NearestBounds<Nearest::size, Nearest::parts>;
+  using Bounds = BoundsOf<Nearest>;
   using List = NearestOfWarp<float, Nearest::listed>;
   static constexpr int waiting = nearest_waiting;
 
@@ -27,7 +27,7 @@ template <class Nearest> struct ListsOfWarp {
   unsigned joined = 0;  // rows, as bits, that have a list
 
   __device__ __forceinline__ ListsOfWarp(const NearestJob& job, Shared& shared)
-      : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_of_all(job)) {
+      : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_column<Nearest>(job)) {
     const int row = threadIdx.x;
     shared.squares[row] = job.rows.bounds[first_row + row], shared.waiting[row] = 0;
     shared.limits[row] = first_row + row < job.rows.count ? infinity<float>() : -infinity<float>();

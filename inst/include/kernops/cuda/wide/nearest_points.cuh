@@ -4,7 +4,8 @@
 // All is scaled so that the longest vector is between 2^14 and 2^15 long. With |x| and |y| as lengths then, a bound
 // from below of half the squared distance of x and y is
 //   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
-// where e |x|^2 + e |y|^2 covers what the inner product is wrong by: numbers have 11 bits, or 22 in two parts; tensor
+// and one of -(x | y) the same without 1/2, where rows and columns are scaled apart and not seen from elsewhere. There,
+// e |x|^2 + e |y|^2 covers what the inner product is wrong by: numbers have 11 bits, or 22 in two parts; tensor
 // cores cut off, after each 16 products, whatever is less than 2^-23 of the largest number; those of chunks round. s
 // covers numbers below 2^-14, which have fewer bits.
 #pragma once
@@ -15,7 +16,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <int size, int parts> struct NearestBounds {
+template <int size, int parts, bool product> struct NearestBounds {
   static constexpr int numbers = 32 / parts, chunks = (size + numbers - 1) / numbers;
   static constexpr double cut_off = 17.0 / (1 << 23),
                           e = (parts == 1 ? 1.001 / (1 << 11) + 2 * chunks * cut_off : 1.0 / (1 << 21) + 6 * cut_off) +
@@ -25,26 +26,42 @@ template <int size, int parts> struct NearestBounds {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
   // What a vector of this squared length adds to bounds.
-  static __device__ __forceinline__ double bound(double squared) { return (0.5 - e) * squared - slack(squared); }
+  static __device__ __forceinline__ double bound(double squared) {
+    return ((product ? 0 : 0.5) - e) * squared - slack(squared);
+  }
+  static __device__ __forceinline__ float margin(float row, float column) {
+    return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
+  }
   // From where on bounds of a row are too large, if `last` is that of the last column wanted, without what the row
   // adds. That bound may be too small by more, the longer the column; but columns that are near cannot be much longer
   // than the row.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
-    float column = longest, margin = 0;
+    float column = longest;
     KERNOPS_UNROLL
-    for (int n = 0; n < 3; ++n) {
-      margin = 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
-      const float squared = row + 2 * (last + margin), length = sqrt(row) + sqrt(squared > 0 ? squared : 0);
+    for (int n = 0; n < (product ? 0 : 3); ++n) {
+      const float squared = row + 2 * (last + margin(row, column));
+      const float length = sqrt(row) + sqrt(squared > 0 ? squared : 0);
       if (length * length < column) column = 1.0001f * length * length;
     }
-    return last + 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
+    return last + margin(row, column);
   }
 };
+template <class Nearest> using BoundsOf = NearestBounds<Nearest::size, Nearest::parts, Nearest::product != 0>;
 
-// What vectors are multiplied by; 0, where nothing can be said, if the longest is too long or too short for that.
-__device__ __forceinline__ double nearest_scale(double longest_squared) {
-  const int exponent = (__double2hiint(sqrt(longest_squared)) >> 20) - 1023;
+// The squared length of the longest row or column, or, of distances, of both.
+template <class Nearest> __device__ __forceinline__ double longest_squared(const NearestJob& job, bool of_rows) {
+  const double rows = job.longest[0], columns = job.longest[1];
+  return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
+}
+// What rows or columns are multiplied by; 0, where nothing can be said, if the longest is too long or too short.
+template <class Nearest> __device__ __forceinline__ double nearest_scale(const NearestJob& job, bool of_rows) {
+  const int exponent = (__double2hiint(sqrt(longest_squared<Nearest>(job, of_rows))) >> 20) - 1023;
   return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);
+}
+// The squared length of the longest column, so scaled.
+template <class Nearest> __device__ __forceinline__ float longest_column(const NearestJob& job) {
+  const double scale = nearest_scale<Nearest>(job, false);
+  return float(longest_squared<Nearest>(job, false) * (scale * scale));
 }
 
 // Numbers as bits, the order of which is theirs.
@@ -54,12 +71,6 @@ __device__ __forceinline__ unsigned bits_in_order(float x) {
 }
 __device__ __forceinline__ float in_order(unsigned bits) {
   return bits == ~0u ? infinity<float>() : __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits);
-}
-
-// The squared length of the longest vector, so scaled.
-__device__ __forceinline__ float longest_of_all(const NearestJob& job) {
-  const double scale = nearest_scale(*job.longest);
-  return float(*job.longest * (scale * scale));
 }
 
 __device__ __forceinline__ int whole_tiles(int count) {
@@ -92,7 +103,7 @@ template <class Formula, class Nearest> struct PointOfWarp {
   __device__ __forceinline__ double seen(int e) const {
     const long long at = is_row ? n * (long long)padded<double>(Formula::row) + Nearest::row
                                 : n * (long long)padded<double>(Formula::column) + Nearest::column;
-    return exists() && e < Nearest::size ? all.items[at + e] - job.centre[e] : 0;
+    return exists() && e < Nearest::size ? all.items[at + e] - (Nearest::product ? 0 : job.centre[e]) : 0;
   }
 };
 
@@ -117,23 +128,25 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
   if (!(sum < infinity<double>())) *job.odd = 1;
   if (point.lane() > 0) return;
   point.all.norms[point.n] = sum;
-  if (!(sum <= *const_cast<volatile const double*>(job.longest)))
-    atomicMax(reinterpret_cast<unsigned long long*>(job.longest), (unsigned long long)__double_as_longlong(sum));
+  double* const longest = job.longest + (point.is_row ? 0 : 1);
+  if (!(sum <= *const_cast<volatile const double*>(longest)))
+    atomicMax(reinterpret_cast<unsigned long long*>(longest), (unsigned long long)__double_as_longlong(sum));
 }
 
 // One warp a point, one lane a unit of 8 numbers. Chunks have units of the numbers, or two of large parts and two of
 // the small ones.
 template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
-  using Bounds = NearestBounds<Nearest::size, Nearest::parts>;
+  using Bounds = BoundsOf<Nearest>;
   constexpr int units = 4 / Nearest::parts;
   const PointOfWarp<Formula, Nearest> point(job);
   if (!point.has_place()) return;
-  const double scale = nearest_scale(*job.longest);
+  const double scale = nearest_scale<Nearest>(job, point.is_row);
+  const double factor = point.is_row && Nearest::product > 0 ? -scale : scale;
   float* const chunks = point.all.halves + point.n * (long long)(16 * Bounds::chunks);
   for (int u = point.lane(); u < units * Bounds::chunks; u += 32) {
     float x[8];
     KERNOPS_UNROLL
-    for (int e = 0; e < 8; ++e) x[e] = float(point.seen(8 * u + e) * scale);
+    for (int e = 0; e < 8; ++e) x[e] = float(point.seen(8 * u + e) * factor);
     float* const to = chunks + u / units * 16 + u % units * 4;
     const auto first = Halves::split(x[0], x[1], x[2], x[3]), second = Halves::split(x[4], x[5], x[6], x[7]);
     const auto put = [&](float* to, const unsigned(&a)[2], const unsigned(&b)[2]) {

@@ -26,15 +26,16 @@ template <class Formula, class Nearest> struct NearestOfRow {
         const Neighbour own = kept(s)[first + lane_of_warp()];
         all.join_sorted({own.number, own.column});
       }
-    return NearestBounds<Nearest::size, Nearest::parts>::limit(all.at(k - 1), job.rows.bounds[row],
-                                                               longest_of_all(job));
+    return BoundsOf<Nearest>::limit(all.at(k - 1), job.rows.bounds[row], longest_column<Nearest>(job));
   }
-  __device__ __forceinline__ double squared_distance(int column) const {
+  // What is to be small: the squared distance, or what is made of the inner product.
+  __device__ __forceinline__ double number(int column) const {
     const double* const x = job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;
     const double* const y = job.columns.items + column * (long long)padded<double>(Formula::column) + Nearest::column;
     double sum = 0;
     KERNOPS_UNROLL_BY(8)
-    for (int e = lane_of_warp(); e < Nearest::size; e += 32) sum += sq(x[e] - y[e]);
+    for (int e = lane_of_warp(); e < Nearest::size; e += 32)
+      sum += Nearest::product ? Nearest::product * x[e] * y[e] : sq(x[e] - y[e]);
     return sum_of_warp(sum);
   }
   // Whether the list of a split goes on beyond the limit, so that no other column of it is below.
@@ -45,8 +46,8 @@ template <class Formula, class Nearest> struct NearestOfRow {
       OfLane<double> some = OfLane<double>::none();
       KERNOPS_UNROLL_BY(1)
       for (int n = 0; n < count; ++n) {
-        const double squared = squared_distance(__shfl_sync(~0u, own.column, n));
-        if (lane_of_warp() == n) some = {squared, own.column};
+        const double exact = number(__shfl_sync(~0u, own.column, n));
+        if (lane_of_warp() == n) some = {exact, own.column};
       }
       if (count > 0) list.join(some);
       if (count < 32) return true;
@@ -59,7 +60,8 @@ template <class Formula, class Nearest> struct NearestOfRow {
     for (int p = 0; p < List::parts; ++p) {
       const int n = 32 * p + lane_of_warp();
       if (n >= k) break;
-      if (Nearest::values) out[n * job.out_entry] = Nearest::root ? sqrt(list.part[p].number) : list.part[p].number;
+      const double exact = Nearest::negated ? -list.part[p].number : list.part[p].number;
+      if (Nearest::values) out[n * job.out_entry] = Nearest::root ? sqrt(exact) : exact;
       if (Nearest::positions) out[(n + (Nearest::values ? k : 0)) * job.out_entry] = list.part[p].column + 1;
     }
   }
