@@ -86,14 +86,14 @@ bool lists_nearest(const TiledPlan& plan, Count rows, Count columns) {
 // What is on a device while columns are listed.
 class NearestLists {
  public:
-  static constexpr Count most_rows = 1 << 17, rows_of_trial = 2 * nearest_tile;
+  static constexpr Count rows_of_trial = 2 * nearest_tile;
 
   NearestLists(const Task& task, const Levels& levels, Count rows, Count columns, Count filled)
       : task_(task),
         text_(source(task.plan, task.settings, task.shape)),
         levels_(levels),
         rows_(rows),
-        at_a_time_(std::min(whole(rows), most_rows)),
+        at_a_time_(rows_at_a_time(task, rows, columns)),
         splits_(at_a_time_, columns, filled),
         trial_(rows_of_trial, columns, filled),
         x_(task, rows),
@@ -110,7 +110,7 @@ class NearestLists {
     job_.odd = static_cast<int*>(odd_.address()), job_.lists = static_cast<Neighbour*>(lists_.address());
   }
   static Count bytes(const Task& task, Count rows, Count columns, Count filled) {
-    const Count some = std::min(whole(rows), most_rows);
+    const Count some = rows_at_a_time(task, rows, columns);
     const Splits splits(some, columns, filled), trial(rows_of_trial, columns, filled);
     return Points::bytes(task, rows) + Points::bytes(task, columns) + lists(some, splits, trial) * bytes_of_list(task);
   }
@@ -136,6 +136,12 @@ class NearestLists {
   }
 
  private:
+  // So many that it takes some tenths of a second, after which the caller may interrupt.
+  static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
+    constexpr Count least = 1 << 12, most = 1 << 17;
+    const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);
+    return std::min(whole(rows), std::min(std::max(whole(products), least), most));
+  }
   static Count lists(Count rows, const Splits& splits, const Splits& trial) {
     return std::max(rows * splits.count, rows_of_trial * trial.count);
   }
