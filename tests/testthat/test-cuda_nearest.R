@@ -12,7 +12,7 @@ to_float32 <- \(x) {
 # So many that a GPU has that much to do; of some rows, results are looked at
 on_gpu <- "cuda" %in% backends() && !emulated()
 rows <- if (on_gpu) 4100 else 530
-columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else max(1100, 16500 / D)
+columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else ceiling(16500 / D)
 some <- round(seq(1, rows, length.out = 60))
 
 test_that("the nearest of many points are found", {

@@ -81,7 +81,8 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
   some <- d[1:36, ]
   # the nugget makes up for what is added to the variances
   covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
-  by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = some, method = method)
+  by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = some, method = method,
+                                    backend = "cpu") # which the exact method needs
   near <- by("vecchia")
   theta <- near$theta
   found <- near$evaluate(theta)
