@@ -26,6 +26,7 @@ latent_sets <- function(places, model, theta, m, how) {
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
   sets$held <- posterior_hold(neighbours, threads())
+  sets$filled <- new.env() # `by` whom
   sets
 }
 
@@ -49,7 +50,12 @@ latent_factor <- function(sets, theta) {
 # long: closures that share the latest factor
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta)) {
   if (is.null(factor)) return(NULL)
-  posterior_fill(sets$held, factor$weights, factor$sd, threads())
+  self <- new.env()
+  fill <- function() {
+    posterior_fill(sets$held, factor$weights, factor$sd, threads())
+    sets$filled$by <- self
+  }
+  fill()
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
   alone <- length(sets$of) == nrow(sets$points)
@@ -63,29 +69,37 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta
   factorise <- function(weight) {
     if (!identical(weight, latest)) {
       latest <<- weight
-      logdet <<- posterior_factor(sets$held, as.vector(gather(share(weight))), threads())
+      logdet <<- posterior_factor(held(), as.vector(gather(share(weight))), threads())
     }
     logdet
+  }
+  # Of these parameters and the latest weight, also if other parameters came after them.
+  held <- function() {
+    if (!identical(sets$filled$by, self)) {
+      fill()
+      if (!is.null(latest)) posterior_factor(sets$held, as.vector(gather(share(latest))), threads())
+    }
+    sets$held
   }
   mean <- function(weight, b, from = 0 * b, tol = 1e-12) {
     if (is.null(latest)) factorise(weight)
     if (is.nan(logdet)) return(NULL)
     diagonal <- as.vector(gather(share(weight)))
-    found <- posterior_solve(sets$held, diagonal, b, from, tol, 15L, threads())
+    found <- posterior_solve(held(), diagonal, b, from, tol, 15L, threads())
     if (all(attr(found, "steps") < 15)) return(found)
     if (is.nan(factorise(weight))) return(NULL)
-    posterior_solve(sets$held, diagonal, b, found, tol, 200L, threads())
+    posterior_solve(held(), diagonal, b, found, tol, 200L, threads())
   }
   spread <- function(f) f[sets$of, , drop = FALSE]
   list(
     factor = factor, nugget = nugget, share = share, gather = gather, spread = spread, mean = mean,
     at_places = function(x) as.matrix(x)[match(seq_len(nrow(sets$points)), sets$of), , drop = FALSE],
     logdet = function(weight) factorise(weight) + 2 * sum(log(factor$sd)),
-    variances = function() posterior_variances(sets$held, threads()),
+    variances = function() posterior_variances(held(), threads()),
     project = function(weight, r) {
       r <- as.matrix(r)
       share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
     },
-    differentiate = function(f, g) posterior_differentiate(sets$held, f, g, threads())
+    differentiate = function(f, g) posterior_differentiate(held(), f, g, threads())
   )
 }

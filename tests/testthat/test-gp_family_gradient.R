@@ -117,3 +117,14 @@ test_that("derivatives of rows can be taken piece by piece", {
     expect_equal(kernops:::latent_changes(sets, system, state, own, most), whole, tolerance = 1e-13)
   }
 })
+
+test_that("a state says the same after other parameters were tried", {
+  likelihood <- free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, method = "vecchia")
+  told <- \(state) list(state$gradient(), state$information(), state$variances(), state$trend())
+  expected <- told(likelihood$evaluate(likelihood$theta))
+  state <- likelihood$evaluate(likelihood$theta)
+  other <- likelihood$evaluate(1.2 * likelihood$theta)
+  expect_equal(told(state), expected, tolerance = 1e-9)
+  fresh <- told(likelihood$evaluate(1.2 * likelihood$theta))
+  expect_equal(told(other), fresh, tolerance = 1e-9)
+})
