@@ -6,7 +6,7 @@ namespace kernops {
 namespace {
 
 constexpr int most_nearest = 256;
-constexpr int shortest = 6;  // below, differences are as fast
+constexpr int shortest = 6, shortest_product = 16;  // below, threads with a row each are as fast
 
 // 1 where a reduction takes the smallest numbers, -1 where it takes the largest one, else 0.
 int takes(Accumulator accumulator) {
@@ -39,7 +39,8 @@ void find_nearest(TiledPlan& plan) {
   int row = made->in[0], column = made->in[1];
   if (plan.slots[row].level == Level::column) std::swap(row, column);
   const Slot &x = plan.slots[row], &y = plan.slots[column];
-  if (x.level != Level::row || y.level != Level::column || x.size != y.size || x.size < shortest) return;
+  if (x.level != Level::row || y.level != Level::column || x.size != y.size) return;
+  if (x.size < (product ? shortest_product : shortest)) return;
   const int k = std::max(reduction.k, 1);
   plan.nearest = {row, column, k, (k + k / 2 + 31) / 32 * 32, root, !product ? 0 : minus ? -sign : sign, sign < 0};
   plan.f = 0;
