@@ -99,7 +99,7 @@ augment_fitted <- function(x) {
   u <- as.data.frame(x$parts$u)
   se <- sqrt(field_variance(x, points, terms$process))
   if (!is.null(x$family)) {
-    se <- response_table(x, fit, se^2, TRUE, "none", 0.95)$se.fit
+    se <- response_table(x, fit, se^2, list(se.fit = TRUE, interval = "none"))$se.fit
     fit <- mean_of(x, fit)
   }
   as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit, .se.fit = se,

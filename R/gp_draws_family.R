@@ -62,10 +62,17 @@ averaged_responses <- function(posterior, points, wanted) {
     centre <- as.vector(moments$centre %*% share)
     table$se.fit <- sqrt(as.vector((moments$square + (moments$centre - centre)^2) %*% share))
   }
-  if (wanted$interval == "none") return(table)
-  table[c("lwr", "upr")] <- lapply((1 + c(-1, 1) * wanted$level) / 2, function(p) {
+  at <- function(p) {
     if (own) return(predictive_quantile(fit, p, mean, spread, share = share))
     mean_of(fit, mixture_quantile(p, mean, sqrt(field), share))
+  }
+  if (wanted$interval != "none") table[c("lwr", "upr")] <- lapply((1 + c(-1, 1) * wanted$level) / 2, at)
+  table[sprintf("q%s", format_each(wanted$probs))] <- lapply(wanted$probs, at)
+  table[sprintf("above%s", format_each(wanted$above))] <- lapply(wanted$above, function(limit) {
+    each <- if (own) 1 - predictive_cdf(fit, limit, mean, spread) else {
+      stats::pnorm(link_of(limit, fit$family$link), mean, sqrt(field), lower.tail = FALSE)
+    }
+    as.vector(matrix(each, nrow(mean)) %*% share)
   })
   table
 }

@@ -20,7 +20,7 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   fit <- object$fit
   if (!is.null(fit$family)) {
     refuse_for_family(c(nmax = !identical(nmax, Inf), maxdist = !identical(maxdist, Inf), block = !is.null(block),
-                        cov = cov, probs = !is.null(probs), above = !is.null(above)))
+                        cov = cov))
   } else if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- new_points(fit, newdata, coords, block)

@@ -87,7 +87,9 @@
 #'     residuals, given the fitted process.
 #'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
 #'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
-#'     of the linear predictor, transformed; `"prediction"` that of a new observation.
+#'     of the linear predictor, transformed; `"prediction"` that of a new observation. The quantiles
+#'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
+#'     given the field, such as a prevalence above 0.2.
 #'   * `simulate()` draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
 #'     observations.
 #'   * [gp_cv()] predicts each observation without itself: the cavity of the Laplace approximation.
@@ -125,6 +127,8 @@
 #' seen <- gp(present ~ 1, d, ~ x, matern(5/2), family = binomial())
 #' predict(seen, data.frame(x = c(1.5, 4.5)), type = "response")
 #' summary(gp_cv(seen))
+#' # the probability that the prevalence is above a half
+#' predict(seen, data.frame(x = c(1.5, 4.5)), interval = "confidence", above = 0.5)
 #'
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", neighbours = 10)
@@ -133,7 +137,7 @@
 #' d$hours <- runif(80, 1, 5)
 #' d$seen <- rnbinom(80, mu = d$hours * exp(sin(d$x)), size = 5)
 #' rate <- gp(seen ~ 1 + offset(log(hours)), d, ~ x, matern(5/2), family = negative_binomial())
-#' deviance(rate)
+#' sum(residuals(rate, "deviance")^2)
 #' predict(rate, data.frame(x = 1.5, hours = c(1, 10)))
 #'
 #' # positive numbers

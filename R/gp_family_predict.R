@@ -5,7 +5,7 @@
 predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
                                   interval = c("none", "confidence", "prediction"), level = 0.95,
                                   type = c("response", "link", "terms"), coords = NULL, control = NULL,
-                                  se = c("exact", "local"), ...) {
+                                  se = c("exact", "local"), probs = NULL, above = NULL, ...) {
   if (...length()) {
     stop_further_arguments("{.fn predict} of a fit with a {.arg family}", list(...),
                            setdiff(names(formals(predict.gp_family_fit)), c("object", "...")))
@@ -15,36 +15,46 @@ predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
   type <- check_choice(type, "type", c("response", "link", "terms"))
   check_flag(se.fit, "se.fit")
   check_level(level)
+  check_levels(probs, above)
   if (length(control)) object <- with_control(object, control)
   points <- new_points(object, newdata, coords)
-  wanted <- se.fit || interval != "none" || type == "response"
-  terms <- predicted_terms(object, points, wanted && type != "terms")
+  uncertain <- se.fit || interval != "none" || type == "response" || length(c(probs, above)) > 0
+  terms <- predicted_terms(object, points, uncertain && type != "terms")
   if (type == "terms") return(give_back_points(terms[c("trend", "process")], points, newdata, object))
   mean <- terms$trend + terms$process
-  field <- if (wanted) terms$variance %||% field_uncertainty(object, points, terms$process, se == "local")$variance
-  table <- if (type == "response") response_table(object, mean, field, se.fit, interval, level) else {
+  field <- if (uncertain) terms$variance %||% field_uncertainty(object, points, terms$process, se == "local")$variance
+  wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
+  table <- if (type == "response") response_table(object, mean, field, wanted) else {
     noise <- if (interval == "prediction") nugget_of(object) else 0
-    predicted_columns(c(terms[c("trend", "process")], list(variance = field)), noise,
-                      list(se.fit = se.fit, interval = interval, level = level))
+    predicted_columns(c(terms[c("trend", "process")], list(variance = field)), noise, wanted)
   }
-  give_back_points(as.data.frame(table), points, newdata, object)
+  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
 }
 
-# The mean is that of a new observation, with the nugget. The interval of the field is the one of the linear predictor.
-response_table <- function(object, mean, field, se.fit, interval, level) {
+# The mean is that of a new observation, with the nugget. Limits, quantiles and probabilities are those of a new
+# observation, or of the mean given the field: those of the linear predictor.
+response_table <- function(object, mean, field, wanted) {
   spread <- sqrt(field + nugget_of(object))
-  moments <- response_moments(object, mean, field, spread, interval == "prediction", se.fit)
-  table <- data.frame(fit = moments$fit)
-  if (se.fit) table$se.fit <- sqrt(moments$square)
-  tails <- (1 + c(-1, 1) * level) / 2
-  if (interval == "confidence") {
-    ends <- lapply(stats::qnorm(tails), function(q) mean_of(object, mean + q * sqrt(field)))
-  } else if (interval == "prediction") {
-    ends <- lapply(tails, function(p) predictive_quantile(object, p, mean, spread))
-  } else return(table)
-  table$lwr <- ends[[1]]
-  table$upr <- ends[[2]]
+  own <- wanted$interval == "prediction"
+  moments <- response_moments(object, mean, field, spread, own, wanted$se.fit)
+  table <- list(fit = moments$fit)
+  if (wanted$se.fit) table$se.fit <- sqrt(moments$square)
+  at <- function(p) {
+    if (own) predictive_quantile(object, p, mean, spread) else mean_of(object, mean + stats::qnorm(p) * sqrt(field))
+  }
+  if (wanted$interval != "none") table[c("lwr", "upr")] <- lapply((1 + c(-1, 1) * wanted$level) / 2, at)
+  table[sprintf("q%s", format_each(wanted$probs))] <- lapply(wanted$probs, at)
+  table[sprintf("above%s", format_each(wanted$above))] <- lapply(wanted$above, function(limit) {
+    if (own) return(1 - predictive_cdf(object, limit, mean, spread))
+    stats::pnorm(link_of(limit, object$family$link), mean, sqrt(field), lower.tail = FALSE)
+  })
   table
+}
+
+predictive_cdf <- function(object, q, mean, spread, weights = 1) {
+  average(mean, spread, function(eta) {
+    object$family$density$cdf(q, eta, weights, object$dispersion, object$family$link)
+  })
 }
 
 # Of responses: the mean `fit`, and with `error` the mean square around the mean of the field, or of observations.
@@ -61,6 +71,13 @@ response_moments <- function(object, mean, field, spread, own, error = TRUE) {
 }
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$dispersion, object$family$link)
+
+# Of a number that need not be a mean: those beyond are beyond all linear predictors.
+link_of <- function(limit, link) {
+  share <- min(max(limit, 0), 1)
+  switch(link, identity = limit, log = log(max(limit, 0)), logit = stats::qlogis(share), probit = stats::qnorm(share),
+         cloglog = log(-log1p(-share)))
+}
 
 # The mean of f(eta) over a normal distribution of each eta.
 average <- function(mean, sd, f, nodes = normal_quadrature()) {
@@ -93,8 +110,7 @@ normal_quadrature <- function(count = 40) {
 predictive_quantile <- function(object, p, mean, spread, weights = 1, share = 1) {
   density <- object$family$density
   below <- function(q) {
-    by <- average(mean, spread, function(eta) density$cdf(q, eta, weights, object$dispersion, object$family$link))
-    as.vector(matrix(by, length(q)) %*% share)
+    as.vector(matrix(predictive_cdf(object, q, mean, spread, weights), length(q)) %*% share)
   }
   discrete <- density$discrete
   middle <- as.vector(as.matrix(mean) %*% share)

@@ -70,6 +70,19 @@ test_that("predictions are those of the mixture, on both scales", {
     }
   }
   expect_equal(predict(few, new), setNames(first, 1:2), tolerance = 1e-6)
+  expect_equal(predict(few, new, interval = "prediction", probs = c(0.025, 0.975))[c("q0.025", "q0.975")],
+               seen[c("lwr", "upr")], ignore_attr = TRUE)
+  levels <- predict(few, new, interval = "confidence", probs = 0.975, above = c(-1, 3))
+  expect_equal(levels$q0.975, field$upr)
+  expect_equal(levels[["above-1"]], c(1, 1))
+  expect_equal(levels$above3, rowMeans(pnorm(log(3), m, sqrt(v), lower.tail = FALSE)), tolerance = 1e-6)
+  more <- predict(few, new, interval = "prediction", above = 3)$above3
+  for (k in 1:2) {
+    expect_equal(more[k], mean(mapply(function(mean, sd) {
+      integrate(function(eta) ppois(3, exp(eta), lower.tail = FALSE) * dnorm(eta, mean, sd), mean - 9 * sd,
+                mean + 9 * sd)$value
+    }, m[k, ], sqrt(v[k, ]))), tolerance = 1e-6)
+  }
 })
 
 test_that("simulations have the moments of the mixture; vecchia with all neighbours draws the same", {
@@ -97,5 +110,5 @@ test_that("parameters of the family stay; without a trend there are no coefficie
   alone <- suppressWarnings(gp_posterior(plain, 5))
   expect_named(as.data.frame(alone), c("matern.variance", "matern.range"))
   expect_length(predict(alone, new), 2)
-  expect_error(predict(few, new, nmax = 3, above = 2), "nmax.*above", class = "kernops_input_error")
+  expect_error(predict(few, new, nmax = 3, block = 2), "nmax.*block", class = "kernops_input_error")
 })

@@ -140,5 +140,24 @@ test_that("predictions integrate the linear predictor", {
     }
     field <- predict(fit, at, interval = "confidence")
     expect_equal(field$upr, mu(link$fit + qnorm(0.975) * link$se.fit))
+    # quantiles and probabilities, of the mean given the field and of observations
+    limits <- if (family$name == "binomial") c(-1, 0, 0.3, 1) else c(-1, 0, 0.3, 2)
+    levels <- predict(fit, at, interval = "confidence", probs = c(0.2, 0.975), above = limits)
+    expect_named(levels, c("fit", "lwr", "upr", "q0.2", "q0.975", paste0("above", limits)))
+    expect_equal(levels$q0.975, field$upr)
+    expect_equal(levels$q0.2, mu(link$fit + qnorm(0.2) * link$se.fit))
+    new <- predict(fit, at, interval = "prediction", probs = 0.975, above = limits)
+    expect_equal(new$q0.975, response$upr)
+    for (limit in limits) for (k in 1:2) {
+      column <- paste0("above", limit)
+      # where the mean passes the limit
+      crossing <- link$fit[k] + c(-9, 9) * link$se.fit[k]
+      crossing <- if (mu(crossing[1]) > limit) -Inf else if (mu(crossing[2]) < limit) Inf else
+        uniroot(\(eta) mu(eta) - limit, crossing, tol = 1e-12)$root
+      expect_equal(levels[[column]][k], 1 - pnorm(crossing, link$fit[k], link$se.fit[k]), tolerance = 1e-7)
+      beyond <- \(eta) 1 - family$density$cdf(limit, eta, 1, phi, family$link)
+      # to what 40 nodes give where observations scatter less than the field
+      expect_equal(new[[column]][k], over(beyond, k, sd), tolerance = 2e-5)
+    }
   }
 })
