@@ -25,6 +25,7 @@
 #' v <- gp_variogram(z ~ 1, d, coords = ~ a + b, cutoff = 0.4)
 #' found <- fit_variogram(v, spherical() + nugget())
 #' found
+#' plot(v, found)
 #' fit <- gp(z ~ 1, d, ~ a + b, found, estimate = "none")
 #' @export
 fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma^2", "np", "equal")) {
@@ -33,11 +34,7 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
   if (!is_covariance(covariance)) stop_kernops("input", "{.arg covariance} must be a covariance.")
   refuse_lmc(covariance, "{.fn gstat::fit.lmc} fits one to cross-variograms, and {.fn as_gp} takes it.")
   lags <- variogram_lags(variogram, covariance)
-  model <- covariance_model(covariance, ncol(lags))
-  if (!model$translation_invariant) {
-    stop_kernops("input", "The semivariance must depend on the difference of two points only: {.fn linear}, great-circle
-                           distances and user-defined formulas have no variogram of distances.")
-  }
+  model <- variogram_model(covariance, ncol(lags))
   semivariance <- model_semivariance(model, lags)
   sum_of_squares <- function(theta) {
     fitted <- semivariance(theta)
@@ -68,6 +65,32 @@ variogram_lags <- function(variogram, covariance, call = caller_env()) {
   isotropic <- all_leaves(covariance, function(leaf) leaf$geometry != "anisotropic" && !leaf$ard)
   if (isotropic) return(cbind(variogram$dist))
   variogram$dist * t(vapply(variogram[["dir.hor"]] %||% rep(0, nrow(variogram)), unit_direction, c(0, 0)))
+}
+
+variogram_model <- function(covariance, d, call = caller_env()) {
+  model <- covariance_model(covariance, d, call = call)
+  if (model$translation_invariant) return(model)
+  stop_kernops("input", "The semivariance must depend on the difference of two points only: {.fn linear}, great-circle
+                         distances and user-defined formulas have no variogram of distances.", call = call)
+}
+
+# What a plot of a variogram shows of a covariance with values: a curve for each direction.
+variogram_curves <- function(variogram, covariance, call = caller_env()) {
+  if (inherits(covariance, "gp")) covariance <- covariance$covariance
+  if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
+  if (!is_covariance(covariance) || is_lmc(covariance) || length(unique(variogram$id)) > 1) {
+    stop_kernops("input", "{.arg model} must be a fit of {.fn gp}, a covariance or a {.cls variogramModel} of gstat, and
+                           {.arg x} the variogram of one variable.", call = call)
+  }
+  dist <- max(variogram$upper, variogram$dist) * seq(1e-6, 1, length.out = 200)
+  curves <- data.frame(np = 1, gamma = 0, expand.grid(dist = dist, dir.hor = sort(unique(variogram$dir.hor))))
+  lags <- variogram_lags(curves, covariance, call)
+  model <- variogram_model(covariance, ncol(lags), call)
+  if (anyNA(model$parameters$value)) {
+    stop_kernops("input", "The parameters of {.arg model} must have values.", call = call)
+  }
+  curves$gamma <- model_semivariance(model, lags)(model$parameters$value)
+  curves
 }
 
 model_semivariance <- function(model, lags) {

@@ -57,10 +57,15 @@ autoplot_variogram <- function(object) {
 #' @rdname plot.gp
 #' @method autoplot gp_variogram
 #' @rawNamespace S3method(ggplot2::autoplot, gp_variogram)
-autoplot.gp_variogram <- function(object, ...) {
+autoplot.gp_variogram <- function(object, model = NULL, ...) {
+  curves <- if (!is.null(model)) variogram_curves(object, model)
   table <- data.frame(dist = object$dist, gamma = object$gamma, along = factor(paste(object$id, object$dir.hor)))
   points <- if (nlevels(table$along) > 1) ggplot2::geom_point(ggplot2::aes(colour = along)) else ggplot2::geom_point()
-  ggplot2::ggplot(table, ggplot2::aes(dist, gamma)) + points + ggplot2::expand_limits(x = 0, y = 0) +
+  lines <- if (!is.null(model)) {
+    curves$along <- factor(paste(object$id[[1]], curves$dir.hor), levels(table$along))
+    ggplot2::geom_line(if (nlevels(table$along) > 1) ggplot2::aes(colour = along), curves)
+  }
+  ggplot2::ggplot(table, ggplot2::aes(dist, gamma)) + points + lines + ggplot2::expand_limits(x = 0, y = 0) +
     ggplot2::labs(x = "distance", y = "semivariance", colour = "variable and direction")
 }
 

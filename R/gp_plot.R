@@ -9,6 +9,8 @@
 #'   `"variogram"`; for [gp_cv()] `"observed"` (against predictions), `"qq"` (standardised errors against normal
 #'   quantiles) and `"map"` (standardised errors at their points). `autoplot()` takes one of the first two or
 #'   `"variogram"`, and one of those of [gp_cv()].
+#' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
+#'   one, along each of its directions. That of a cloud, of directions or by a robust estimator is drawn so.
 #' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve.
@@ -24,7 +26,7 @@
 #'
 #'   Of a fit with several variables ([lmc()]), `plot()` draws the variograms and cross-variograms of the residuals with
 #'   those of the model along each coordinate.
-#' @seealso [gp()], [predict()][predict.gp]; [gp_variogram()], which has a plot of its own.
+#' @seealso [gp()], [predict()][predict.gp], [gp_cv()], [gp_variogram()].
 #' @examples
 #' set.seed(1)
 #' u <- seq(0, 10, length.out = 40)
@@ -36,7 +38,13 @@
 #' if (requireNamespace("ggplot2", quietly = TRUE)) {
 #'   ggplot2::autoplot(fit)
 #' }
-#' @aliases plot.gp_cv autoplot.gp autoplot.gp_cv autoplot.gp_variogram
+#' # a robust variogram in two directions, and the model
+#' set.seed(1)
+#' d <- data.frame(a = runif(200), b = runif(200))
+#' d$z <- sin(6 * d$a) + d$b + rnorm(200, sd = 0.1)
+#' plot(gp_variogram(z ~ 1, d, coords = ~ a + b, alpha = c(0, 90), estimator = "cressie"),
+#'      gp(z ~ 1, d, ~ a + b))
+#' @aliases plot.gp_cv plot.gp_variogram autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE, ...) {
   if (is_several(x)) return(plot_several(x, which, missing(which), ...))

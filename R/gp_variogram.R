@@ -30,7 +30,7 @@
 #'   memory proportional to the number of pairs up to the cutoff, and two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
 #'   distance `dist`, the semivariance `gamma`, the direction `dir.hor`, the variables `id`, and the limits `lower` and
-#'   `upper`. It has a `plot()` method. It is a `gstatVariogram`, too, with the column `dir.ver`:
+#'   `upper`. It has a [plot()][plot.gp] method. It is a `gstatVariogram`, too, with the column `dir.ver`:
 #'   `gstat::fit.variogram()` and `gstat::fit.lmc()` accept it; gstat itself counts each pair of a cross-variogram
 #'   twice. A cloud has the rows `left` and `right` of each pair.
 #' @section Errors: class `kernops_dim_error` if points and values differ in number; `kernops_input_error` for other
@@ -56,15 +56,19 @@
 #' v <- gp_variogram(z ~ b, d, breaks = 10, coords = ~ a + b)
 #' v[1:3, c("np", "dist", "gamma")]
 #' plot(v)
+#' plot(v, fit_variogram(v, squared_exponential() + nugget()))
 #' gp_variogram(z ~ b, d, breaks = 5, coords = ~ a + b, estimator = "genton")
 #' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1,
 #'              estimator = "cressie")
 #' d$w <- d$z + rnorm(200)
 #' gp_variogram(cbind(z, w) ~ 1, d, breaks = 3, coords = ~ a + b) # and cross-variograms
 #' head(gp_variogram(z ~ b, d, coords = ~ a + b, cutoff = 0.1, cloud = TRUE), 3)
+#' # gstat takes it
+#' if (requireNamespace("gstat", quietly = TRUE)) {
+#'   print(gstat::fit.variogram(v, gstat::vgm(0.5, "Gau", 0.5, nugget = 0.01)))
+#' }
 #' # points and values
 #' gp_variogram(d[c("a", "b")], d$z, breaks = c(0, 0.1, 0.2))
-#' @aliases plot.gp_variogram
 #' @export
 gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "cuda"), coords = NULL, cutoff = NULL,
                          width = NULL, alpha = NULL, tol = NULL, cloud = FALSE,
@@ -167,13 +171,21 @@ variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
   seq(0, cutoff %||% (extent / 3), length.out = breaks + 1)
 }
 
+#' @rdname plot.gp
+#' @param xlab,ylab the labels of the axes.
 #' @export
-plot.gp_variogram <- function(x, xlab = "distance", ylab = "semivariance", ...) {
+plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semivariance", ...) {
+  curves <- if (!is.null(model)) variogram_curves(x, model)
   # a colour for each variable and direction
   curve <- interaction(x$id, x$dir.hor, drop = TRUE)
   colours <- if (nlevels(curve) > 1) viridis(nlevels(curve))[as.integer(curve)] else viridis(3)[[1]]
   draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, x$dist, 0)),
-            ylim = range(0, x$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab, ylab = ylab,
-            given = list(...))
+            ylim = range(0, x$gamma, curves$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab,
+            ylab = ylab, given = list(...))
+  directions <- unique(curves$dir.hor) # in the order of the colours
+  for (k in seq_along(directions)) {
+    colour <- if (length(directions) > 1) viridis(length(directions))[[k]] else viridis(3)[[1]]
+    with(curves[curves$dir.hor == directions[[k]], ], graphics::lines(dist, gamma, col = colour, lwd = 2))
+  }
   invisible(x)
 }

@@ -41,6 +41,28 @@ test_that("distances on the globe are in km", {
   expect_identical(parts$xlab, "distance in km")
 })
 
+test_that("the model over a variogram of any kind is its sill minus its covariance, along each direction", {
+  along <- gp_variogram(z ~ 1, seen, coords = ~ a + b, alpha = c(90, 0), estimator = "cressie")
+  curves <- kernops:::variogram_curves(along, exponential(1.3, 0.4, angle = 0, ratio = 0.5) + nugget(0.05))
+  expect_identical(unique(curves$dir.hor), c(0, 90))
+  expect_equal(max(curves$dist), max(along$upper))
+  expect_equal(curves$gamma, 0.05 + 1.3 * (1 - exp(-curves$dist / ifelse(curves$dir.hor == 0, 0.4, 0.2))))
+  plain <- gp_variogram(z ~ 1, seen, coords = ~ a + b)
+  h <- kernops:::variogram_curves(plain, fit)$dist
+  expected <- 1.35 - 1.3 * (1 + sqrt(3) * h / 0.4) * exp(-sqrt(3) * h / 0.4)
+  expect_equal(kernops:::variogram_curves(plain, fit)$gamma, expected)
+  cloud <- gp_variogram(z ~ 1, seen, coords = ~ a + b, cloud = TRUE)
+  expect_equal(kernops:::variogram_curves(cloud, power_law(2, 1.3))$gamma, 2 * (max(cloud$dist) * h / max(h))^1.3)
+  for (v in list(along, plain, cloud)) expect_identical(plot(v, fit), v)
+  skip_if_not_installed("ggplot2")
+  for (v in list(along, plain, cloud)) {
+    layers <- ggplot2::ggplot_build(ggplot2::autoplot(v, fit))$data
+    expect_equal(sort(layers[[2]]$y), sort(kernops:::variogram_curves(v, fit)$gamma))
+  }
+  skip_if_not_installed("gstat")
+  expect_equal(kernops:::variogram_curves(plain, as_vgm(fit))$gamma, expected)
+})
+
 test_that("all panels are drawn, for maps, curves and cross-validation", {
   expect_identical(plot(fit, c("field", "se", "residuals", "covariance", "variogram"), n = 100), fit)
   expect_identical(plot(fit, "field", n = 100, mask = FALSE), fit)
@@ -74,6 +96,9 @@ test_that("autoplot() has the same numbers", {
 })
 
 test_mistakes("kernops_input_error", alist(
+  `a model that is none` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), "Sph"),
+  `a model without values` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), spherical()),
+  `a model of cross-variograms` = plot(gp_variogram(cbind(z, a) ~ 1, seen, coords = ~ a + b), fit),
   `a panel that is none` = plot(fit, "map"),
   `standard errors over covariates` = plot(gp(z ~ w, seen, ~ a + b, given(), estimate = "none"), "se"),
   `standard errors over covariates, by ggplot2` =
