@@ -18,7 +18,8 @@
 #'   | `"Wav"`, `"Hol"`, `"Per"` | [wave()] for both; [cosine()], in one dimension only |
 #'   | `"Pow"` | [power_law()] |
 #'   | `"Log"` | [logarithmic()] and [microscale()] of psill log(range), the jump at the origin of gstat's model |
-#' @param fixed whether [gp()] keeps the values; otherwise they are starting values.
+#' @param fixed whether [gp()] keeps the values; otherwise they are starting values. Values that are `NA`, as those of
+#'   `gstat::vgm("Sph")`, are estimated.
 #' @return A covariance for [gp()]; of several variables, an [lmc()] whose matrices have the names of these in gstat.
 #' @section Errors: class `kernops_input_error` for other terms, and for sums of `"Log"` and `"Nug"` that are negative
 #'   at short distances. Two models of gstat are no variograms:
@@ -31,11 +32,20 @@
 #'   covariances, [gp()].
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
-#'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05))
-#'   as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02))
-#'   as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5)))
-#'   print(as_gp(gstat::vgm(1, "Bes", 300)))
-#'   as_gp(gstat::vgm(1, "Wav", 300))
+#'   print(as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02)))
+#'   print(as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5))))
+#'   # nested, each with an anisotropy
+#'   short <- gstat::vgm(0.2, "Exp", 100, anis = c(120, 0.4), nugget = 0.05)
+#'   print(as_gp(gstat::vgm(0.6, "Sph", 900, anis = c(30, 0.5), add.to = short)))
+#'   for (name in c("Exp", "Gau", "Exc", "Mat", "Ste", "Bes", "Sph", "Cir", "Pen", "Lin", "Wav", "Hol", "Per", "Log")) {
+#'     print(as_gp(gstat::vgm(1, name, 300)))
+#'   }
+#'   # given values, and values that are estimated
+#'   set.seed(1)
+#'   d <- data.frame(x = runif(50), y = runif(50))
+#'   d$z <- sin(5 * d$x) + d$y + rnorm(50, sd = 0.1)
+#'   gp(z ~ 1, d, ~ x + y, gstat::vgm(0.5, "Sph", 0.8, nugget = 0.01), estimate = "none")
+#'   gp(z ~ 1, d, ~ x + y, gstat::vgm(NA, "Sph", NA, nugget = NA))
 #' }
 #' @export
 as_gp <- function(model, fixed = FALSE) {
@@ -47,13 +57,15 @@ as_gp <- function(model, fixed = FALSE) {
   }
   terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
   size <- function(name) sum(unlist(terms[names(terms) == name]))
-  smallest <- 1e-12 * sum(abs(model$psill)) # what is left of a jump that cancels
-  if (size("microscale") < -smallest) {
+  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # what is left of a jump that cancels
+  if (isTRUE(size("microscale") < -smallest)) {
     stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
                            {.val Nug} of at least -psill log(range).")
   }
-  white <- Filter(function(name) size(name) > smallest, names(white_functions))
-  white <- lapply(white, function(name) white_functions[[name]](size(name), if (fixed) "variance"))
+  white <- Filter(function(name) is.na(size(name)) || size(name) > smallest, names(white_functions))
+  white <- lapply(white, function(name) {
+    if (is.na(size(name))) white_functions[[name]]() else white_functions[[name]](size(name), if (fixed) "variance")
+  })
   all <- c(unname(terms[names(terms) == "field"]), white)
   if (!length(all)) stop_kernops("input", "The partial sills of {.arg model} must be positive.")
   Reduce(`+`, all)
@@ -75,7 +87,9 @@ gstat_models <- list(
   Sph = function(v, r, k, own) own(spherical, range = r),
   Cir = function(v, r, k, own) own(circular, range = r),
   Pen = function(v, r, k, own) own(pentaspherical, range = r),
-  Lin = function(v, r, k, own) if (r == 0) own(power_law, power = 1, fixed = "power") else own(triangular, range = r),
+  Lin = function(v, r, k, own) {
+    if (isTRUE(r == 0)) own(power_law, power = 1, fixed = "power") else own(triangular, range = r)
+  },
   Wav = function(v, r, k, own) own(wave, range = r / pi),
   Hol = function(v, r, k, own) own(wave, range = r),
   Per = function(v, r, k, own) own(cosine, period = r),
@@ -92,7 +106,7 @@ gstat_term <- function(row, fixed) {
                             i = "{.val {names(gstat_models)}} are supported."), call = NULL)
   }
   own <- function(family, nu = NULL, fixed = character(), ...) {
-    given <- c(list(variance = row$psill, ...), gstat_anisotropy(row))
+    given <- c(Filter(Negate(anyNA), list(variance = row$psill, ...)), gstat_anisotropy(row))
     if (length(nu)) family <- function(...) matern(nu, ...)
     list(field = do.call(family, c(given, list(fixed = c(fixed, if (all_fixed) names(given))))))
   }

@@ -34,6 +34,21 @@ test_that("variograms of gstat's models are those of the covariances, and become
   }
 })
 
+test_that("what gstat leaves open is estimated", {
+  skip_if_not_installed("gstat")
+  expect_identical(as_gp(gstat::vgm("Sph")), spherical() + microscale())
+  expect_identical(as_gp(gstat::vgm(0.5, "Mat", NA, kappa = 1.5, nugget = 0.1), fixed = TRUE),
+                   matern(1.5, 0.5, fixed = "variance") + microscale(0.1, fixed = "variance"))
+  expect_identical(as_gp(gstat::vgm(NA, "Log", NA)), logarithmic() + microscale())
+  expect_identical(as_gp(gstat::vgm(NA, "Exp", 2, anis = c(30, 0.5))), exponential(range = 2, angle = 30, ratio = 0.5))
+  expect_identical(as_gp(gstat::vgm(NA, "Lin", 0)), power_law(power = 1, fixed = "power"))
+  seen <- withr::with_seed(83, smooth_case(40, noise = 0.3))
+  expect_equal(logLik(gp(z ~ 1, seen, ~ a + b, gstat::vgm("Exp"))),
+               logLik(gp(z ~ 1, seen, ~ a + b, exponential() + microscale())))
+  v <- gp_variogram(z ~ 1, seen, coords = ~ a + b)
+  expect_identical(fit_variogram(v, gstat::vgm("Exp")), fit_variogram(v, exponential() + microscale()))
+})
+
 test_that("gstat predicts from a fit what the fit predicts", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
