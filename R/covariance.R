@@ -122,6 +122,10 @@
 #' exponential() + microscale() + nugget(0.01, fixed = "variance")
 #' # gstat's "Bes" and "Wav"
 #' matern(1) + wave()
+#' circular(1, 0.5) + pentaspherical(1, 0.8) + powered_exponential(1, 0.3, power = 1.2)
+#' triangular(1, 2) + cosine(0.5, period = 7) # along a line
+#' # nested structures with an anisotropy each
+#' spherical(angle = 30, ratio = 0.5) + exponential(angle = 120, ratio = 0.3) + nugget()
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
 #' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
 #' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
@@ -147,6 +151,22 @@
 #'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *
 #'       Powf(1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt), -s / 2))",
 #'   list(v = 1, r = 0.3, rt = 2, s = 0.5))
+#' # a sum-metric field of known parameters, and their estimates: `speed` is the space-time anisotropy
+#' set.seed(3)
+#' d <- data.frame(x = runif(100), y = runif(100), t = runif(100, 0, 5))
+#' space <- as.matrix(dist(d[c("x", "y")]))
+#' time <- as.matrix(dist(d$t))
+#' K <- exp(-space / 0.3) + exp(-time / 2) + exp(-sqrt(space^2 + (0.2 * time)^2) / 0.5)
+#' d$z <- drop(rnorm(100) %*% chol(K)) + rnorm(100, sd = 0.3)
+#' gp(z ~ 1, d, ~ x + y + t, exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3) + nugget(),
+#'    starts = 1)
+#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), of a covariate that is the third
+#' # coordinate
+#' d$depth <- d$x^2
+#' d$z <- exp(d$depth) * drop(rnorm(100) %*% chol(exp(-space / 0.3))) + rnorm(100, sd = 0.3)
+#' gp(z ~ 1, d, ~ x + y + depth,
+#'    covariance("Exp(c + a * (Elem(x, 2) + Elem(y, 2)) - Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)",
+#'               list(c = 0, a = 0.1, r = 0.5), positive = "r") + nugget(), starts = 1)
 #' @aliases Ops.kernops_covariance
 #' @name covariance_functions
 NULL

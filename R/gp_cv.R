@@ -41,6 +41,12 @@
 #' x <- seq(0, 10, length.out = 40)
 #' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
 #' summary(gp_cv(fit))
+#' summary(gp_cv(fit, folds = 5))
+#' # points stay points
+#' if (requireNamespace("sf", quietly = TRUE)) {
+#'   places <- sf::st_as_sf(quakes[1:100, ], coords = c("long", "lat"))
+#'   print(gp_cv(gp(mag ~ 1, places)))
+#' }
 #' @aliases summary.gp_cv
 #' @export
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {

@@ -64,6 +64,7 @@
 #' d$a[1:30] <- NA # observed at half of the points
 #' fit <- gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), nugget()))
 #' coef(fit, "covariance")
+#' gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(exponential())) # separable
 #' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
 #' # with the covariance of the errors of both
 #' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence",
