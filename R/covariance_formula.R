@@ -85,7 +85,7 @@ check_leaf_dims <- function(leaf, dims, d, call) {
   }
   if (length(dims) > leaf$most_dims) {
     stop_kernops("dim",
-                 "{.fn {leaf$label}} is valid for at most {leaf$most_dims} coordinates, not {length(dims)}.",
+                 "{.fn {leaf$label}} is valid for at most {leaf$most_dims} coordinate{?s}, not {length(dims)}.",
                  call = call)
   }
   need <- if (leaf$geometry == "great_circle") 2L else if (leaf$geometry == "anisotropic") {

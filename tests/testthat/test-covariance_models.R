@@ -165,5 +165,6 @@ test_mistakes("kernops_dim_error", alist(
   `anisotropy in space of points in the plane` = gp(
     dist ~ 1, cars, ~ speed, exponential(angle = c(1, 2, 3), ratio = c(0.5, 0.5)) + nugget()
   ),
-  `circular in space` = kernops:::covariance_model(circular(), 3)
+  `circular in space` = kernops:::covariance_model(circular(), 3),
+  `triangular in the plane` = kernops:::covariance_model(triangular(), 2)
 ))
