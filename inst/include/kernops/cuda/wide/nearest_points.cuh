@@ -90,7 +90,7 @@ template <class Formula, class Nearest> struct PointOfWarp {
   const NearestPoints& all;
   int n;
 
-  static __device__ __forceinline__ int warp() { return int((blockIdx.x * blockDim.x + threadIdx.x) / 32); }
+  static __device__ __forceinline__ int warp() { return int(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32); }
   static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
   explicit __device__ __forceinline__ PointOfWarp(const NearestJob& job)
       : job(job),
