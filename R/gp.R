@@ -75,7 +75,7 @@
 #'   and any number of columns. Not needed for spatial objects, which have their own, and if no
 #'   term of the covariance is a field. In a formula, `scale(x)` uses the
 #'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
-#'   (`Date`, `POSIXct`, `difftime`) are numbers of days.
+#'   (`Date`, `POSIXct`, `difftime`) are numbers of days; new data must have dates or times, too.
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors. Several responses have a linear model of coregionalisation, [lmc()];
 #'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is taken as by [as_gp()].

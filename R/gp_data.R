@@ -207,6 +207,11 @@ coordinate_columns <- function(formula, data, call) {
       stop_kernops("input", "The coordinate {.code {name}} was not found: {conditionMessage(e)}.", call = call)
     })
     refuse_integer64(stats::setNames(list(value), name), call)
+    if (name %in% attr(formula, "calendar") && !is_time(value)) {
+      stop_kernops("input", c("The coordinate {.code {name}} is a date or a time in the data of the fit, so that it must
+                               be one in {.arg newdata}.",
+                              i = "It is of class {.cls {class(value)}} there."), call = call)
+    }
     value <- in_days(value)
     if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
     if (NCOL(value) > 1) {
@@ -226,10 +231,16 @@ in_days <- function(x) {
   if (inherits(x, "Date")) as.numeric(x) else x
 }
 
-# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
+is_time <- function(x) inherits(x, c("POSIXt", "difftime", "Date"))
+
+# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x, and what was a
+# date or a time is to be one.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)
-  lasting <- function(call) stats::makepredictcall(eval(call, data, environment(coords)), call)
-  structure(terms, predvars = lapply(lapply(attr(terms, "term.labels"), str2lang), lasting))
+  labels <- attr(terms, "term.labels")
+  calls <- lapply(labels, str2lang)
+  values <- lapply(calls, eval, data, environment(coords))
+  structure(terms, predvars = Map(stats::makepredictcall, values, calls),
+            calendar = labels[vapply(values, is_time, TRUE)])
 }

@@ -45,7 +45,9 @@ test_that("dates and times are days", {
     day = as.Date("2024-03-18"))))
 })
 
+by_day <- gp(z ~ 1, seen, ~ day, exponential(1, 30) + nugget(0.1), estimate = "none")
 test_mistakes("kernops_input_error", alist(
+  `a number for a date` = predict(by_day, data.frame(day = 12)),
   `a subset of another length` = gp(z ~ 1, seen, ~ a + b, given(), estimate = "none", subset = c(TRUE, FALSE)),
   `a row that is not there` = gp(z ~ 1, seen, ~ a + b, given(), estimate = "none", subset = 51),
   `a row twice` = gp(z ~ 1, seen, ~ a + b, given(), estimate = "none", subset = c(1, 1))
