@@ -10,7 +10,7 @@
 // covers numbers below 2^-14, which have fewer bits.
 #pragma once
 #include <kernops/jobs/nearest.h>
-#include <kernops/state.h>
+#include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/cuda/wide/tensor_numbers.cuh>
 
 namespace kernops {
@@ -83,6 +83,16 @@ __device__ __forceinline__ double sum_of_warp(double x) {
   return x;
 }
 
+// Where the vector of a row or of a column begins.
+template <class Formula, class Nearest>
+__device__ __forceinline__ const double* row_vector(const NearestJob& job, int row) {
+  return job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;
+}
+template <class Formula, class Nearest>
+__device__ __forceinline__ const double* column_vector(const NearestJob& job, int column) {
+  return job.columns.items + column * (long long)padded<double>(Formula::column) + Nearest::column;
+}
+
 // Each warp has one of the rows and columns, which are padded to whole tiles.
 template <class Formula, class Nearest> struct PointOfWarp {
   const NearestJob& job;
@@ -91,7 +101,6 @@ template <class Formula, class Nearest> struct PointOfWarp {
   int n;
 
   static __device__ __forceinline__ int warp() { return int(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32); }
-  static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
   explicit __device__ __forceinline__ PointOfWarp(const NearestJob& job)
       : job(job),
         is_row(warp() < whole_tiles(job.rows.count)),
@@ -101,9 +110,8 @@ template <class Formula, class Nearest> struct PointOfWarp {
   __device__ __forceinline__ bool exists() const { return n < all.count; }
   __device__ __forceinline__ bool has_place() const { return n < whole_tiles(all.count); }
   __device__ __forceinline__ double seen(int e) const {
-    const long long at = is_row ? n * (long long)padded<double>(Formula::row) + Nearest::row
-                                : n * (long long)padded<double>(Formula::column) + Nearest::column;
-    return exists() && e < Nearest::size ? all.items[at + e] - (Nearest::product ? 0 : job.centre[e]) : 0;
+    const double* const x = is_row ? row_vector<Formula, Nearest>(job, n) : column_vector<Formula, Nearest>(job, n);
+    return exists() && e < Nearest::size ? x[e] - (Nearest::product ? 0 : job.centre[e]) : 0;
   }
 };
 
@@ -112,8 +120,7 @@ template <class Formula, class Nearest> __device__ void find_centre(const Neares
   const int count = job.rows.count < 64 ? job.rows.count : 64;
   for (int e = threadIdx.x; e < Nearest::size; e += blockDim.x) {
     double sum = 0;
-    for (int n = 0; n < count; ++n)
-      sum += job.rows.items[n * (long long)padded<double>(Formula::row) + Nearest::row + e];
+    for (int n = 0; n < count; ++n) sum += row_vector<Formula, Nearest>(job, n)[e];
     job.centre[e] = sum / count;
   }
 }
@@ -123,10 +130,10 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
   const PointOfWarp<Formula, Nearest> point(job);
   if (!point.exists()) return;
   double sum = 0;
-  for (int e = point.lane(); e < Nearest::size; e += 32) sum += sq(point.seen(e));
+  for (int e = lane_of_warp(); e < Nearest::size; e += 32) sum += sq(point.seen(e));
   sum = sum_of_warp(sum);
   if (!(sum < infinity<double>())) *job.odd = 1;
-  if (point.lane() > 0) return;
+  if (lane_of_warp() > 0) return;
   point.all.norms[point.n] = sum;
   double* const longest = job.longest + (point.is_row ? 0 : 1);
   if (!(sum <= *const_cast<volatile const double*>(longest)))
@@ -143,7 +150,7 @@ template <class Formula, class Nearest> __device__ void find_halves(const Neares
   const double scale = nearest_scale<Nearest>(job, point.is_row);
   const double factor = point.is_row && Nearest::product > 0 ? -scale : scale;
   float* const chunks = point.all.halves + point.n * (long long)(16 * Bounds::chunks);
-  for (int u = point.lane(); u < units * Bounds::chunks; u += 32) {
+  for (int u = lane_of_warp(); u < units * Bounds::chunks; u += 32) {
     float x[8];
     KERNOPS_UNROLL
     for (int e = 0; e < 8; ++e) x[e] = float(point.seen(8 * u + e) * factor);
@@ -155,7 +162,7 @@ template <class Formula, class Nearest> __device__ void find_halves(const Neares
     put(to, first.high, second.high);
     if (Nearest::parts == 2) put(to + 8, first.low, second.low);
   }
-  if (point.lane() > 0) return;
+  if (lane_of_warp() > 0) return;
   const double squared = point.exists() ? point.all.norms[point.n] * (scale * scale) : 0;
   if (point.is_row) {
     point.all.bounds[point.n] = float(squared);

@@ -30,8 +30,8 @@ template <class Formula, class Nearest> struct NearestOfRow {
   }
   // What is to be small: the squared distance, or what is made of the inner product.
   __device__ __forceinline__ double number(int column) const {
-    const double* const x = job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;
-    const double* const y = job.columns.items + column * (long long)padded<double>(Formula::column) + Nearest::column;
+    const double* const x = row_vector<Formula, Nearest>(job, row);
+    const double* const y = column_vector<Formula, Nearest>(job, column);
     double sum = 0;
     KERNOPS_UNROLL_BY(8)
     for (int e = lane_of_warp(); e < Nearest::size; e += 32)
