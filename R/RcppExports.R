@@ -157,6 +157,10 @@ posterior_sums <- function(held, near, weights, threads) {
     .Call(`_kernops_posterior_sums`, held, near, weights, threads)
 }
 
+posterior_parts <- function(held, near, weights, threads) {
+    .Call(`_kernops_posterior_parts`, held, near, weights, threads)
+}
+
 posterior_differentiate <- function(held, f, g, threads) {
     .Call(`_kernops_posterior_differentiate`, held, f, g, threads)
 }

@@ -497,6 +497,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// posterior_parts
+Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads);
+RcppExport SEXP _kernops_posterior_parts(SEXP heldSEXP, SEXP nearSEXP, SEXP weightsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_parts(held, near, weights, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // posterior_differentiate
 Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads);
 RcppExport SEXP _kernops_posterior_differentiate(SEXP heldSEXP, SEXP fSEXP, SEXP gSEXP, SEXP threadsSEXP) {
@@ -1374,6 +1387,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
+    {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},

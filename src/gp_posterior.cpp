@@ -46,6 +46,22 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
+// Posterior::variances_of_sums() of all of them.
+void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, const Rcpp::NumericMatrix& weights,
+                int threads, double* to, double* parts) {
+  const neighbours::PointSets sets = sets_of(near, posterior.points());
+  const double* const w = of_length(weights, sets.count * sets.m);
+  const std::vector<Count> order = alike_together(sets);
+  const Count unit = Posterior::lanes, units = ceil_div(sets.count, unit), workers = std::min<Count>(threads, units);
+  std::vector<Posterior::Scratch> scratch;
+  for (Count k = 0; k < workers; ++k) scratch.push_back(posterior.scratch());
+  parallel_for(units, workers, settings_for("", threads), [&](Count number, Count worker) {
+    const Count first = number * unit;
+    posterior.variances_of_sums(sets, w, order.data() + first, int(std::min(unit, sets.count - first)),
+                                scratch[size_t(worker)], to, parts);
+  });
+}
+
 }  // namespace
 
 // Of points and their earlier neighbours.
@@ -111,21 +127,20 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
   return guard([&] {
-    const Posterior& posterior = posterior_of(held);
-    const neighbours::PointSets sets = sets_of(near, posterior.points());
-    of_length(weights, sets.count * sets.m);
     Rcpp::NumericVector out(weights.ncol());
-    const double* const w = weights.begin();
-    double* const to = out.begin();
-    const std::vector<Count> order = alike_together(sets);
-    const Count unit = Posterior::lanes, units = ceil_div(sets.count, unit), workers = std::min<Count>(threads, units);
-    std::vector<Posterior::Scratch> scratch;
-    for (Count k = 0; k < workers; ++k) scratch.push_back(posterior.scratch());
-    parallel_for(units, workers, settings_for("", threads), [&](Count number, Count worker) {
-      const Count first = number * unit;
-      posterior.variances_of_sums(sets, w, order.data() + first, int(std::min(unit, sets.count - first)),
-                                  scratch[size_t(worker)], to);
-    });
+    sum_points(posterior_of(held), near, weights, threads, out.begin(), nullptr);
+    return out;
+  });
+}
+
+// A column for each of them, whose inner products are their covariances.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    Rcpp::NumericVector variances(weights.ncol());
+    Rcpp::NumericMatrix out = zeros(int(posterior.points()), weights.ncol());
+    sum_points(posterior, near, weights, threads, variances.begin(), out.begin());
     return out;
   });
 }

@@ -41,9 +41,10 @@ class Posterior {
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
   Scratch scratch() const { return {Numbers(size_t(n_ * lanes)), std::vector<uint64_t>(size_t(n_ + 63) / 64)}; }
-  // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`.
+  // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`. With `parts`, for
+  // each of all sums a column of zeros for the points: columns whose inner products are the covariances of sums.
   void variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count, Scratch& scratch,
-                         double* to) const;
+                         double* to, double* parts) const;
   // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
   // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,

@@ -109,7 +109,7 @@ void Posterior::invert(const Settings& settings) {
 // The squared length of what the factor makes of the weights, which are 0 but for few points: from these it reaches
 // earlier ones only, and those whose part is `nothing` pass nothing on. No sum depends on those beside it.
 void Posterior::variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count,
-                                  Scratch& scratch, double* to) const {
+                                  Scratch& scratch, double* to, double* parts) const {
   constexpr double nothing = 1e-18;
   double* const value = scratch.value.data();
   const auto reach = [&](size_t j) { scratch.reached[j / 64] |= uint64_t(1) << (j % 64); };
@@ -128,6 +128,8 @@ void Posterior::variances_of_sums(const PointSets& sets, const double* weights, 
       double* const own = value + i * lanes;
       const double scale = 1 / pivot_[i];
       bool any = false;
+      for (int lane = 0; parts && lane < count; ++lane)
+        parts[size_t(which[lane] * n_) + i] = own[lane] * std::sqrt(scale);
       for (int lane = 0; lane < lanes; ++lane) {
         const double part = own[lane] * own[lane] * scale;
         sum[lane] += part;
