@@ -37,16 +37,11 @@ reported_draws <- function(posterior) {
   theta[, !parameters$fixed, drop = FALSE]
 }
 
-refuse_for_family <- function(given, call = caller_env()) {
-  if (!any(given)) return(invisible())
-  stop_kernops("input", "{.arg {names(given)[given]}} {?is/are} not available for draws of a fit with a {.arg family}.",
-               call = call)
-}
-
 # As response_table(), of the mixture over draws.
-averaged_responses <- function(posterior, points, wanted) {
+averaged_responses <- function(posterior, points, how, wanted) {
+  if (!is.null(points$blocks)) return(averaged_blocks(posterior, points, how, wanted))
   parts <- for_draws(posterior, function(fit, rows) {
-    terms <- predicted_moments(fit, points, list(local = FALSE, nmax = Inf, maxdist = Inf), TRUE)
+    terms <- predicted_moments(fit, points, how, TRUE)
     list(mean = terms$trend + terms$process, field = terms$variance, nugget = nugget_of(fit))
   })
   each <- function(name) matrix(unlist(lapply(parts, `[[`, name)), ncol = length(parts))
@@ -75,4 +70,18 @@ averaged_responses <- function(posterior, points, wanted) {
     as.vector(matrix(each, nrow(mean)) %*% share)
   })
   table
+}
+
+# As block_responses(). Each draw of the parameters has its share of those of the field.
+averaged_blocks <- function(posterior, points, how, wanted, count = 4000) {
+  if (posterior$fit$family$link == "identity") return(averaged_columns(posterior, points, how, wanted, NULL))
+  share <- draw_weights(posterior)
+  parts <- for_draws(posterior, function(fit, rows) {
+    block_parts(fit, points, how, wanted, ceiling(count * length(rows) / length(posterior$number)))
+  })
+  each <- function(name) do.call(cbind, lapply(parts, `[[`, name))
+  fits <- each("fit")
+  fit <- as.vector(fits %*% share)
+  square <- if (wanted$se.fit) as.vector((each("square") + (fits - fit)^2) %*% share)
+  block_table(list(fit = fit, square = square, draws = each("draws")), wanted)
 }

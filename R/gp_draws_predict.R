@@ -18,19 +18,16 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   check_levels(probs, above)
   check_level(level)
   fit <- object$fit
-  if (!is.null(fit$family)) {
-    refuse_for_family(c(nmax = !identical(nmax, Inf), maxdist = !identical(maxdist, Inf), block = !is.null(block),
-                        cov = cov))
-  } else if ((se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
+  if (is.null(fit$family) && (se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- new_points(fit, newdata, coords, block)
   check_prediction(fit, points, interval, type, cov)
   table <- if (is.null(fit$family) || type == "link") {
     averaged_columns(object, points, how, wanted, if (type == "response") fit$transform$lambda)
-  } else averaged_responses(object, points, wanted)
+  } else averaged_responses(object, points, how, wanted)
   result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
   if (!cov) return(result)
-  list(fit = result, cov = averaged_covariance(object, points, how, interval == "prediction"))
+  list(fit = result, cov = averaged_covariance(object, points, how, interval == "prediction", type))
 }
 
 refuse_further <- function(name, ..., call = caller_env()) {
@@ -69,19 +66,20 @@ averaged_columns <- function(posterior, points, how, wanted, lambda) {
 }
 
 # As covariance_of_rows(), by the law of total covariance.
-averaged_covariance <- function(posterior, points, how, noisy) {
+averaged_covariance <- function(posterior, points, how, noisy, type) {
   weights <- draw_weights(posterior)
   total <- 0
   means <- for_draws(posterior, function(fit, rows) {
-    total <<- total + length(rows) / length(posterior$number) * covariance_of_rows(fit, points, how, noisy)
-    moments <- predicted_moments(fit, points, how, FALSE)
-    moments$trend + moments$process
+    each <- if (!is.null(fit$family) && type == "response") joint_responses(fit, points, how, noisy) else {
+      moments <- predicted_moments(fit, points, how, FALSE)
+      list(mean = moments$trend + moments$process, cov = noisy_covariance(fit, points, how, noisy))
+    }
+    total <<- total + length(rows) / length(posterior$number) * each$cov
+    each$mean
   })
   means <- matrix(unlist(means), ncol = length(means))
   off <- means - as.vector(means %*% weights)
-  known <- points$complete
-  total[known, known] <- total[known, known] + off %*% (weights * t(off))
-  total
+  matrix_of_rows(total + off %*% (weights * t(off)), posterior$fit, points)
 }
 
 # The quantile p of mixtures of normal distributions, a row of means and standard deviations each: Newton's method

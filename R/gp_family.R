@@ -89,7 +89,8 @@
 #'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
 #'     of the linear predictor, transformed; `"prediction"` that of a new observation. The quantiles
 #'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
-#'     given the field, such as a prevalence above 0.2.
+#'     given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are available on both
+#'     scales, see [predict()][predict.gp].
 #'   * `simulate()` draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
 #'     observations.
 #'   * [gp_cv()] predicts each observation without itself: the cavity of the Laplace approximation.
@@ -129,6 +130,8 @@
 #' summary(gp_cv(seen))
 #' # the probability that the prevalence is above a half
 #' predict(seen, data.frame(x = c(1.5, 4.5)), interval = "confidence", above = 0.5)
+#' # and of its mean over intervals
+#' predict(seen, data.frame(x = c(1.5, 4.5)), block = 2, se.fit = TRUE, above = 0.5)
 #'
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", neighbours = 10)

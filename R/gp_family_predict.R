@@ -5,30 +5,37 @@
 predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
                                   interval = c("none", "confidence", "prediction"), level = 0.95,
                                   type = c("response", "link", "terms"), coords = NULL, control = NULL,
-                                  se = c("exact", "local"), probs = NULL, above = NULL, ...) {
-  if (...length()) {
-    stop_further_arguments("{.fn predict} of a fit with a {.arg family}", list(...),
-                           setdiff(names(formals(predict.gp_family_fit)), c("object", "...")))
-  }
-  se <- check_choice(se, "se", c("exact", "local"))
+                                  se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE,
+                                  probs = NULL, above = NULL, ...) {
+  no_further("predict", ...)
+  how <- list(local = check_choice(se, "se", c("exact", "local")) == "local", nmax = nmax, maxdist = maxdist)
+  check_local_limits(how)
   interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
   type <- check_choice(type, "type", c("response", "link", "terms"))
   check_flag(se.fit, "se.fit")
+  check_flag(cov, "cov")
   check_level(level)
   check_levels(probs, above)
   if (length(control)) object <- with_control(object, control)
-  points <- new_points(object, newdata, coords)
-  uncertain <- se.fit || interval != "none" || type == "response" || length(c(probs, above)) > 0
-  terms <- predicted_terms(object, points, uncertain && type != "terms")
-  if (type == "terms") return(give_back_points(terms[c("trend", "process")], points, newdata, object))
-  mean <- terms$trend + terms$process
-  field <- if (uncertain) terms$variance %||% field_uncertainty(object, points, terms$process, se == "local")$variance
+  points <- new_points(object, newdata, coords, block)
+  check_prediction(object, points, interval, type, cov)
   wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
-  table <- if (type == "response") response_table(object, mean, field, wanted) else {
+  table <- if (type == "response") responses(object, points, how, wanted) else {
+    uncertain <- type == "link" && (se.fit || interval != "none" || length(c(probs, above)) > 0)
+    moments <- predicted_moments(object, points, how, uncertain)
     noise <- if (interval == "prediction") nugget_of(object) else 0
-    predicted_columns(c(terms[c("trend", "process")], list(variance = field)), noise, wanted)
+    if (type == "terms") moments[c("trend", "process")] else predicted_columns(moments, noise, wanted)
   }
-  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
+  result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
+  if (!cov) return(result)
+  noisy <- interval == "prediction"
+  list(fit = result, cov = covariance_of_rows(object, points, how, noisy, type))
+}
+
+responses <- function(object, points, how, wanted) {
+  if (!is.null(points$blocks)) return(block_responses(object, points, how, wanted))
+  moments <- predicted_moments(object, points, how, TRUE)
+  response_table(object, moments$trend + moments$process, moments$variance, wanted)
 }
 
 # The mean is that of a new observation, with the nugget. Limits, quantiles and probabilities are those of a new
@@ -96,12 +103,14 @@ log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
 
 # Gauss-Hermite quadrature for the standard normal distribution, by the eigenvalues of its Jacobi matrix (Golub and
 # Welsch 1969).
+# `series` has sqrt(weight) times the polynomials that are orthonormal for it, a row each; the first one is 1.
 normal_quadrature <- function(count = 40) {
   jacobi <- matrix(0, count, count)
   off <- cbind(seq_len(count - 1), seq_len(count - 1) + 1)
   jacobi[off] <- jacobi[off[, 2:1]] <- sqrt(seq_len(count - 1))
   found <- eigen(jacobi, symmetric = TRUE)
-  list(at = found$values, weight = found$vectors[1, ]^2)
+  root <- found$vectors[1, ]
+  list(at = found$values, weight = root^2, series = found$vectors * rep(sign(root), each = count))
 }
 
 # The p-quantile of new observations, one trial each: the first value whose probability, with those below, is at least

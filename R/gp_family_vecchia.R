@@ -56,8 +56,7 @@ latent_chunks <- function(object, u, f, width = 1e5) {
 # As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean.
 latent_prediction <- function(object, points, variance) {
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  system <- fitted_system(object)
-  if (variance) system$logdet(system$weight)
+  system <- if (variance) posterior_with_factor(object) else fitted_system(object)
   trend <- if (variance && ncol(x)) smoothed(system, object$data$x)
   parts <- latent_chunks(object, points$u, function(at, sets) {
     process <- as.vector(neighbour_means(sets, system$field))
@@ -78,8 +77,7 @@ smoothed <- function(system, values) {
 
 # The diagonal of the inverse of the covariance of the process with noise 1 / W.
 latent_inverse_diagonal <- function(object) {
-  system <- fitted_system(object)
-  system$logdet(system$weight)
+  system <- posterior_with_factor(object)
   share <- system$share(system$weight)
   share - share^2 * as.vector(system$spread(cbind(system$variances())))
 }

@@ -9,7 +9,9 @@ block_moments <- function(object, points, variance, local) {
   } else by_point <- covariance_times(object, targets$u, object$state$alpha)
   moments <- list(trend = trend, process = as.vector(gathered(by_point, targets)))
   if (!variance) return(moments)
-  c(moments, (if (local || object$method == "vecchia") block_errors else block_uncertainty)(object, targets))
+  errors <- if (is_latent(object)) latent_block_errors else if (local || object$method == "vecchia") block_errors else
+    block_uncertainty
+  c(moments, errors(object, targets))
 }
 
 # By K^-1, in chunks of targets.
@@ -54,21 +56,28 @@ trend_uncertainty <- function(object, x, explained) {
 # By local kriging of each point of a target.
 block_errors <- function(object, targets) {
   weighed <- local_weights(object, targets)
-  rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
-  variance <- vapply(seq_len(targets$n), function(k) {
-    as.vector(error_covariance(object, some_targets(targets, k), lapply(weighed, `[`, rows[[k]])))
-  }, 0)
+  variance <- error_variances(object, targets, weighed)
   trend <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))
   list(variance = pmax(variance + trend$variance, 0), lagrange = trend$lagrange)
 }
 
+# The diagonal of error_covariance(), by weights of the points of targets.
+error_variances <- function(object, targets, weighed) {
+  rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
+  vapply(seq_len(targets$n), function(k) {
+    as.vector(error_covariance(object, some_targets(targets, k), lapply(weighed, `[`, rows[[k]])))
+  }, 0)
+}
+
 # Of each point of the targets: its neighbours, and their weights.
 local_weights <- function(object, targets) {
-  parts <- local_chunks(object, targets$u, function(at, sets) {
-    list(near = split_columns(sets$neighbours), weights = split_columns(sets$weights))
-  })
+  parts <- local_chunks(object, targets$u, function(at, sets) weighed_points(sets))
   list(near = unlist(lapply(parts, `[[`, "near"), recursive = FALSE),
        weights = unlist(lapply(parts, `[[`, "weights"), recursive = FALSE))
+}
+
+weighed_points <- function(sets) {
+  list(near = split_columns(sets$neighbours), weights = split_columns(sets$weights))
 }
 
 split_columns <- function(x) lapply(seq_len(ncol(x)), function(k) x[, k])
@@ -84,13 +93,7 @@ explained_locally <- function(object, targets, weighed) {
 error_covariance <- function(object, targets, weighed) {
   model <- object$model
   rows <- sort(unique(unlist(weighed$near)))
-  column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
-  share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)
-  W <- matrix(0, length(rows), targets$n)
-  for (k in which(lengths(weighed$near) > 0)) {
-    at <- cbind(match(weighed$near[[k]], rows), column[[k]])
-    W[at] <- W[at] + share[[k]] * weighed$weights[[k]]
-  }
+  W <- weights_of_rows(rows, targets, weighed)
   prior <- joint_prior(object, targets)
   if (!length(rows)) return(prior)
   u <- object$data$u[rows, , drop = FALSE]
@@ -99,6 +102,18 @@ error_covariance <- function(object, targets, weighed) {
   across <- gathered(times(targets$u), targets)
   noise <- noise_variance(object$data, model, object$theta)[rows]
   prior - across - t(across) + crossprod(W, times(u) + noise * W)
+}
+
+# What the observations `rows` weigh in each target, a column.
+weights_of_rows <- function(rows, targets, weighed) {
+  column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
+  share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)
+  W <- matrix(0, length(rows), targets$n)
+  for (k in which(lengths(weighed$near) > 0)) {
+    at <- cbind(match(weighed$near[[k]], rows), column[[k]])
+    W[at] <- W[at] + share[[k]] * weighed$weights[[k]]
+  }
+  W
 }
 
 joint_prior <- function(object, targets) {
@@ -112,22 +127,35 @@ joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
   bytes <- 8 * targets$n^2 + 8 * length(targets$of)^2
   if (!memory_holds(bytes)) stop_memory(bytes)
-  if (is_local_trend(how)) {
-    found <- krige_locally(object, targets, how$nmax, how$maxdist)
-    joint <- symmetric(error_covariance(object, targets, found))
-    unknown <- is.na(found$moments[, "process"])
-    joint[unknown, ] <- joint[, unknown] <- NA
-    return(joint)
-  }
+  joint_errors(object, how)(targets)
+}
+
+# f(targets): the covariance matrix of the errors of their predictions.
+joint_errors <- function(object, how) {
+  if (is_local_trend(how)) return(function(targets) local_joint_errors(object, targets, how))
+  if (is_latent(object)) return(latent_errors(object))
   if (how$local || object$method == "vecchia") {
-    weighed <- local_weights(object, targets)
-    gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
-    return(symmetric(error_covariance(object, targets, weighed) + crossprod(gap)))
+    return(function(targets) {
+      weighed <- local_weights(object, targets)
+      gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
+      symmetric(error_covariance(object, targets, weighed) + crossprod(gap))
+    })
   }
   # errors of covariances are linear in those of the solver, unlike those of variances
-  by_data <- explained_targets(object, min(1e-9, object$how$control$cg_tol))(targets)
-  gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
-  symmetric(joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap))
+  explained_at <- explained_targets(object, min(1e-9, object$how$control$cg_tol))
+  function(targets) {
+    by_data <- explained_at(targets)
+    gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
+    symmetric(joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap))
+  }
+}
+
+local_joint_errors <- function(object, targets, how) {
+  found <- locally_kriged(object, targets, how)
+  joint <- symmetric(error_covariance(object, targets, found) + if (is.null(found$gap)) 0 else crossprod(found$gap))
+  unknown <- is.na(found$moments[, "process"])
+  joint[unknown, ] <- joint[, unknown] <- NA
+  joint
 }
 
 symmetric <- function(x) (x + t(x)) / 2

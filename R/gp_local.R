@@ -4,7 +4,8 @@
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  c(list(x = x, n = n), points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
+  c(list(x = x, n = n, centres = points$centres),
+    points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 
 # Those with the numbers `at`, in ascending order.
@@ -12,7 +13,7 @@ some_targets <- function(targets, at) {
   place <- match(targets$of, at)
   own <- which(!is.na(place))
   list(x = targets$x[at, , drop = FALSE], n = length(at), u = targets$u[own, , drop = FALSE], of = place[own],
-       weight = targets$weight[own])
+       weight = targets$weight[own], centres = targets$centres[at, , drop = FALSE])
 }
 
 # The weighted means over the points of each target, of the rows of x.
@@ -21,7 +22,8 @@ gathered <- function(x, targets) {
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))
 }
 
-centres_of <- function(targets) gathered(targets$u, targets)
+# Nearest observations are those of these points.
+centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
 # k(x_i, y_i), row by row.
 covariance_pairs <- function(model) {
@@ -72,6 +74,24 @@ points_near <- function(own, data, centres, nmax, maxdist, alone) {
 }
 
 on_globe <- function(model) !all_leaves(model$covariance, function(leaf) leaf$geometry != "great_circle")
+
+# As krige_locally(). Of a family, the observations are those that the normal approximation of the posterior stands for
+# (finish_family()); these contain the trend of the fit, which remains that of all predictions.
+locally_kriged <- function(object, targets, how) {
+  if (is.null(object$family)) return(krige_locally(object, targets, how$nmax, how$maxdist))
+  data <- object$data
+  if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)
+  none <- replace(data, "x", list(data$x[, 0, drop = FALSE]))
+  found <- krige_locally(replace(object, "data", list(none)), replace(targets, "x", list(targets$x[, 0, drop = FALSE])),
+                         how$nmax, how$maxdist)
+  if (!ncol(targets$x)) return(found)
+  explained <- Map(function(near, weights) colSums(data$x[near, , drop = FALSE] * weights), found$near, found$weights)
+  error <- trend_uncertainty(object, targets$x, do.call(rbind, c(list(data$x[0, , drop = FALSE]), explained)))
+  found$moments[, "trend"] <- targets$x %*% object$beta
+  found$moments[, "variance"] <- found$moments[, "variance"] + error$variance
+  found$moments[, "lagrange"] <- error$lagrange
+  c(found, list(gap = error$gap))
+}
 
 # A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
 # tell the trend; and the neighbours with their weights, all of the prediction.

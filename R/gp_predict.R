@@ -27,15 +27,16 @@
 #'   those not farther away than `maxdist`. Nearest refers to the distance in the units of the coordinates, or in km for
 #'   great-circle distances. The trend is estimated from the same observations, by generalised least squares, unless its
 #'   coefficients are known; where there are not enough of them for the trend, the result is `NA`. By default the
-#'   trend is that of the fit. With `estimate = "none"` in [gp()] this is local kriging with a given covariance.
+#'   trend is that of the fit. With `estimate = "none"` in [gp()] this is local kriging with a given covariance. For a
+#'   fit with a [family][gp_families] see below.
 #' @param block the size of rectangular blocks around the new points, one number for each coordinate (0 for a coordinate
 #'   that is not averaged over): means of the field over blocks are predicted, by a Gauss rule with four nodes along
 #'   each coordinate, as in gstat. Covariates of `newdata` are their means over the block. If `newdata` has polygons, of
 #'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of points of a regular grid
 #'   that stand for each of them; default: 400.
-#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too. For several
-#'   variables, `"variables"`: columns with the covariances of the errors of each pair of variables at the same
-#'   point, see [lmc()].
+#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too, on the scale of
+#'   `type`. For several variables, `"variables"`: columns with the covariances of the errors of each pair of variables
+#'   at the same point, see [lmc()].
 #' @param probs probabilities of quantiles: columns such as `q0.05`.
 #' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
@@ -55,6 +56,23 @@
 #'   measurement without error, which is too small for new observations. If `se.fit = TRUE` is used without naming an
 #'   interval, a message of class `kernops_field_se` reports this, once a session. The noise of a new observation is the
 #'   nugget only: the model has no `known$noise` at new points.
+#'
+#' @section Fits with a family: The normal approximation of the posterior of the linear predictor is that of a Gaussian
+#'   model. Its observations z are the linear predictor at the mode plus the derivative of the log density over W, with
+#'   the noise variance 1 / W, where W is minus the second derivative, for [student()] its expectation, which is
+#'   positive. Joint covariances and means of the linear predictor over blocks (`type = "link"`) are those of this
+#'   model.
+#'   With `nmax` and `maxdist` a point is predicted from the nearest z. Since these come from the whole fit, with its
+#'   trend, that trend and its uncertainty are kept: there is no local trend, and with all observations among the
+#'   nearest, predictions are the same as without `nmax`. Where single observations tell little, such as presence and
+#'   absence, points need more neighbours than in kriging.
+#'
+#'   With `type = "response"`, `block` predicts the mean over the block of the mean of the response, such as a
+#'   prevalence, in which a [nugget()] is averaged over. The mean, its standard error and `cov` follow from the joint
+#'   normal distribution of the linear predictor within and between blocks; for the logarithmic link they are those of
+#'   log-normal variables. Limits of intervals, quantiles and probabilities are those of 4,000 draws of the field within
+#'   the block, with the `seed` of [gp_control()]. `cov` at points is the covariance of the means of the response given
+#'   the field, or with `interval = "prediction"` of new observations.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
 #'   among `fit`, `se.fit`, `lwr`, `upr`, quantiles and probabilities, or `trend` and `process`. For points and maps of
@@ -86,6 +104,13 @@
 #' # means over intervals of length 1; joint covariances
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
+#'
+#' # counts: the mean over an interval, the probability that it exceeds 2; joint covariances; local predictions
+#' count <- rpois(40, exp(y))
+#' of_counts <- gp(count ~ 1, coords = ~ x, covariance = matern(5/2), family = poisson())
+#' predict(of_counts, data.frame(x = 1:3), block = 1, se.fit = TRUE, above = 2)
+#' predict(of_counts, data.frame(x = 1:3), type = "link", cov = TRUE)$cov
+#' predict(of_counts, data.frame(x = 1:3), nmax = 20, se.fit = TRUE)
 #'
 #' if (requireNamespace("sf", quietly = TRUE)) {
 #'   places <- data.frame(x = runif(30), y = runif(30))
@@ -174,7 +199,7 @@ check_levels <- function(probs, above, call = caller_env()) {
 # Columns trend and process, and with `variance` those of the field and the Lagrange multiplier of the trend.
 predicted_moments <- function(object, points, how, variance) {
   if (is_local_trend(how)) {
-    found <- as.data.frame(krige_locally(object, targets_of(object, points), how$nmax, how$maxdist)$moments)
+    found <- as.data.frame(locally_kriged(object, targets_of(object, points), how)$moments)
     found$trend <- found$trend + known_trend(object, points)
     return(found)
   }
@@ -209,10 +234,18 @@ check_back_transformable <- function(points, cov, call = caller_env()) {
 
 format_each <- function(x) vapply(x, format, "", digits = 7)
 
+covariance_of_rows <- function(object, points, how, noisy, type = "link") {
+  found <- if (!is.null(object$family) && type == "response") joint_responses(object, points, how, noisy)$cov else
+    noisy_covariance(object, points, how, noisy)
+  matrix_of_rows(found, object, points)
+}
+
+noisy_covariance <- function(object, points, how, noisy) {
+  joint_covariance(object, points, how) + if (noisy) new_noise_matrix(object, points) else 0
+}
+
 # A row and a column for each row of newdata, NA where it has missing values.
-covariance_of_rows <- function(object, points, how, noisy) {
-  found <- joint_covariance(object, points, how)
-  if (noisy) found <- found + new_noise_matrix(object, points)
+matrix_of_rows <- function(found, object, points) {
   variables <- response_names(object)
   kept <- which(rep(points$complete, max(1, length(variables))))
   size <- length(points$complete) * max(1, length(variables))

@@ -8,10 +8,10 @@ fit <- gp(y ~ 1 + offset(log(hours)), case, ~ x, exponential(range = 0.8, fixed 
           prior = list(variance = pc_sd(2, 0.05)))
 new <- data.frame(x = c(1.2, 3.4), hours = 1)
 
-# The Laplace approximation at a variance v and an intercept b, and the normal distribution of the predictor at `new`.
-laplace <- function(v, b) {
+# The Laplace approximation at a variance v and an intercept b, and the normal distribution of the predictor at `x`.
+laplace_joint <- function(v, b, x = new$x) {
   K <- v * exp(-abs(outer(case$x, case$x, "-")) / 0.8)
-  k <- v * exp(-abs(outer(case$x, new$x, "-")) / 0.8)
+  k <- v * exp(-abs(outer(case$x, x, "-")) / 0.8)
   f <- numeric(15)
   for (step in 1:50) {
     mu <- case$hours * exp(b + f)
@@ -21,7 +21,11 @@ laplace <- function(v, b) {
   loglik <- sum(dpois(case$y, mu, log = TRUE)) - sum(f * solve(K, f)) / 2 -
     determinant(diag(15) + sqrt(mu) * t(sqrt(mu) * K))$modulus / 2
   list(loglik = as.numeric(loglik), mean = b + as.vector(crossprod(k, solve(K, f))),
-       variance = v - colSums(k * solve(K + diag(1 / mu), k)))
+       cov = v * exp(-abs(outer(x, x, "-")) / 0.8) - crossprod(k, solve(K + diag(1 / mu), k)))
+}
+laplace <- function(v, b) {
+  found <- laplace_joint(v, b)
+  c(found, list(variance = diag(found$cov)))
 }
 
 draws <- gp_posterior(fit, 300)
@@ -110,5 +114,41 @@ test_that("parameters of the family stay; without a trend there are no coefficie
   alone <- suppressWarnings(gp_posterior(plain, 5))
   expect_named(as.data.frame(alone), c("matern.variance", "matern.range"))
   expect_length(predict(alone, new), 2)
-  expect_error(predict(few, new, nmax = 3, block = 2), "nmax.*block", class = "kernops_input_error")
+})
+
+test_that("blocks, joint covariances and local predictions are mixtures, too", {
+  joint <- Map(laplace_joint, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
+  off <- m - rowMeans(m)
+  total <- Reduce(`+`, lapply(joint, `[[`, "cov")) / 6 + tcrossprod(off) / 6
+  expect_equal(predict(few, new, type = "link", cov = TRUE)$cov, total, tolerance = 1e-6, ignore_attr = TRUE)
+  # of the means, by the moments of log-normal variables
+  means <- exp(m + v / 2)
+  within <- lapply(joint, \(draw) {
+    exp(outer(draw$mean, draw$mean, "+") + outer(diag(draw$cov), diag(draw$cov), "+") / 2) * expm1(draw$cov)
+  })
+  between <- Reduce(`+`, within) / 6 + tcrossprod(means - rowMeans(means)) / 6
+  ours <- predict(few, new, cov = TRUE, se.fit = TRUE)
+  expect_equal(ours$cov, between, tolerance = 1e-6, ignore_attr = TRUE)
+  expect_equal(unname(diag(ours$cov)), ours$fit$se.fit^2, tolerance = 1e-10)
+  # a block that consists of the two points
+  pair <- list(x = 2.3, hours = 1)
+  block <- predict(few, as.data.frame(pair), block = 0.8, se.fit = TRUE, interval = "confidence", above = 2)
+  nodes <- 2.3 + 0.4 * c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
+  weight <- c(0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538) / 2
+  inside <- Map(\(v, b) laplace_joint(v, b, nodes), as.data.frame(few)[[1]], as.data.frame(few)[[2]])
+  fits <- vapply(inside, \(draw) sum(weight * exp(draw$mean + diag(draw$cov) / 2)), 0)
+  squares <- vapply(inside, \(draw) {
+    both <- exp(outer(draw$mean, draw$mean, "+") + outer(diag(draw$cov), diag(draw$cov), "+") / 2)
+    sum(weight * ((both * expm1(draw$cov)) %*% weight))
+  }, 0)
+  expect_equal(block$fit, mean(fits), tolerance = 1e-6)
+  expect_equal(block$se.fit, sqrt(mean(squares) + mean((fits - mean(fits))^2)), tolerance = 1e-6)
+  sampled <- withr::with_seed(2, unlist(lapply(inside, \(draw) {
+    weight %*% exp(draw$mean + t(chol(draw$cov)) %*% matrix(rnorm(4 * 4000), 4))
+  })))
+  expect_equal(unlist(block[c("lwr", "upr", "above2")]), c(quantile(sampled, c(0.025, 0.975)), mean(sampled > 2)),
+               tolerance = 0.03, ignore_attr = TRUE)
+  expect_equal(predict(few, new, nmax = 15, interval = "prediction"), predict(few, new, interval = "prediction"),
+               tolerance = 1e-8)
+  expect_false(isTRUE(all.equal(predict(few, new, nmax = 2), predict(few, new), tolerance = 1e-3)))
 })

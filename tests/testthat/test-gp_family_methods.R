@@ -138,7 +138,6 @@ test_mistakes("kernops_input_error", alist(
   `iterative` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), method = "iterative"),
   `a GPU` = kernops:::check_family_method("exact", 40, "cuda", NULL),
   `a transformation` = gp(size ~ 1, d, ~ a + b, own, family = Gamma("log"), transform = "log"),
-  `blocks` = predict(fixed(count ~ 1, family = poisson()), d, block = 0.1),
   `many observations` = gp(count ~ 1, d, ~ a + b, linear(1), family = poisson(), estimate = "none", exact_limit = 20),
   `known noise` = fixed(count ~ 1, family = poisson(), known = list(noise = 1)),
   `a constant response` = gp(zero ~ 1, transform(d, zero = 0), ~ a + b, family = poisson()),
