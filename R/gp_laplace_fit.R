@@ -47,10 +47,10 @@ with_family_search <- function(problem, call) {
   away <- working_response(data$family, data$y, data$prior) - data$offset
   problem$residual <- if (ncol(data$x)) qr.resid(qr(data$x), away) else away
   problem$model <- with_bounds(problem$model, data$u, problem$residual)
-  # on its way to zero, a search for the logarithm would become ever slower
-  nugget <- problem$model$nugget
+  # on their way to zero, a search for logarithms would become ever slower: a hundred thousandth of the whole is nothing
   parameters <- problem$model$parameters
-  parameters$lower[nugget] <- pmin(1e-5 * mean(problem$residual^2), parameters$value[nugget], na.rm = TRUE)
+  variance <- parameters$kind == "variance"
+  parameters$lower[variance] <- pmin(1e3 * parameters$lower[variance], parameters$value[variance], na.rm = TRUE)
   problem$model$parameters <- parameters
   check_extents(problem$model$parameters, call)
   problem

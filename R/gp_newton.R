@@ -47,9 +47,19 @@ information_search <- function(theta, likelihood, model, profile, control) {
   message <- "maximum number of steps reached"
   curvature <- at$curvature()
   learnt <- 0 # steps since then
+  tries <- 0
   reach <- 1
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
+    if (tries < 3 && length(floor <- onto_the_floor(at, some, low))) {
+      tries <- tries + 1
+      trial <- visit(floor, at$state$value)
+      if (isTRUE(trial$state$value < at$state$value)) {
+        at <- trial
+        curvature <- at$curvature()
+        next
+      }
+    }
     move <- newton_step(at$gradient, curvature, at$s, low, high, reach)
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
@@ -149,6 +159,13 @@ off_the_floor <- function(at, parameters, free, profile) {
   low <- some$kind == "variance" & variance < enough / 10 & down * enough / variance > 1
   if (any(low)) low <- low & diag(at$information(profile, free)) < 1
   if (any(low)) replace(at$s, low, log(enough))
+}
+
+# On its way to zero, the logarithm of a variance would go ever slower. NULL where no variance is near its bound, on its
+# way there.
+onto_the_floor <- function(at, some, low) {
+  near <- some$kind == "variance" & at$gradient > 0 & at$s > low & at$s < low + log(100)
+  if (any(near) && !is.na(at$state$value)) replace(at$s, near, low[near])
 }
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"

@@ -110,3 +110,16 @@ test_that("without a field, likelihoods are those of mgcv::gam()", {
   expect_equal(unname(summary(free)$edf), summary(peer)$edf, tolerance = 0.02)
   expect_equal(predict(free, new, type = "link"), predict(peer, new), tolerance = 0.02, ignore_attr = TRUE)
 })
+
+test_that("a variance of nothing is found in few steps: the model without the effect", {
+  some <- withr::with_seed(2, data.frame(x = rnorm(120), site = factor(rep(1:20, 6))))
+  for (seed in c(10, 14, 23)) {
+    some$count <- withr::with_seed(seed, rpois(120, exp(1 + 0.3 * some$x)))
+    plain <- glm(count ~ x, poisson, some)
+    fit <- expect_silent(gp(count ~ x, some, covariance = random_effect(~ 1 | site), family = poisson()))
+    expect_lt(coef(fit, "covariance"), 1e-5)
+    expect_equal(coef(fit), coef(plain), tolerance = 1e-4)
+    expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(plain)), tolerance = 1e-5)
+    expect_lt(fit$search$iterations, 30)
+  }
+})
