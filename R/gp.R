@@ -93,8 +93,8 @@
 #'   is divided by its weight. Without a nugget, weights are an error.
 #' @param subset the observations to be used: an expression in variables of `data` as in [lm()], or numbers of rows.
 #' @param transform `NULL`; or `"log"`, the parameter of a Box-Cox transformation, \eqn{(y^\lambda - 1) / \lambda}, or
-#'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process. See the
-#'   section about transformations.
+#'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process.
+#'   `coef(fit, "transform")` returns the parameter. See the section about transformations.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
 #'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change

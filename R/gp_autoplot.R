@@ -10,7 +10,9 @@ autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL,
   which <- check_choice(which, "which", c("field", "se", "variogram"))
   refuse_several(object, "{.fn autoplot} is", "{.fn plot} draws variograms and cross-variograms.")
   check_flag(mask, "mask")
-  if (which == "variogram") return(autoplot_variogram(object))
+  given <- split_settings(list(...), which == "variogram")
+  if (length(given$graphics)) stop_further_arguments("{.fn autoplot}", given$graphics)
+  if (which == "variogram") return(autoplot_variogram(object, given$settings))
   draw <- list(map = autoplot_map, curve = autoplot_curve, points = autoplot_points)[[field_kind(object)]]
   draw(object, which, n, level, mask)
 }
@@ -47,8 +49,8 @@ autoplot_points <- function(object, which, n, level, mask) {
     if (!is.na(at$aspect)) ggplot2::coord_fixed(at$aspect)
 }
 
-autoplot_variogram <- function(object) {
-  parts <- variogram_of(object)
+autoplot_variogram <- function(object, settings) {
+  parts <- variogram_of(object, settings)
   autoplot.gp_variogram(parts$empirical) +
     ggplot2::geom_line(ggplot2::aes(dist, gamma, linetype = along), parts$model) +
     ggplot2::labs(x = parts$xlab, linetype = "along")
@@ -58,6 +60,7 @@ autoplot_variogram <- function(object) {
 #' @method autoplot gp_variogram
 #' @rawNamespace S3method(ggplot2::autoplot, gp_variogram)
 autoplot.gp_variogram <- function(object, model = NULL, ...) {
+  if (...length()) stop_further_arguments("{.fn autoplot}", list(...), "model")
   curves <- if (!is.null(model)) variogram_curves(object, model)
   table <- data.frame(dist = object$dist, gamma = object$gamma, along = factor(paste(object$id, object$dir.hor)))
   points <- if (nlevels(table$along) > 1) ggplot2::geom_point(ggplot2::aes(colour = along)) else ggplot2::geom_point()
@@ -73,6 +76,7 @@ autoplot.gp_variogram <- function(object, model = NULL, ...) {
 #' @method autoplot gp_cv
 #' @rawNamespace S3method(ggplot2::autoplot, gp_cv)
 autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
+  if (...length()) stop_further_arguments("{.fn autoplot}", list(...), "which")
   which <- check_choice(which, "which", c("observed", "qq", "map"))
   table <- as.data.frame(unclass(object)[c("observed", "fit", "zscore")])
   if (which == "observed") {

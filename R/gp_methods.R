@@ -1,7 +1,8 @@
 #' Methods of Gaussian process fits
 #'
 #' @param object a fit of [gp()].
-#' @param type which parameters: `"trend"`, `"covariance"`, or both. For `residuals()` of a fit with a
+#' @param type which parameters: `"trend"`, `"covariance"`, or both; `coef()` has also `"transform"`, the parameter
+#'   `lambda` of the Box-Cox transformation, if any. For `residuals()` of a fit with a
 #'   [family][gp_families]: the kind of residuals.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level the level of the intervals.
@@ -113,9 +114,10 @@ no_further <- function(name, ..., call = caller_env()) {
 
 #' @rdname gp_methods
 #' @export
-coef.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
+coef.gp <- function(object, type = c("trend", "covariance", "both", "transform"), ...) {
   no_further("coef", ...)
-  type <- check_choice(type, "type", c("trend", "covariance", "both"))
+  type <- check_choice(type, "type", c("trend", "covariance", "both", "transform"))
+  if (type == "transform") return(unlist(object$transform["lambda"]) %||% numeric())
   c(if (type != "covariance") object$beta, if (type != "trend") reported(object$model, object$theta))
 }
 

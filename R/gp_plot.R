@@ -14,7 +14,8 @@
 #' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve.
-#' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image].
+#' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image]; for the variogram of
+#'   a fit also `estimator`, `cutoff` and `width` of [gp_variogram()], which `autoplot()` takes, too.
 #' @return `x`, invisibly; for `autoplot()` an object of ggplot2.
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
@@ -34,6 +35,7 @@
 #' fit <- gp(y ~ 1, coords = ~ u, covariance = matern(5/2) + nugget())
 #' plot(fit)
 #' plot(fit, c("se", "variogram"))
+#' plot(fit, "variogram", estimator = "cressie", cutoff = 5)
 #' plot(gp_cv(fit))
 #' if (requireNamespace("ggplot2", quietly = TRUE)) {
 #'   ggplot2::autoplot(fit)
@@ -53,9 +55,13 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
   check_subset(which, "which", names(draw))
   check_flag(mask, "mask")
   if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE)
+  given <- split_settings(list(...), "variogram" %in% which)
   before <- panels(length(which))
   on.exit(graphics::par(before))
-  for (name in which) draw[[name]](x, n, level, ..., mask = mask)
+  for (name in which) {
+    settings <- if (name == "variogram") list(settings = given$settings)
+    do.call(draw[[name]], c(list(x, n, level, mask = mask), settings, given$graphics))
+  }
   invisible(x)
 }
 

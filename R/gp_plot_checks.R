@@ -1,7 +1,22 @@
 # Plots that say whether a fit is good: the empirical variogram over that of the model, and cross-validation.
 
-plot_variogram <- function(x, n, level, ..., mask) {
-  parts <- variogram_of(x)
+# The arguments of plot() for gp_variogram(), and all others.
+split_settings <- function(given, drawn, call = caller_env()) {
+  of_pairs <- names(given) %in% c("estimator", "cutoff", "width", "alpha", "tol", "cloud")
+  settings <- given[of_pairs]
+  if (length(settings) && !drawn) {
+    stop_kernops("input", "{.arg {names(settings)}} {?is/are} for {.code which = \"variogram\"}.", call = call)
+  }
+  if (length(other <- intersect(names(settings), c("alpha", "tol", "cloud")))) {
+    stop_kernops("input", c("The variogram of a fit has no {.arg {other}}.",
+                            i = "{.code plot(gp_variogram(), fit)} draws one of any kind, and the model over it."),
+                 call = call)
+  }
+  list(settings = settings, graphics = given[!of_pairs])
+}
+
+plot_variogram <- function(x, n, level, ..., settings, mask) {
+  parts <- variogram_of(x, settings)
   draw_with(graphics::plot, x = parts$empirical$dist, y = parts$empirical$gamma, pch = 16, las = 1,
             xlim = c(0, max(parts$empirical$upper)), ylim = range(0, parts$empirical$gamma, parts$model$gamma),
             xlab = parts$xlab, ylab = "semivariance", main = "Variogram", given = list(...))
@@ -17,7 +32,7 @@ plot_variogram <- function(x, n, level, ..., mask) {
 }
 
 # That of the response without its trend, nugget included, and that of the model along the coordinates that differ.
-variogram_of <- function(x) {
+variogram_of <- function(x, settings = list()) {
   if (!is.null(x$family)) {
     stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",
                             i = "{.code which = \"covariance\"} draws the latter."))
@@ -30,7 +45,8 @@ variogram_of <- function(x) {
   u <- x$data$u[some, , drop = FALSE]
   # no pairs of different groups
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
-  empirical <- gp_variogram(apart, residual[some], cutoff = largest_extent(place(u)) / 3)
+  settings <- utils::modifyList(list(cutoff = largest_extent(place(u)) / 3), settings)
+  empirical <- do.call(gp_variogram, c(list(apart, residual[some]), settings))
   found <- covariance_curves(x)
   product <- covariance_product(x$model)
   origin <- x$data$u[1, , drop = FALSE]

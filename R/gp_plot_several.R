@@ -5,6 +5,10 @@ plot_several <- function(x, which, default, ...) {
     stop_kernops("input", c("Fits of several variables have a plot of their variograms, {.code which = \"variogram\"}.",
                             i = "{.fn predict} makes a map of each."))
   }
+  if (any(c("estimator", "cutoff", "width") %in% names(list(...)))) {
+    stop_kernops("input", c("The variograms of a fit of several variables are those of all pairs.",
+                            i = "{.fn gp_variogram} takes other arguments."))
+  }
   found <- variograms_of_each(x)
   names <- response_names(x)
   p <- length(names)

@@ -28,6 +28,11 @@ test_that("the variogram of the model is its sill minus its covariance", {
   expect_equal(parts$empirical, gp_variogram(u, seen$z), tolerance = 1e-8)
   field <- gp(z ~ 1, seen, ~ a + b, matern(3/2, 1.3, c(0.4, 0.1)) + microscale(0.05), estimate = "none")
   both <- kernops:::variogram_of(field)$model
+  robust <- kernops:::variogram_of(fit, list(estimator = "cressie", cutoff = 0.4, width = 0.1))
+  expect_equal(robust$empirical, gp_variogram(u, seen$z, estimator = "cressie", cutoff = 0.4, width = 0.1),
+               tolerance = 1e-8)
+  expect_lte(max(robust$model$dist), 0.4)
+  expect_silent(plot(fit, c("residuals", "variogram"), estimator = "genton", main = "Genton"))
   expect_identical(unique(both$along), c("a", "b"))
   h <- both$dist / ifelse(both$along == "a", 0.4, 0.1)
   expect_equal(both$gamma, 1.35 - 1.3 * (1 + sqrt(3) * h) * exp(-sqrt(3) * h), tolerance = 1e-6)
@@ -95,7 +100,18 @@ test_that("autoplot() has the same numbers", {
   for (plot in shown) expect_s3_class(ggplot2::ggplot_build(plot)$plot, "ggplot")
 })
 
+test_that("autoplot() takes the estimator of a variogram", {
+  skip_if_not_installed("ggplot2")
+  drawn <- ggplot2::autoplot(fit, "variogram", estimator = "cressie")
+  expect_equal(drawn$data$gamma, kernops:::variogram_of(fit, list(estimator = "cressie"))$empirical$gamma)
+})
+
 test_mistakes("kernops_input_error", alist(
+  `an estimator without a variogram` = plot(fit, "field", estimator = "cressie"),
+  `directions of a variogram` = plot(fit, "variogram", alpha = c(0, 90), tol = 20),
+  `an estimator that is none` = plot(fit, "variogram", estimator = "robust"),
+  `an argument of autoplot() that is not there` = kernops:::autoplot.gp(fit, "variogram", estimatr = "cressie"),
+  `another for cross-validation` = kernops:::autoplot.gp_cv(gp_cv(fit), type = "qq"),
   `a model that is none` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), "Sph"),
   `a model without values` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), spherical()),
   `a model of cross-variograms` = plot(gp_variogram(cbind(z, a) ~ 1, seen, coords = ~ a + b), fit),

@@ -66,7 +66,7 @@ test_that("back-transformed means are unbiased over many fields", {
 
 test_that("a parameter is estimated at the maximum of the likelihood of the response", {
   fit <- gp(v ~ w, seen, ~ a + b, matern(3/2) + nugget(), transform = "boxcox")
-  lambda <- fit$transform$lambda
+  lambda <- coef(fit, "transform")[["lambda"]]
   value <- function(lambda) as.numeric(logLik(gp(v ~ w, seen, ~ a + b, matern(3/2) + nugget(), transform = lambda)))
   expect_equal(as.numeric(logLik(fit)), value(lambda), tolerance = 1e-8)
   best <- optimize(value, c(-0.6, 0.8), maximum = TRUE, tol = 1e-2)
@@ -74,6 +74,12 @@ test_that("a parameter is estimated at the maximum of the likelihood of the resp
   expect_equal(attr(logLik(fit), "df"), 6)
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 69))
   expect_equal(near$transform$lambda, lambda, tolerance = 0.02)
+})
+
+test_that("the parameter is a coefficient of its own", {
+  expect_identical(coef(logged, "transform"), c(lambda = 0))
+  expect_identical(coef(update(logged, transform = 0.5), "transform"), c(lambda = 0.5))
+  expect_identical(coef(update(logged, transform = NULL), "transform"), numeric())
 })
 
 test_that("probabilities, quantiles and draws are those of the transformed normal distribution", {
