@@ -59,12 +59,15 @@ variogram_lags <- function(variogram, covariance, call = caller_env()) {
     stop_kernops("input", "{.arg variogram} must be a result of {.fn gp_variogram} or {.fn gstat::variogram}.",
                  call = call)
   }
-  if (length(unique(variogram$id)) > 1 || any(variogram$dist <= 0) || any(variogram[["dir.ver"]] != 0)) {
-    stop_kernops("input", "{.arg variogram} must be of one variable, at distances above 0, in the plane.", call = call)
+  if (length(unique(variogram$id)) > 1 || any(variogram$dist <= 0)) {
+    stop_kernops("input", "{.arg variogram} must be of one variable, at distances above 0.", call = call)
   }
   isotropic <- all_leaves(covariance, function(leaf) leaf$geometry != "anisotropic" && !leaf$ard)
   if (isotropic) return(cbind(variogram$dist))
-  variogram$dist * t(vapply(variogram[["dir.hor"]] %||% rep(0, nrow(variogram)), unit_direction, c(0, 0)))
+  none <- rep(0, nrow(variogram))
+  flat <- t(vapply(variogram[["dir.hor"]] %||% none, unit_direction, c(0, 0)))
+  up <- t(vapply(variogram[["dir.ver"]] %||% none, unit_direction, c(0, 0)))
+  variogram$dist * if (any(up[, 1] != 0)) cbind(flat * up[, 2], up[, 1]) else flat
 }
 
 variogram_model <- function(covariance, d, call = caller_env()) {
@@ -83,7 +86,10 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
                            {.arg x} the variogram of one variable.", call = call)
   }
   dist <- max(variogram$upper, variogram$dist) * seq(1e-6, 1, length.out = 200)
-  curves <- data.frame(np = 1, gamma = 0, expand.grid(dist = dist, dir.hor = sort(unique(variogram$dir.hor))))
+  directions <- unique(data.frame(variogram[c("dir.hor", "dir.ver")]))
+  directions <- directions[order(directions$dir.ver, directions$dir.hor), ]
+  curves <- data.frame(np = 1, gamma = 0, dist = dist, directions[rep(seq_len(nrow(directions)), each = 200), ],
+                       row.names = NULL)
   lags <- variogram_lags(curves, covariance, call)
   model <- variogram_model(covariance, ncol(lags), call)
   if (anyNA(model$parameters$value)) {

@@ -62,14 +62,18 @@ autoplot_variogram <- function(object, settings) {
 autoplot.gp_variogram <- function(object, model = NULL, ...) {
   if (...length()) stop_further_arguments("{.fn autoplot}", list(...), "model")
   curves <- if (!is.null(model)) variogram_curves(object, model)
-  table <- data.frame(dist = object$dist, gamma = object$gamma, along = factor(paste(object$id, object$dir.hor)))
+  table <- data.frame(dist = object$dist, gamma = object$gamma, along = factor(direction_words(object$id, object)))
   points <- if (nlevels(table$along) > 1) ggplot2::geom_point(ggplot2::aes(colour = along)) else ggplot2::geom_point()
   lines <- if (!is.null(model)) {
-    curves$along <- factor(paste(object$id[[1]], curves$dir.hor), levels(table$along))
+    curves$along <- factor(direction_words(object$id[[1]], curves), levels(table$along))
     ggplot2::geom_line(if (nlevels(table$along) > 1) ggplot2::aes(colour = along), curves)
   }
   ggplot2::ggplot(table, ggplot2::aes(dist, gamma)) + points + lines + ggplot2::expand_limits(x = 0, y = 0) +
     ggplot2::labs(x = "distance", y = "semivariance", colour = "variable and direction")
+}
+
+direction_words <- function(id, table) {
+  paste0(id, " ", table$dir.hor, ifelse(table$dir.ver != 0, paste(" up", table$dir.ver), ""))
 }
 
 #' @rdname plot.gp

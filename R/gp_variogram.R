@@ -20,6 +20,11 @@
 #' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, each with its own
 #'   variogram.
 #' @param tol the largest angle between a pair and the direction, in degrees; default: 90 / number of directions.
+#' @param beta directions above the plane of the first two coordinates, towards the third one: in degrees upwards from
+#'   this plane, 90 for vertical. With `alpha`, each direction is combined with each of these; without, it stands for
+#'   all directions in the plane.
+#' @param tol.ver the largest angle between a pair and such a direction within their vertical plane, in degrees;
+#'   default: 90 / number of directions.
 #' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
 #' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean root of absolute
 #'   differences, with a correction for its bias, which outliers affect less (Cressie and Hawkins 1980); `"genton"`:
@@ -29,8 +34,8 @@
 #'   Differences are taken in the direction of the ascending first coordinate (then the second, and so on). It needs
 #'   memory proportional to the number of pairs up to the cutoff, and two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
-#'   distance `dist`, the semivariance `gamma`, the direction `dir.hor`, the variables `id`, and the limits `lower` and
-#'   `upper`. It has a [plot()][plot.gp] method. It is a `gstatVariogram`, too, with the column `dir.ver`:
+#'   distance `dist`, the semivariance `gamma`, the directions `dir.hor` and `dir.ver`, the variables `id`, and the
+#'   limits `lower` and `upper`. It has a [plot()][plot.gp] method. It is a `gstatVariogram`, too:
 #'   `gstat::fit.variogram()` and `gstat::fit.lmc()` accept it; gstat itself counts each pair of a cross-variogram
 #'   twice. A cloud has the rows `left` and `right` of each pair.
 #' @section Errors: class `kernops_dim_error` if points and values differ in number; `kernops_input_error` for other
@@ -60,6 +65,10 @@
 #' gp_variogram(z ~ b, d, breaks = 5, coords = ~ a + b, estimator = "genton")
 #' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1,
 #'              estimator = "cressie")
+#' # in boreholes: along the vertical and in the plane
+#' holes <- data.frame(x = runif(100), y = runif(100), depth = runif(100))
+#' holes$z <- sin(20 * holes$depth) + holes$x + rnorm(100, sd = 0.1)
+#' gp_variogram(z ~ 1, holes, breaks = 3, coords = ~ x + y + depth, beta = c(0, 90), tol.ver = 20)
 #' d$w <- d$z + rnorm(200)
 #' gp_variogram(cbind(z, w) ~ 1, d, breaks = 3, coords = ~ a + b) # and cross-variograms
 #' head(gp_variogram(z ~ b, d, coords = ~ a + b, cutoff = 0.1, cloud = TRUE), 3)
@@ -72,13 +81,13 @@
 #' @export
 gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "cuda"), coords = NULL, cutoff = NULL,
                          width = NULL, alpha = NULL, tol = NULL, cloud = FALSE,
-                         estimator = c("matheron", "cressie", "genton")) {
+                         estimator = c("matheron", "cressie", "genton"), beta = NULL, tol.ver = NULL) {
   check_flag(cloud, "cloud")
   estimator <- check_choice(estimator, "estimator", c("matheron", "cressie", "genton"))
   parts <- if (inherits(x, "formula") && length(x) == 3) trend_residuals(x, y, coords, environment()) else {
     given_values(x, y, environment())
   }
-  directions <- pair_directions(alpha, tol, ncol(parts$u), parts$long_lat)
+  directions <- pair_directions(alpha, tol, beta, tol.ver, ncol(parts$u), parts$long_lat)
   variables <- colnames(parts$values)
   pairs <- c(lapply(variables, rep, 2), if (length(variables) > 1) utils::combn(variables, 2, simplify = FALSE))
   if (length(variables) > 1 && estimator != "matheron") {
@@ -177,15 +186,16 @@ variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
 plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semivariance", ...) {
   curves <- if (!is.null(model)) variogram_curves(x, model)
   # a colour for each variable and direction
-  curve <- interaction(x$id, x$dir.hor, drop = TRUE)
+  curve <- interaction(x$id, x$dir.hor, x$dir.ver, drop = TRUE)
   colours <- if (nlevels(curve) > 1) viridis(nlevels(curve))[as.integer(curve)] else viridis(3)[[1]]
   draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, x$dist, 0)),
             ylim = range(0, x$gamma, curves$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab,
             ylab = ylab, given = list(...))
-  directions <- unique(curves$dir.hor) # in the order of the colours
-  for (k in seq_along(directions)) {
-    colour <- if (length(directions) > 1) viridis(length(directions))[[k]] else viridis(3)[[1]]
-    with(curves[curves$dir.hor == directions[[k]], ], graphics::lines(dist, gamma, col = colour, lwd = 2))
+  # in the order of the colours
+  lines <- if (!is.null(model)) split(curves, interaction(curves$dir.hor, curves$dir.ver, drop = TRUE))
+  for (k in seq_along(lines)) {
+    colour <- if (length(lines) > 1) viridis(length(lines))[[k]] else viridis(3)[[1]]
+    with(lines[[k]], graphics::lines(dist, gamma, col = colour, lwd = 2))
   }
   invisible(x)
 }

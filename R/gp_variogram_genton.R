@@ -10,7 +10,8 @@ genton_classes <- function(u, values, breaks, direction) {
   np <- lengths(rows, use.names = FALSE)
   all <- data.frame(np = as.numeric(np), dist = vapply(rows, function(own) mean(pairs$dist[own]), 0),
                     gamma = vapply(rows, function(own) qn_scale(gaps[own])^2 / 2, 0), dir.hor = direction$angle,
-                    dir.ver = 0, id = "", lower = breaks[-length(breaks)], upper = breaks[-1], row.names = NULL)
+                    dir.ver = direction$dip, id = "", lower = breaks[-length(breaks)], upper = breaks[-1],
+                    row.names = NULL)
   all[np > 1, ]
 }
 

@@ -73,7 +73,81 @@ test_that("the robust estimator is a loop", {
   }
 })
 
+space <- withr::with_seed(7, {
+  space <- data.frame(x = runif(70), y = runif(70), h = runif(70))
+  transform(space, z = rnorm(70) + 2 * h, w = rnorm(70) - h)
+})
+
+test_that("horizontal and vertical directions of space are gstat's", {
+  skip_if_not_installed("gstat")
+  for (alpha in list(NULL, c(0, 45))) {
+    ours <- gp_variogram(z ~ x, space, coords = ~ x + y + h, cutoff = 0.6, width = 0.2, alpha = alpha, beta = c(0, 90),
+                         tol.ver = 30)
+    expected <- gstat::variogram(z ~ x, ~ x + y + h, space, cutoff = 0.6, width = 0.2, alpha = alpha %||% 0,
+                                 beta = c(0, 90), tol.ver = 30)
+    expect_same_variogram(ours, expected)
+    expect_equal(ours$dir.ver, expected$dir.ver)
+  }
+})
+
+test_that("pairs in a direction of space are those of angles, whatever the order of points", {
+  # a pair is turned so that it points along alpha in the plane; without alpha, it may rise or fall
+  loop <- function(alpha, beta) {
+    found <- list()
+    for (i in 2:70) for (j in 1:(i - 1)) {
+      gap <- unlist(space[i, c("x", "y", "h")] - space[j, c("x", "y", "h")])
+      flat <- sqrt(sum(gap[1:2]^2))
+      azimuth <- if (is.null(alpha)) 0 else (atan2(gap[1], gap[2]) * 180 / pi - alpha) %% 360
+      turned <- !is.null(alpha) && azimuth > 90 && azimuth < 270
+      off <- min(azimuth %% 180, 180 - azimuth %% 180)
+      dip <- atan2(if (is.null(alpha)) abs(gap[3]) else if (turned) -gap[3] else gap[3], flat) * 180 / pi
+      beside <- abs((dip - beta + 90) %% 180 - 90)
+      if ((is.null(alpha) || off <= 40) && beside <= 20 && sum(gap^2) <= 0.6^2) found <- c(found, list(c(i, j)))
+    }
+    do.call(rbind, found)
+  }
+  for (alpha in list(NULL, 30, 200)) for (beta in c(0, 35, -50, 90)) {
+    if (is.null(alpha) && beta < 0) next
+    pairs <- loop(alpha, beta)
+    of <- \(data, ...) gp_variogram(z ~ 1, data, c(0, 0.6), coords = ~ x + y + h, alpha = alpha, tol = 40, beta = beta,
+                                    tol.ver = 20, ...)
+    for (data in list(space, space[70:1, ])) {
+      expect_equal(of(data)$np, nrow(pairs))
+      expect_equal(of(data)$gamma, mean((space$z[pairs[, 1]] - space$z[pairs[, 2]])^2) / 2)
+      expect_equal(of(data)$dir.ver, beta)
+    }
+    cloud <- of(space, cloud = TRUE)
+    expect_setequal(paste(cloud$left, cloud$right), paste(pairs[, 1], pairs[, 2]))
+    expect_equal(of(space, estimator = "genton")$np, nrow(pairs))
+    expect_equal(of(space, estimator = "genton")$dir.ver, beta)
+    both <- gp_variogram(cbind(z, w) ~ 1, space, c(0, 0.6), coords = ~ x + y + h, alpha = alpha, tol = 40, beta = beta,
+                         tol.ver = 20)
+    gap <- space[pairs[, 1], ] - space[pairs[, 2], ]
+    expect_equal(both$gamma[both$id == "z.w"], mean(gap$z * gap$w) / 2)
+  }
+})
+
+test_that("a model of space is fitted to directions of space, and drawn over them", {
+  model <- exponential(1.3, c(0.4, 0.4, 0.1)) + nugget(0.05)
+  v <- gp_variogram(z ~ 1, space, coords = ~ x + y + h, cutoff = 0.6, alpha = c(0, 90), beta = c(0, 90), tol = 45,
+                    tol.ver = 45)
+  curves <- kernops:::variogram_curves(v, model)
+  up <- curves$dir.ver == 90
+  expect_equal(curves$gamma, 0.05 + 1.3 * (1 - exp(-curves$dist / ifelse(up, 0.1, 0.4))))
+  v$gamma <- 0.05 + 1.3 * (1 - exp(-v$dist / ifelse(v$dir.ver == 90, 0.1, 0.4)))
+  found <- fit_variogram(v, exponential(1, c(0.3, 0.3, 0.2)) + nugget(0.1))
+  expect_equal(unname(coef(gp(z ~ 1, space, ~ x + y + h, found, estimate = "none"), "covariance")),
+               c(1.3, 0.4, 0.4, 0.1, 0.05), tolerance = 1e-3)
+  withr::local_pdf(NULL)
+  expect_silent(plot(v, model))
+  skip_if_not_installed("ggplot2")
+  expect_s3_class(ggplot2::ggplot_build(ggplot2::autoplot(v, model))$plot, "ggplot")
+})
+
 test_mistakes("kernops_input_error", alist(
+  `directions of space in the plane` = gp_variogram(z ~ 1, space, coords = ~ x + y, beta = 90),
+  `directions of space that are no numbers` = gp_variogram(z ~ 1, space, coords = ~ x + y + h, beta = "up"),
+  `a vertical tolerance above 90` = gp_variogram(z ~ 1, space, coords = ~ x + y + h, beta = 90, tol.ver = 100),
   `directions on a line` = gp_variogram(dist ~ 1, cars, coords = ~ speed, alpha = 0),
   `robust cross-variogram` = gp_variogram(cbind(dist, speed) ~ 1, cars, coords = ~ speed, estimator = "cressie"),
   `cutoff of 0` = gp_variogram(dist ~ 1, cars, coords = ~ speed, cutoff = 0),
