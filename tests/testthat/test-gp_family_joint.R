@@ -206,6 +206,26 @@ test_that("rows with missing values have none", {
   expect_identical(is.na(diag(ours$cov)), c(`1` = FALSE, `2` = TRUE, `3` = FALSE, `4` = FALSE))
 })
 
+test_that("of many fields, points and means over blocks exceed what they do as often as predicted", {
+  withr::local_seed(8)
+  nodes <- 4.1 + gauss$at / 2
+  at <- data.frame(x = 4.1)
+  share <- replicate(100, {
+    x <- c(runif(25, 0, 8), 4.1, nodes)
+    h <- sqrt(3) * as.matrix(dist(x)) / 1.5
+    eta <- 0.7 + as.vector(t(chol(0.8 * (1 + h) * exp(-h) + diag(1e-9, 30))) %*% rnorm(30))
+    some <- data.frame(x, k = rbinom(30, 8, plogis(eta)))[1:25, ]
+    fit <- gp(cbind(k, 8 - k) ~ 0, some, ~ x, matern(3/2, 0.8, 1.5), family = binomial(), estimate = "none",
+              known = list(beta = 0.7))
+    beyond <- \(truth, ...) predict(fit, at, above = truth, ...)[[2]]
+    c(beyond(plogis(eta[26])), beyond(sum(gauss$weight * plogis(eta[27:30])), block = 1))
+  })
+  uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # there are ties of draws
+  expect_gt(min(apply(share, 1, uniform)), 0.1)
+  # they would not be if fields were half as uncertain
+  expect_lt(max(apply(pnorm(2 * qnorm(share)), 1, uniform)), 0.01)
+})
+
 test_mistakes("kernops_input_error", alist(
   `a block of one size for two coordinates` = predict(given_fit("poisson"), new, block = 1),
   `a block with noise` = predict(given_fit("poisson"), new, block = c(1, 1), interval = "prediction"),
