@@ -23,13 +23,14 @@
 #'   point are kept.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
-#'   It is of class `sf`, too, if the data of the fit were; for objects of stars, terra and sp the coordinates are
-#'   further columns. `summary()` gives the mean error, the root mean square error, the mean log score and the
-#'   proportion of observations within their 95 % intervals. A fit with a [family][gp_families] has further columns:
-#'   `log_density`, the logarithm of the probability (density) that was predicted for the observation, of which the
-#'   mean log score is the average, and `within`, whether it is in its 95 % prediction interval. If the
-#'   trend cannot be estimated without an observation, such as the only one of its group, its prediction is `NA` with a
-#'   `se.fit` of `Inf`, and the summary ignores it.
+#'   For points and maps of sf, stars, terra and sp it is of class `sf`, too, with the points of the observations:
+#'   `sf::st_as_sf()` leaves this class alone, and `terra::vect()` of that is an object of terra. Without package sf
+#'   the coordinates are further columns. `summary()` gives the mean error, the root mean square error, the mean log
+#'   score and the proportion of observations within their 95 % intervals. A fit with a [family][gp_families] has
+#'   further columns: `log_density`, the logarithm of the probability (density) that was predicted for the
+#'   observation, of which the mean log score is the average, and `within`, whether it is in its 95 % prediction
+#'   interval. If the trend cannot be estimated without an observation, such as the only one of its group, its
+#'   prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -47,7 +48,7 @@
 #'   places <- sf::st_as_sf(quakes[1:100, ], coords = c("long", "lat"))
 #'   print(gp_cv(gp(mag ~ 1, places)))
 #' }
-#' @aliases summary.gp_cv
+#' @aliases summary.gp_cv st_as_sf.gp_cv
 #' @export
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
@@ -221,6 +222,13 @@ is_told <- function(x, out, kept) {
     gap <- gap - x[out, kept, drop = FALSE] %*% follow
   }
   rowSums(gap^2) <= 1e-12
+}
+
+#' @rawNamespace S3method(sf::st_as_sf, gp_cv)
+st_as_sf.gp_cv <- function(x, ...) {
+  class(x) <- setdiff(class(x), "gp_cv")
+  attr(x, "coords") <- NULL
+  sf::st_as_sf(x, ...)
 }
 
 #' @export

@@ -128,10 +128,12 @@ give_back.stars <- function(like, table) {
   stars::st_as_stars(lapply(table, array, dim(like)), dimensions = stars::st_dimensions(like))
 }
 
-# Cross-validated points: of class sf for those of sf, otherwise with their coordinates as columns.
+# Cross-validated points and cells: of class sf, which may have other classes besides; where it is not installed, with
+# their coordinates as columns.
 at_points <- function(table, parts) {
   if (is.null(parts$kind)) return(table)
   u <- as.data.frame(parts$u)
-  both <- cbind(table, u[setdiff(names(u), names(table))])
-  if (parts$kind == "sf") sf::st_as_sf(both, coords = colnames(u), crs = parts$crs) else both
+  if (!requireNamespace("sf", quietly = TRUE)) return(cbind(table, u[setdiff(names(u), names(table))]))
+  names(u) <- paste0("coordinate", seq_along(u))
+  sf::st_as_sf(cbind(table, u), coords = names(u), crs = parts$crs %||% sf::NA_crs_)
 }

@@ -36,7 +36,6 @@ test_that("a SpatRaster gives a SpatRaster, and a SpatVector a SpatVector", {
   expect_identical(names(points), c("a", "b", "z", "w"))
   expect_equal(as.data.frame(own), expected_at(d[1:3, ]), ignore_attr = "row.names")
   expect_equal(terra::crds(own), terra::crds(points)[1:3, ])
-  expect_named(gp_cv(fit, 3), c("observed", "fit", "se.fit", "residual", "zscore", "fold", "x", "y"))
   expect_error(gp(z ~ 1, terra::buffer(points, 0.1)), "must be points", class = "kernops_input_error")
 })
 
@@ -115,6 +114,33 @@ test_that("cross-validation of sf points is of class sf", {
   expect_equal(summary(cv), summary(plain))
   expect_s3_class(gp_cv(gp(z ~ w, points, as.matrix(d[c("x", "y")]), given(), estimate = "none"), 4),
                   c("gp_cv", "data.frame"), exact = TRUE)
+})
+
+test_that("so is that of points and maps of sp, terra and stars", {
+  for (package in c("sf", "sp", "terra", "stars")) skip_if_not_installed(package)
+  d <- plain_case()
+  plain <- gp_cv(plain_fit(d), folds = 4)
+  spots <- sp::SpatialPointsDataFrame(d[c("x", "y")], d, proj4string = sp::CRS(SRS_string = "EPSG:28992"))
+  vector <- terra::vect(d, geom = c("x", "y"), crs = "EPSG:28992")
+  for (points in list(spots, vector)) {
+    cv <- gp_cv(gp(z ~ w, points, covariance = given(), estimate = "none"), folds = 4)
+    expect_s3_class(cv, c("gp_cv", "sf", "data.frame"), exact = TRUE)
+    expect_equal(unname(sf::st_coordinates(cv)), unname(as.matrix(d[c("x", "y")])))
+    expect_true(sf::st_crs(cv) == sf::st_crs(points))
+    expect_equal(sf::st_drop_geometry(cv)[names(plain)], as.data.frame(unclass(plain)), ignore_attr = TRUE)
+    expect_equal(summary(cv), summary(plain))
+  }
+  plain <- sf::st_as_sf(cv)
+  expect_s3_class(plain, c("sf", "data.frame"), exact = TRUE)
+  expect_equal(terra::crds(terra::vect(plain)), as.matrix(d[c("x", "y")]), ignore_attr = TRUE)
+  raster <- terra::rast(nrows = 5, ncols = 5, extent = c(0, 1, 0, 1), crs = "EPSG:28992")
+  raster$z <- withr::with_seed(3, replace(rnorm(25), 7, NA))
+  centres <- terra::crds(raster, na.rm = FALSE)[-7, ]
+  for (map in list(raster, stars::st_as_stars(raster))) {
+    if (inherits(map, "stars")) names(map) <- "z"
+    cv <- gp_cv(gp(z ~ 1, map, covariance = given(), estimate = "none"))
+    expect_equal(unname(sf::st_coordinates(cv)), unname(centres))
+  }
 })
 
 test_that("augment() adds to points and maps", {
