@@ -127,14 +127,16 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
 struct Kernels {
   void *once, *fill, *pairs, *merge;
   int partial_bytes;
-  int resident;  // blocks of `pairs` that a multiprocessor runs at a time
+  int shared_bytes;  // that a launch of `pairs` asks for, beside what every GPU has for a block
+  int resident;      // blocks of `pairs` that a multiprocessor runs at a time
 };
 const Kernels& kernels(const std::string& text, int threads);  // of the current device
 void* function(const std::string& text, const char* name);     // one entry point of a text
 
 // An early one may begin before the kernel before it has ended, and waits for that itself
 // (cuda/programmatic_launch.cuh).
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false);
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false,
+            unsigned shared_bytes = 0);
 // With so many bytes of shared memory for each block, at most Device::shared_bytes.
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
 

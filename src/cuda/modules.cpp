@@ -59,6 +59,25 @@ void* function(const std::string& text, const char* name) {
   return found;
 }
 
+namespace {
+
+// A number that a text defines.
+int constant(const std::string& text, const char* name) {
+  DevicePointer at;
+  size_t size;
+  driver().check(driver().cuModuleGetGlobal_v2(&at, &size, load_module(text), name), "finding a compiled kernel");
+  int number;
+  copy_out(&number, at, sizeof number);
+  return number;
+}
+
+void allow_shared(void* function, int bytes) {
+  constexpr int max_dynamic_shared_bytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  driver().check(driver().cuFuncSetAttribute(function, max_dynamic_shared_bytes, bytes), "asking for shared memory");
+}
+
+}  // namespace
+
 const Kernels& kernels(const std::string& text, int threads) {
   auto& all = loaded().kernels;
   const std::pair<int, std::string> key{current_device().number, text};
@@ -69,34 +88,29 @@ const Kernels& kernels(const std::string& text, int threads) {
             function(text, "kernops_fill"),
             function(text, "kernops_pairs"),
             function(text, "kernops_merge"),
-            0,
+            constant(text, "kernops_partial_bytes"),
+            constant(text, "kernops_shared_bytes"),
             0};
-  DevicePointer bytes;
-  size_t size;
-  d.check(d.cuModuleGetGlobal_v2(&bytes, &size, load_module(text), "kernops_partial_bytes"),
-          "finding a compiled kernel");
-  copy_out(&k.partial_bytes, bytes, sizeof(int));
-  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, 0), "asking about occupancy");
+  allow_shared(k.pairs, k.shared_bytes);
+  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, size_t(k.shared_bytes)),
+          "asking about occupancy");
   k.resident = std::max(k.resident, 1);
   return all[key] = k;
 }
 
-void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early) {
+void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early,
+            unsigned shared_bytes) {
   // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
   static constexpr LaunchAttribute serialization{6, {1}};
   const bool can = early && current_device().starts_early;
-  const LaunchConfig config{{grid_x, grid_y, 1}, {threads, 1, 1}, 0, nullptr, &serialization, can ? 1u : 0u};
+  const LaunchConfig config{{grid_x, grid_y, 1}, {threads, 1, 1}, shared_bytes, nullptr, &serialization, can ? 1u : 0u};
   void* arguments[] = {const_cast<void*>(job)};
   driver().check(driver().cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
 }
 
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job) {
-  constexpr int max_dynamic_shared_bytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-  const Driver& d = driver();
-  d.check(d.cuFuncSetAttribute(function, max_dynamic_shared_bytes, int(shared_bytes)), "asking for shared memory");
-  const LaunchConfig config{{grid, 1, 1}, {threads, 1, 1}, shared_bytes, nullptr, nullptr, 0};
-  void* arguments[] = {const_cast<void*>(job)};
-  d.check(d.cuLaunchKernelEx(&config, function, arguments, nullptr), "launching a kernel");
+  allow_shared(function, int(shared_bytes));
+  launch(function, grid, 1, threads, job, false, shared_bytes);
 }
 
 namespace {

@@ -10,15 +10,14 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// Columns of a split, where there are to be about so many splits: such that the multiprocessors have as many of them
-// each, as nearly as possible.
-Count balanced_split(Count columns, Count most_splits, Count blocks, const Shape& shape) {
-  const Count group = shape.kind == Shape::narrow ? 8 : shape.columns,
-              multiprocessors = current_device().multiprocessors;
+// Columns of a split, where there are to be about so many splits: such that those that go on at a time end together, as
+// nearly as possible.
+Count balanced_split(Count columns, Count most_splits, Count blocks, const Shape& shape, Count at_a_time) {
+  const Count group = shape.kind == Shape::narrow ? 8 : shape.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
   for (Count splits = most_splits; splits > std::max(most_splits * 3 / 4, most_splits - 64); --splits) {
     const Count split = std::max<Count>(1, ceil_div(ceil_div(columns, splits), group)) * group;
-    const Count time = ceil_div(blocks * ceil_div(columns, split), multiprocessors) * split;
+    const Count time = ceil_div(blocks * ceil_div(columns, split), at_a_time) * split;
     if (time < least) least = time, chosen = split;
   }
   return chosen;
@@ -54,10 +53,15 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
-  Count wanted = std::min<Count>(waves * filled() / blocks, most_columns / (2 * task.shape.columns));
+  // Their blocks are slow and few go on at a time: the last ones would have the device for themselves.
+  const bool sums_vectors = task.shape.kind == Shape::vector_sum;
+  Count wanted = waves * filled() / blocks;
+  if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
+  wanted = std::min<Count>(wanted, most_columns / (2 * task.shape.columns));
   if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
   const Count most_splits = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-  batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.shape);
+  batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.shape,
+                                           sums_vectors ? filled() : current_device().multiprocessors);
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.shape.kind == Shape::vector_sum;

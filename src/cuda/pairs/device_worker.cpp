@@ -122,7 +122,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
     launch(kernels_->pairs, unsigned(end - block), unsigned(job.splits), unsigned(task.shape.threads), &job,
-           starts_early(rows, columns));
+           starts_early(rows, columns), unsigned(kernels_->shared_bytes));
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(columns.count(), 1));
   }

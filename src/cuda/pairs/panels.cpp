@@ -29,14 +29,14 @@ Products products_of(const TiledPlan& plan) {
 }
 
 // Whether panels are faster than tiles on an H200.
-bool gains(const TiledPlan& plan) {
+bool gains(const TiledPlan& plan, const Settings& settings) {
   const bool softmax = reduction_table()[plan.reduction.row].exponentiates();
   const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
   if (plan.digits) {
     constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
     if (contracted > longest) return false;
     if (softmax) return summed >= 16 && std::max(contracted, summed) > 128;
-    if (plan.row_in_vector_sum() != 0) return contracted > 128;
+    if (plan.row_in_vector_sum() != 0) return contracted > (adds_by_tiles(settings) ? 256 : 128);
     return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
   }
   if (softmax) return summed >= 16;
@@ -61,8 +61,8 @@ TiledPlan panelled(const Plan& plan, const Settings& settings) {
   const bool numbers = vector.size == 0 && made.f_size == 1;
   const bool reduces = reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
                                         : reduction.exponentiates() && of_columns;
-  made.panels =
-      contracts && reduces && settings.scheme != SumScheme::kahan && in_place(made, of_panels(settings)) && gains(made);
+  made.panels = contracts && reduces && settings.scheme != SumScheme::kahan && in_place(made, of_panels(settings)) &&
+                gains(made, settings);
   return made;
 }
 

@@ -19,6 +19,12 @@ std::string parts_of_vector_sum(const Words& words) {
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1);
 }
 
+// Whether the sums are those of cuda/wide/vector_sum_scaled.cuh.
+bool sums_scaled(const Words& words) {
+  return words.plan.row_in_vector_sum() != 0 && words.plan.contractions.size() == 1 && adds_by_tiles(words.settings) &&
+         in_place(words.plan, words.settings);
+}
+
 // One entry of long vectors: x, y and z hold that of each vector of the rows, of the columns and of what is there once.
 std::string entries(const Words& words, const std::string& name, const Entries& made) {
   const char* letters[] = {"z", "x", "y"};
@@ -31,11 +37,12 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
     names[leaf] = part(count[at], 1, letters[at]);
     offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
   }
+  const bool scaled = &made == &words.plan.inner_product;
   std::string out =
       "struct " + name + " {\n  static constexpr int size = " + number(made.size) + ";\n  using Rows = At<" +
       offsets[1] + ">;\n  using Columns = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
       ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
-      ", scaled = " + yes_or_no(&made == &words.plan.inner_product) +
+      ", scaled = " + yes_or_no(scaled) + ", summed = " + yes_or_no(scaled && sums_scaled(words)) +
       (&made == &words.plan.vector_sum ? ";\n  static constexpr int" + parts_of_vector_sum(words).substr(1) : "") +
       ";\n  template <class X, class Y, class Z, class O>\n" +
       "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";

@@ -155,7 +155,8 @@ __device__ void map_reduce(const PairJob& job) {
     kernops::map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job);                \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                                \
+  extern "C" __device__ const int kernops_shared_bytes = 0;
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

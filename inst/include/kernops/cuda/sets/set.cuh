@@ -1,17 +1,11 @@
 // One set at a time, its covariance factored by the threads of a block: everything else is computed from this.
 #pragma once
+#include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/sets/matrix.cuh>
 #include <kernops/cuda/sets/values.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-// Shared memory of as many bytes as the launch asks for.
-#ifndef KERNOPS_DYNAMIC_SHARED
-#define KERNOPS_DYNAMIC_SHARED(name)        \
-  extern __shared__ double2 kernops_room[]; \
-  double* const name = reinterpret_cast<double*>(kernops_room)
-#endif
 
 template <class T, class Covariance> class DeviceSet {
  public:

@@ -5,7 +5,7 @@
 //   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each level
 //   entry(x, y, z, o)    one term, from one entry of each, and the values that are the same for all pairs
 //   is_product           whether that is x times y, one vector each
-//   scaled               whether put_scaled() has made them
+//   scaled, summed       whether put_scaled() has made them, and whether those of the columns are added up, too
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>

@@ -161,7 +161,8 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void map
     kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                                       \
   }                                                                                                   \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                                \
+  extern "C" __device__ const int kernops_shared_bytes = kernops::TileMemory<Formula, C, 0>::asked_for;
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

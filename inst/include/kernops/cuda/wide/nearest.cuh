@@ -143,7 +143,8 @@ template <class Nearest> __device__ __forceinline__ void list_nearest(const Near
   KERNOPS_NEAREST_KERNEL(kernops_halves, find_halves<Formula, Nearest>)                  \
   KERNOPS_NEAREST_KERNEL(__launch_bounds__(128, 2) kernops_pairs, list_nearest<Nearest>) \
   KERNOPS_NEAREST_KERNEL(kernops_merge, finish_nearest<Formula, Nearest>)                \
-  extern "C" __device__ const int kernops_partial_bytes = 0;
+  extern "C" __device__ const int kernops_partial_bytes = 0;                             \
+  extern "C" __device__ const int kernops_shared_bytes = 0;
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -227,7 +227,8 @@ template <class Formula, bool softmax> __device__ void finish_panels(const Panel
   extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \
     kernops::finish_panels<Formula, softmax>(job);                                          \
   }                                                                                         \
-  extern "C" __device__ const int kernops_partial_bytes = 0;
+  extern "C" __device__ const int kernops_partial_bytes = 0;                                \
+  extern "C" __device__ const int kernops_shared_bytes = 0;
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -7,7 +7,8 @@ inline namespace KERNOPS_ISA {
 
 // Inner products of the rows and columns of a tile. The columns come by way of shared memory: all chunks (`whole`), or
 // in stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they
-// stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`.
+// stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`. Vectors that are
+// also summed have totals in most registers, and the columns are wanted again: twice as many chunks come whole.
 template <class Numbers, int C, class Terms, int most_resident = Numbers::most_resident> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, C>;
@@ -15,8 +16,8 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   static constexpr int unit = 16 / sizeof(T);
   using Part = typename Numbers::template Part<unit>;
   static constexpr int chunk = 4 * unit, chunks = (Terms::size + chunk - 1) / chunk;
-  static constexpr bool whole = chunks * C <= Numbers::most_whole, resident = whole && chunks <= most_resident,
-                        by_parts = resident, in_shared = false;
+  static constexpr bool whole = chunks * C <= (Terms::summed ? 2 : 1) * Numbers::most_whole,
+                        resident = whole && chunks <= most_resident, by_parts = resident, in_shared = false;
   static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::columns,
                        shared = 2 * stage, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
@@ -109,7 +110,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   // The same with all groups, a few at a time.
   template <int count>
   __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, C>& sum, bool fresh) const {
-    constexpr int some = C < 2 ? C : 2;
+    constexpr int most = Terms::summed ? 4 : 2, some = C < most ? C : most;
     KERNOPS_UNROLL
     for (int n = 0; n < C; n += some) {
       T part[Own::rows][2 * some];
@@ -140,7 +141,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       KERNOPS_UNROLL
       for (int k = 0; k < ahead; ++k) coming[k] = units(at, k);
       const auto by_chunks = [&](auto count, int first) {
-        KERNOPS_UNROLL
+        KERNOPS_UNROLL_BY(Terms::summed ? 1 : count.value)
         for (int begin = 0; begin < count.value; begin += ahead) {
           KERNOPS_UNROLL
           for (int k = 0; k < ahead; ++k) {

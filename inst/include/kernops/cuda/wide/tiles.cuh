@@ -1,6 +1,7 @@
 // How a block of threads goes through the tiles of its rows and columns, for long vectors: what the pairs of a
 // tile read is brought there, and their contractions are made.
 #pragma once
+#include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/wide/contraction.cuh>
 #include <kernops/cuda/map_reduce.cuh>
 
@@ -73,6 +74,18 @@ template <class Formula, int C, int room> struct TileMemory {
   using Kept = KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, PairTile<T, C>::columns>;
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
                        numbers = needed > room ? needed : room, bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
+  // Where it is more than every GPU has for a block, the launch asks for it.
+  static constexpr int asked_for = bytes > 48 * 1024 ? numbers* int(sizeof(T)) : 0;
+
+  static __device__ __forceinline__ T* begin() {
+    if constexpr (asked_for > 0) {
+      KERNOPS_DYNAMIC_SHARED(memory);
+      return reinterpret_cast<T*>(memory);
+    } else {
+      __shared__ alignas(16) T memory[numbers];
+      return memory;
+    }
+  }
 };
 
 // Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
@@ -90,7 +103,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
   using Memory = TileMemory<Formula, C, room>;
   using ForNear = typename Memory::ForNear;
   using ForAll = typename Memory::ForAll;
-  __shared__ alignas(16) T shared[Memory::numbers];
+  T* const shared = Memory::begin();
   __shared__ typename Memory::Kept kept[2];
 
   const auto o = load<Formula::kept_once>(block.once());

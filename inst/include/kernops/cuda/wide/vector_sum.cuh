@@ -38,6 +38,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
                 held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = EntryBatch<T, units, (all + passes - 1) / passes>;
+  static_assert(TileMemory<Formula, C, room_for_values<Formula, C>()>::asked_for == 0, "as no launch is told");
   static_assert(!ever || left >= int(sizeof(ColumnEntries<T, Tile::columns, S>)), "more than a block has");
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
@@ -99,7 +100,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void map
     ColumnVectorSum<Formula, Row, BlockPairs, C>::run(job);
   else if constexpr (!sums_scaled<Formula, Row>())
     vector_sum_by_batches<Formula, Row, BlockPairs, C>(job);
-  else if constexpr (LongVectorSum<Formula, Row, BlockPairs>::batches == 1)
+  else if constexpr (keeps_totals<Formula>())
     scaled_vector_sum<Formula, Row, BlockPairs>(job);
   else
     LongVectorSum<Formula, Row, BlockPairs>(job).run();
@@ -119,6 +120,12 @@ template <class Formula, class Row> __device__ void merge_vector_sum(const PairJ
     *states = state;
 }
 
+// Shared memory that a launch asks for.
+template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_memory() {
+  if constexpr (sums_scaled<Formula, Row>()) return TileMemory<Formula, 4, 0>::asked_for;
+  return 0;
+}
+
 // How many blocks share a multiprocessor.
 template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks() {
   if (sums_columns<Formula, Row>()) return 3;
@@ -133,7 +140,8 @@ template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks()
     kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                              \
   }                                                                                                                \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_vector_sum<Formula, Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::VectorSum::size;
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::VectorSum::size;                  \
+  extern "C" __device__ const int kernops_shared_bytes = kernops::vector_sum_memory<Formula, Row>();
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

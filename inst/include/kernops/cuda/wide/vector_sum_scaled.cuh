@@ -95,7 +95,13 @@ __device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, cons
   });
 }
 
-// Where a tile's vectors are a stage of shared memory and the totals of all entries find room in registers.
+// Whether a tile's vectors are a stage of shared memory and the totals of all entries find room in registers: up to
+// 256.
+template <class Formula> KERNOPS_FN constexpr bool keeps_totals() {
+  return AllContractions<float, 4, typename Formula::Near::Contractions>::Contract::whole;
+}
+
+// Those sums.
 template <class Formula, class Row, class BlockPairs>
 __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
   constexpr int C = 4;

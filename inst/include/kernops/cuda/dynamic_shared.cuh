@@ -1,0 +1,8 @@
+// Shared memory of as many bytes as the launch asks for.
+#pragma once
+
+#ifndef KERNOPS_DYNAMIC_SHARED
+#define KERNOPS_DYNAMIC_SHARED(name)        \
+  extern __shared__ double2 kernops_room[]; \
+  double* const name = reinterpret_cast<double*>(kernops_room)
+#endif
