@@ -68,10 +68,10 @@
 #'   whole covariance, only their ratios are used as starting values, and the scale is estimated from the response. A
 #'   range for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
 #'   determination).
-#' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 are much faster than other
-#'   values, which need Bessel functions. With `NA`, [gp()] estimates it, between 0.1 and 20, with the exact gradient:
-#'   the parameter `matern.nu`. Observations identify it by pairs at distances that are short for the range; with a
-#'   nugget its standard error is large, as `confint(method = "profile")` shows.
+#' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 have closed forms, which are
+#'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates it, between 0.1 and 20, with the
+#'   exact gradient: the parameter `matern.nu`. Observations identify it by pairs at distances that are short for the
+#'   range; with a nugget its standard error is large, as `confint(method = "profile")` shows.
 #' @param center a fixed point, one number or one for each coordinate.
 #' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;

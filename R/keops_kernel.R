@@ -78,7 +78,8 @@
 #' Results of other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline), of GPUs and of other
 #' mathematical libraries of the system differ by rounding. Between the instruction sets of one machine,
 #'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
-#'     the last place of `precision`;
+#'     the last place of `precision`; `BesselK`, `Matern` and their kin of one order for all pairs by at most 4, a
+#'     derivative by the order by 4 of its terms;
 #'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order: it differs
 #'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
 #'

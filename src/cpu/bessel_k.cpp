@@ -1,12 +1,9 @@
-// K_v(x) and its kin for many x of one order v: polynomials on pieces of the axis, each made when it is first met, of
-// values of the integral. What a piece gives depends on order and x alone, not on what was asked for before.
-#define KERNOPS_SPECIAL(function, value) double function;
-#include <kernops/special.h>
+// The tables of K_v(x) and its kin: they are filled where they are read, an octave at a time. What a piece gives
+// depends on order and x alone, not on what was asked for before.
+#include <kernops/cpu/bessel_k.h>
 
 #include <array>
-#include <atomic>
-#include <cstdint>
-#include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,118 +11,184 @@
 namespace kernops {
 namespace {
 
-double from_bits(std::uint64_t bits) {
-  double x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
+constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>::quiet_NaN();
 
-std::uint64_t bits_of(double x) {
-  std::uint64_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-struct Order {
-  double v;
-  int derivative;
-  bool scaled;
-  bool operator==(const Order& o) const { return v == o.v && derivative == o.derivative && scaled == o.scaled; }
-  double at(double x) const { return special::bessel_k(v, x, derivative, scaled); }
-};
-
-// 16 pieces between powers of 2: exp(x) K_v(x) on one of them is analytic in a circle 33 times as wide, so its
-// Chebyshev series falls off by 66 a term, unless v is large.
-class Table {
+// Taylor's series in t around x = c (1 + t) of g = exp(x) y for y = F, dF/dv, d^2F/dv^2, ..., of F = K_v or x^v K_v:
+//   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
+// with a = 1, b = v^2 and a = 1 - 2 v, b = 0, where r comes from the derivative of the equation by v.
+class Series {
  public:
-  explicit Table(const Order& order) : order(order), pieces_(new Piece[count]()) {}
-  const Order order;
-
-  double operator()(double x) {
-    const std::uint64_t bits = bits_of(x), number = (bits >> kept_bits) - first;
-    if (number >= count) return order.at(x);
-    Piece& piece = pieces_[number];
-    int state = piece.state.load(std::memory_order_acquire);
-    if (state == unknown) state = fill(piece, bits >> kept_bits << kept_bits);
-    if (state == outside) return order.at(x);
-    const double u = 2 * from_bits((bits << (52 - kept_bits) & mantissa) | one) - 3;  // -1 .. 1 in the piece
-    double even = 0, odd = 0;
-    for (int n = terms - 2; n >= 0; n -= 2) {
-      even = even * (u * u) + piece.c[n];
-      odd = odd * (u * u) + piece.c[n + 1];
+  static constexpr int terms = 24;
+  Series(const BesselTable& table, double c) : table_(table), c_(c), g_(table.derivative + 1) {
+    for (int k = 0; k <= table.derivative; ++k) {
+      g_[k][0] = exp(c) * value(table.order, k);
+      g_[k][1] = c * (g_[k][0] + exp(c) * slope(k));
     }
-    return (even + u * odd) * exp(-x);
+    complete();
+  }
+
+  // That around c (1 + t), from this one.
+  void move_by(double t) {
+    for (auto& g : g_) {
+      double value = 0, slope = 0;
+      for (int n = terms - 1; n >= 0; --n) value = value * t + g[n], slope = n > 0 ? slope * t + n * g[n] : slope;
+      g[0] = value, g[1] = (1 + t) * slope;
+    }
+    c_ *= 1 + t;
+    complete();
+  }
+
+  double at(double t) const {
+    double sum = 0;
+    for (int n = terms - 1; n >= 0; --n) sum = sum * t + g_.back()[n];
+    return sum;
+  }
+  // Whether it has all that matters at t.
+  bool converges(double t) const {
+    for (const auto& g : g_)
+      if (!(abs(g[terms - 1]) * std::pow(t, terms - 1) <= 1e-17 * abs(g_[0][0]))) return false;
+    return abs(g_[0][0]) > 1e-290;
   }
 
  private:
-  static constexpr int kept_bits = 48, terms = 14;
-  static constexpr std::uint64_t mantissa = (std::uint64_t(1) << 52) - 1, one = std::uint64_t(1023) << 52;
-  static constexpr std::uint64_t first = (1023 - 30) * 16, count = (30 + 9) * 16;  // from 2^-30 to 512
-  enum State { unknown, inside, outside };
-  struct Piece {
-    std::atomic<int> state;
-    std::array<double, terms> c;
-  };
-
-  int fill(Piece& piece, std::uint64_t begin) {
-    std::array<double, terms> values, series{};
-    double least = 1e300;
-    const double pi = 3.14159265358979323846, low = from_bits(begin), width = from_bits(begin + one / 1023 / 16) - low;
-    for (int k = 0; k < terms; ++k) {
-      const double x = low + width * (cos(pi * (k + 0.5) / terms) + 1) / 2, value = order.at(x);
-      values[k] = value * exp(x);
-      least = abs(value) > 1e-290 && abs(values[k]) < 1e300 ? std::min(least, abs(values[k])) : 0;
-    }
-    for (int n = 0; n < terms; ++n)
-      for (int k = 0; k < terms; ++k)
-        series[n] += (n == 0 ? 1 : 2) * values[k] * cos(pi * n * (k + 0.5) / terms) / terms;
-    const State state = abs(series[terms - 1]) <= 1e-14 * least ? inside : outside;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (piece.state.load() == unknown) {
-      piece.c = powers_of(series);
-      piece.state.store(state, std::memory_order_release);
-    }
-    return state;
+  double value(double v, int k) const { return special::bessel_k(v, c_, k, table_.scaled); }
+  double slope(int k) const {
+    const double v = table_.order;
+    return table_.scaled ? -c_ * value(v - 1, k) : -0.5 * (value(v - 1, k) + value(v + 1, k));
   }
 
-  // From a series of Chebyshev polynomials T_n = 2 u T_(n - 1) - T_(n - 2).
-  static std::array<double, terms> powers_of(const std::array<double, terms>& series) {
-    std::array<double, terms> sum{}, before{}, now{}, next{};
+  void complete() {
+    const double v = table_.order, a = table_.scaled ? 1 - 2 * v : 1, b = table_.scaled ? 0 : v * v;
+    for (int k = 0; k <= table_.derivative; ++k)
+      for (int n = 0; n + 2 < terms; ++n) {
+        auto& g = g_[k];
+        const double before = n > 0 ? g[n - 1] : 0;
+        const double rest = (2.0 * n + a - 2 * c_) * (n + 1) * g[n + 1] - a * c_ * (g[n] + before) +
+                            (n * (n - 1 + a - 4 * c_) - b) * g[n] - 2 * c_ * (n - 1) * before;
+        g[n + 2] = (right_side(k, n) - rest) / ((n + 2.0) * (n + 1));
+      }
+  }
+  double right_side(int k, int n) const {
+    if (k == 0) return 0;
+    const auto& h = g_[k - 1];
+    if (table_.scaled) return 2 * k * ((n + 1) * h[n + 1] + (n - c_) * h[n] - (n > 0 ? c_ * h[n - 1] : 0));
+    return 2 * k * table_.order * h[n] + (k > 1 ? k * (k - 1) * g_[k - 2][n] : 0);
+  }
+
+  const BesselTable& table_;
+  double c_;
+  std::vector<std::array<double, terms>> g_;
+};
+
+// The polynomial of `terms` terms that has the values of f at the zeros of T_terms in u = -1 .. 1, as its coefficients;
+// false where the last of its Chebyshev series are not small.
+template <int terms> class Interpolation {
+ public:
+  Interpolation() {
+    for (int k = 0; k < terms; ++k)
+      for (int n = 0; n < terms; ++n) cosine_[n][k] = cos(pi * n * (k + 0.5) / terms);
+  }
+  template <class F> bool operator()(const F& f, double* c) const {
+    std::array<double, terms> values, series{};
+    double most = 0;
+    for (int k = 0; k < terms; ++k) most = std::max(most, abs(values[k] = f(cosine_[1][k])));
+    for (int n = 0; n < terms; ++n)
+      for (int k = 0; k < terms; ++k) series[n] += (n == 0 ? 1 : 2) * values[k] * cosine_[n][k] / terms;
+    powers_of(series, c);
+    return abs(series[terms - 1]) <= (terms > 8 ? 1e-14 : 3e-13) * most && most < 1e300;
+  }
+
+ private:
+  // T_n = 2 u T_(n - 1) - T_(n - 2)
+  static void powers_of(const std::array<double, terms>& series, double* sum) {
+    std::array<double, terms> before{}, now{}, next{};
     now[0] = 1;
+    for (int k = 0; k < terms; ++k) sum[k] = 0;
     for (int n = 0; n < terms; ++n) {
       for (int k = 0; k <= n; ++k) sum[k] += series[n] * now[k];
       for (int k = 0; k < terms; ++k) next[k] = (k > 0 ? (n == 0 ? 1 : 2) * now[k - 1] : 0) - before[k];
       before = n == 0 ? std::array<double, terms>{1} : now;
       now = next;
     }
-    return sum;
+  }
+  double cosine_[terms][terms];
+};
+
+class Table : public BesselTable {
+ public:
+  Table(double v, int derivative, bool scaled)
+      : BesselTable{v, derivative, scaled, scaled && abs(v) <= 8 ? 8 : 16, nullptr, 0},
+        numbers_((outside + 1) * terms + 8) {
+    pieces = numbers_.data() + (64 - reinterpret_cast<std::uintptr_t>(numbers_.data()) % 64) / sizeof(double);
+    pieces[outside * terms] = nan;
+    pieces[zero * terms] = special::bessel_k(v, 0, derivative, scaled);
+  }
+  bool is(double v, int k, bool by) const { return order == v && derivative == k && scaled == by; }
+
+  // The octave of x, and those up to the ones that are there.
+  void fill(double x) {
+    if (!(x >= std::ldexp(1.0, lowest) && x < std::ldexp(1.0, highest))) return;
+    const int octave = std::ilogb(x) - lowest;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (begin_ == end_) begin_ = end_ = octave;
+    for (; octave < begin_; publish()) fill_octave(--begin_);
+    for (; octave >= end_; publish()) fill_octave(end_++);
   }
 
-  std::unique_ptr<Piece[]> pieces_;
+ private:
+  void publish() { __atomic_store_n(&known, (std::int64_t(end_) * 16 << 32) + begin_ * 16, __ATOMIC_RELEASE); }
+  void fill_octave(int octave) { terms == 8 ? fill_octave<8>(octave) : fill_octave<16>(octave); }
+
+  // Down from the highest piece: that way errors die out, but within a piece they grow by exp(x / 8).
+  template <int terms> void fill_octave(int octave) {
+    static const Interpolation<terms> interpolate;
+    const double low = std::ldexp(1.0, octave + lowest), half = low / 32;
+    Series series(*this, low * 63 / 32);
+    bool near = low < 32;
+    for (int part = 15; part >= 0; --part) {
+      const double center = low + (2 * part + 1) * half;
+      const auto by_series = [&](double u) { return series.at(u * half / center); };
+      const auto directly = [&](double u) {
+        const double x = center + u * half, value = special::bessel_k(order, x, derivative, scaled);
+        return abs(value) > 1e-290 ? value * exp(x) : nan;
+      };
+      near = near && series.converges(2 * half / center);
+      double* to = pieces + (octave * 16 + part) * terms;
+      if (!(near ? interpolate(by_series, to) : interpolate(directly, to))) *to = nan;
+      if (near) series.move_by(-2 * half / center);
+    }
+  }
+
+  std::vector<double> numbers_;
+  int begin_ = 0, end_ = 0;  // octaves
   std::mutex mutex_;
 };
 
 // The tables of the orders met last, shared by all threads.
-std::shared_ptr<Table> table_of(const Order& order) {
+std::shared_ptr<Table> table_of(double v, int derivative, bool scaled) {
   constexpr std::size_t most = 32;
   static std::mutex mutex;
   static std::vector<std::shared_ptr<Table>> all;
   const std::lock_guard<std::mutex> lock(mutex);
   for (const auto& table : all)
-    if (table->order == order) return table;
+    if (table->is(v, derivative, scaled)) return table;
   if (all.size() == most) all.erase(all.begin());
-  all.push_back(std::make_shared<Table>(order));
+  all.push_back(std::make_shared<Table>(v, derivative, scaled));
   return all.back();
 }
 
 }  // namespace
 
-double special::bessel_k(double v, double x, int derivative, bool scaled, bool one_order) {
-  const Order order{v, derivative, scaled};
-  if (!one_order || v - v != 0 || !(x > 0) || BesselK{derivative, scaled}.is_closed(v, x)) return order.at(x);
-  static thread_local std::shared_ptr<Table> last;
-  if (!last || !(last->order == order)) last = table_of(order);
-  return (*last)(x);
+const BesselTable& special::bessel_table(double v, int derivative, bool scaled) {
+  static thread_local std::array<std::shared_ptr<Table>, 8> latest;
+  static thread_local unsigned next = 0;
+  for (const auto& table : latest)
+    if (table && table->is(v, derivative, scaled)) return *table;
+  return *(latest[next++ % latest.size()] = table_of(v, derivative, scaled));
+}
+
+void special::fill_bessel_table(const BesselTable& table, double x) {
+  const_cast<Table&>(static_cast<const Table&>(table)).fill(x);
 }
 
 }  // namespace kernops

@@ -121,7 +121,8 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    const bool has_order = row.is(OpId::BesselKOrder) || row.is(OpId::PowBesselK);  // then q says that it is the same
+    const bool has_order =
+        row.is(OpId::BesselKOrder) || row.is(OpId::PowBesselKOrder);  // then q says that it is the same
     if (has_order) step.ints[1] = plan_.slots[step.in[0]].level == Level::uniform;
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);

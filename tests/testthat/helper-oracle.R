@@ -53,6 +53,12 @@ bessel_k_order <- function(a, b, p) {
   even_or_odd <- if (p %% 2) sinh else cosh
   rowSums(rep(t^p, each = length(b)) * exp(-outer(b, cosh(t))) * even_or_odd(outer(rep_len(a, length(b)), t))) / 64
 }
+# The same of b^a besselK(b, a), by its differences: derivatives of the polynomial through 9 of them.
+pow_bessel_k_order <- function(a, b, p) {
+  values <- vapply((-4:4) / 500, \(step) b^(a + step) * besselK(b, abs(a + step)), numeric(length(b)))
+  weights <- 500^p * solve(outer(0:8, -4:4, \(n, step) step^n), replace(numeric(9), p + 1, factorial(p)))
+  drop(matrix(values, ncol = 9) %*% weights)
+}
 bessel_j <- \(a, p) ifelse(a < 0 & p %% 2 == 1, -1, 1) * ifelse(p < 0, (-1)^p, 1) * besselJ(abs(a), abs(p))
 as_complex <- \(a) complex(real = a[c(TRUE, FALSE)], imaginary = a[c(FALSE, TRUE)])
 parts <- \(z) as.vector(rbind(Re(z), Im(z)))
@@ -128,6 +134,7 @@ oracle_ops <- list(
   BesselJ          = each(bessel_j, wide, integers = \(m, n) sample(-1:3, 1)),
   BesselK          = each(\(a, b) besselK(b, abs(a)), real, positive),
   BesselKOrder     = each(bessel_k_order, real, positive, integers = \(m, n) sample(0:2, 1)),
+  PowBesselKOrder  = each(pow_bessel_k_order, positive, positive, integers = \(m, n) sample(0:1, 1)),
   PowBesselK       = each(\(a, b) b^a * besselK(b, a), positive, positive),
   Matern           = each(\(a, b) 2^(1 - a) / gamma(a) * (sqrt(2 * a) * b)^a * besselK(sqrt(2 * a) * b, a), positive,
                           positive),

@@ -230,6 +230,54 @@ test_that("Bessel functions of one order for all pairs are those of an order for
   }
 })
 
+test_that("powers times Bessel functions, and their derivatives by the order, are those of base R", {
+  withr::local_seed(7)
+  x <- c(2^runif(2000, -20, 6.5), 2^-18, 7.999, 8, 31.999, 32, 63.9)
+  for (nu in c(0.1, 0.4, 0.5, 1.1, 1.5, 2.6, 7.9, 8.1, 20)) for (order in nu - c(0, 1)) for (p in 0:1) {
+    expected <- pow_bessel_k_order(order, x, p)
+    value <- x^order * besselK(x, abs(order))
+    if (p == 0) expect_equal(expected / value, rep(1, length(x)), tolerance = 1e-12)
+    formula <- sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p)
+    for_each_backend(function(kernel, precision) {
+      if (precision == "float32" && nu == 20) return()  # beyond its range
+      for (declared in c("v = Pm(1)", "v = Vi(1)")) {
+        v <- if (declared == "v = Pm(1)") order else rep(order, length(x))
+        op <- kernel(formula, c(declared, "x = Vi(1)"))
+        # next to a zero of the derivative what counts is the size of its terms
+        scale <- value * if (p) 1 + abs(log(x)) else 1
+        expect_close(op(list(v, x)), cbind(expected), precision, c(float64 = 1e-10, float32 = 1e-5)[[precision]],
+                     paste(order, p, declared), scale = pmax(scale, 1e-30))
+      }
+    })
+  }
+})
+
+test_that("high derivatives of powers times Bessel functions by the order are those of sums in plain R", {
+  withr::local_seed(8)
+  x <- 2^runif(200, -20, 5)
+  t <- seq(-32, 32, by = 1 / 32)
+  for (nu in c(0.1, -0.9, 3, 7.9)) for (p in c(2, 5, 9, 16)) {
+    terms <- outer(log(x), t, `+`)^p * exp(outer(nu * log(x), nu * t, `+`) - outer(x, cosh(t))) / 64
+    for (declared in c("v = Pm(1)", "v = Vi(1)")) {
+      op <- keops_kernel(sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p), c(declared, "x = Vi(1)"))
+      v <- if (declared == "v = Pm(1)") nu else rep(nu, length(x))
+      expect_close(op(list(v, x)), cbind(rowSums(terms)), info = paste(nu, p, declared), scale = rowSums(abs(terms)))
+    }
+  }
+})
+
+test_that("at 0 powers times Bessel functions are gamma functions, for derivatives by the order, too", {
+  for (nu in c(0.3, 1, 2.7)) for (declared in c("v = Pm(1)", "v = Vi(1)")) {
+    at_zero <- \(p) c(keops_kernel(sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p), c(declared, "x = Vi(1)"))(
+      list(nu, 0)))
+    value <- 2^(nu - 1) * gamma(nu)
+    slope <- log(2) + digamma(nu)
+    curvature <- slope^2 + trigamma(nu)
+    expected <- value * c(1, slope, curvature, slope * curvature + 2 * slope * trigamma(nu) + psigamma(nu, 2))
+    expect_equal(vapply(0:3, at_zero, 0), expected, tolerance = 1e-12)
+  }
+})
+
 test_that("half-integer orders have the closed forms of spherical Bessel functions", {
   x <- 10^seq(-12, 2.7, length.out = 50)
   polynomial <- \(n) colSums(exp(lgamma(n + 0:n + 1) - lfactorial(0:n) - lfactorial(n - 0:n) - outer(0:n, log(2 * x))))

@@ -116,9 +116,10 @@ struct Polygamma {
   KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
 };
 
-// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v with v in x^v held: the integral over t
-// of exp(-x cosh(t)) cosh(v t) (DLMF 10.32.9) by the trapezoidal rule, whose error falls exponentially with 1 / step.
-// No term is negative, so small values are as exact as large ones. Orders 1/2, 3/2, ... have closed forms.
+// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of
+// exp(v t - x cosh(t)) and a power of t, or of log(x) + t (DLMF 10.32.9), by the trapezoidal rule, whose error falls
+// exponentially with 1 / step. No term of a value is negative, so small values are as exact as large ones, and little
+// cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
   static constexpr int most = 20000;  // terms to each side
   int derivative;
@@ -126,13 +127,11 @@ struct BesselK {
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
-  // Not where a power of x might overflow before the result does.
-  KERNOPS_FN bool is_closed(double v, double x) const {
-    const double below = abs(v) - 0.5;
-    return derivative == 0 && below >= 0 && below <= 12 && below == floor(below) && x > 1e-20 && x < 600;
-  }
-
  private:
+  struct Sum {
+    double value, size;  // size: of the terms without their signs
+  };
+
   KERNOPS_FN double value(double v, double x) const {
     if (is_closed(v, x)) return closed(v, x);
     if (v - v != 0) return v - v;
@@ -142,9 +141,14 @@ struct BesselK {
     const double peak = floor((log(size + hypot(v, x)) - log(x)) / step);
     const double highest = exponent(peak * step, size, x), scale = highest + (scaled ? v * log(x) : 0);
     if (scale - x < -900) return 0;
-    const double sum = step * total(peak, step, size, x, highest);
-    const double value = scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
-    return derivative % 2 && v < 0 ? -value : value;
+    const double sum = step * total(peak, step, v, x, highest);
+    return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
+  }
+
+  // Not where a power of x might overflow before the result does.
+  KERNOPS_FN bool is_closed(double v, double x) const {
+    const double below = abs(v) - 0.5;
+    return derivative == 0 && below >= 0 && below <= 12 && below == floor(below) && x > 1e-20 && x < 600;
   }
 
   // K_v(x) = sqrt(pi / 2) exp(-x) x^-v p(x) with v = n + 1/2 and the reverse Bessel polynomial p of degree n, by its
@@ -165,26 +169,29 @@ struct BesselK {
 
   // From the largest term to both sides, so that the number of terms is bounded whatever the order is.
   KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
-    double sum = term(peak * step, v, x, highest);
-    for (int n = 1; n < most; ++n) {
-      const double next = term((peak + n) * step, v, x, highest);
-      sum += next;
-      if (next <= 1e-17 * sum) break;
-    }
-    for (int n = 1; n < most && n <= peak; ++n) {
-      const double next = term((peak - n) * step, v, x, highest);
-      sum += next;
-      if (next <= 1e-17 * sum) break;
-    }
-    return sum;
+    Sum sum{0, 0};
+    for (int n = 0; n < most; ++n)
+      if (!add((peak + n) * step, v, x, highest, &sum)) break;
+    for (int n = 1; n < most && n <= peak; ++n)
+      if (!add((peak - n) * step, v, x, highest, &sum)) break;
+    return sum.value;
   }
 
-  // Of t = 0 there is half, of every other one there are two halves, at t and at -t.
-  KERNOPS_FN double term(double t, double v, double x, double highest) const {
-    const double there = exp(exponent(t, v, x) - highest), back = exp(exponent(t, -v, x) - highest);
-    double value = t == 0 ? there / 2 : (derivative % 2 ? there - back : there + back) / 2;
-    for (int k = 0; k < derivative; ++k) value *= t;
-    return value;
+  // The terms of t and -t, of t = 0 half of them; false where they are nothing beside the sum, nor those after them.
+  KERNOPS_FN bool add(double t, double v, double x, double highest, Sum* sum) const {
+    const double half = t == 0 ? 0.25 : 0.5, base = scaled && derivative ? log(x) : 0, along = v < 0 ? -t : t;
+    const double there = half * exp(exponent(t, abs(v), x) - highest), to = base + along;
+    const double back = half * exp(exponent(t, -abs(v), x) - highest), from = base - along;
+    sum->value += there * power(to, derivative) + back * power(from, derivative);
+    sum->size += there * power(abs(to), derivative) + back * power(abs(from), derivative);
+    const double bound = there * power(max(1., abs(to)), derivative) + back * power(max(1., abs(from)), derivative);
+    return bound >= 1e-17 * sum->size;
+  }
+
+  KERNOPS_FN static double power(double x, int n) {
+    double product = 1;
+    for (; n > 0; --n) product *= x;
+    return product;
   }
 
   // v t - x (cosh(t) - 1)
@@ -193,10 +200,21 @@ struct BesselK {
     return v * t - 2 * (x * s) * s;
   }
 
-  // Where x^v K_v is infinite at 0 it is taken as 0 there, as Rsqrt is.
+  // Where x^v K_v is infinite at 0 it is taken as 0 there, as Rsqrt is. Elsewhere it is 2^(v - 1) Gamma(v), whose
+  // logarithm has the derivatives log(2) + psi(v), psi'(v), ...
   KERNOPS_FN double at_zero(double v) const {
     if (!scaled) return 1 / 0.0;
-    return v > 0 ? tgamma(v) * exp((v - 1) * 0.69314718055994530942) : 0;
+    if (!(v > 0)) return 0;
+    double of[Polygamma::most + 1] = {tgamma(v) * exp((v - 1) * 0.69314718055994530942)};
+    for (int n = 0; n < derivative; ++n) {
+      double choose = 1, sum = 0.69314718055994530942 * of[n];
+      for (int k = 0; k <= n; ++k) {
+        sum += choose * Polygamma{k}(v)*of[n - k];
+        choose *= double(n - k) / (k + 1);
+      }
+      of[n + 1] = sum;
+    }
+    return of[derivative];
   }
 };
 
@@ -215,15 +233,6 @@ KERNOPS_SPECIAL(spherical_bessel(double x, int n), spherical_bessel_scalar(x, n)
 KERNOPS_SPECIAL(polygamma(double x, int n), Polygamma{n}(x))
 KERNOPS_SPECIAL(bessel_k(double v, double x, int derivative, bool scaled), (BesselK{derivative, scaled}(v, x)))
 #undef KERNOPS_SPECIAL
-
-// Where many x have one order, the CPU finds the values from tables that it makes (src/cpu/bessel_k.cpp).
-#ifdef __CUDACC__
-KERNOPS_FN double bessel_k(double v, double x, int derivative, bool scaled, bool) {
-  return bessel_k(v, x, derivative, scaled);
-}
-#else
-double bessel_k(double v, double x, int derivative, bool scaled, bool one_order);
-#endif
 }  // namespace special
 
 inline namespace KERNOPS_ISA {
@@ -235,12 +244,10 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool one_order) {
+// `one_order`: of all pairs, which the CPU has tables for (cpu/bessel_k.h).
+template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
-      [=](auto v, auto x) {
-        return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled, one_order));
-      },
-      a, b);
+      [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);
 }
 
 }  // namespace KERNOPS_ISA

@@ -6,13 +6,6 @@
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
 
-// Before a short loop over packs that are to live in registers.
-#ifdef __clang__
-#define KERNOPS_IN_REGISTERS _Pragma("unroll")
-#else
-#define KERNOPS_IN_REGISTERS _Pragma("GCC unroll 8")
-#endif
-
 namespace kernops {
 inline namespace KERNOPS_ISA {
 

@@ -1,5 +1,6 @@
 // The CPU's interpreter: one compiled SIMD loop per operation, over a tile of lanes.
 #pragma once
+#include <kernops/cpu/bessel_k.h>
 #include <kernops/jobs/job.h>
 #include <kernops/ops.h>
 #include <kernops/simd/pack.h>

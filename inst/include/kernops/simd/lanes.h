@@ -7,6 +7,13 @@
 
 #ifndef KERNOPS_ISA_MISSING
 
+// Before a short loop over packs that are to live in registers.
+#ifdef __clang__
+#define KERNOPS_IN_REGISTERS _Pragma("unroll")
+#else
+#define KERNOPS_IN_REGISTERS _Pragma("GCC unroll 8")
+#endif
+
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
@@ -143,6 +150,34 @@ template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
   using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
   return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
 #endif
+}
+
+// Lanes of a and b by turns, `step` of each: those of the first halves of all 2 * step, or of the second ones.
+template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int step, bool second) {
+  constexpr int W = Pack<T>::width;
+  typename IntPack<T>::Vector from;
+  for (int i = 0; i < W; ++i) from[i] = (i & ~step) + (second ? step : 0) + (i & step ? W : 0);
+#ifdef __clang__
+  Pack<T> x;
+  for (int i = 0; i < W; ++i) x.v[i] = from[i] < W ? a.v[from[i]] : b.v[from[i] - W];
+  return x;
+#else
+  return Pack<T>(__builtin_shuffle(a.v, b.v, from));
+#endif
+}
+
+// Lane j of pack i is lane i of pack j.
+template <class T> KERNOPS_INLINE void transpose(Pack<T>* rows) {
+  KERNOPS_IN_REGISTERS
+  for (int step = 1; step < Pack<T>::width; step *= 2) {
+    KERNOPS_IN_REGISTERS
+    for (int i = 0; i < Pack<T>::width; ++i) {
+      if (i & step) continue;
+      const Pack<T> a = rows[i], b = rows[i + step];
+      rows[i] = interleave(a, b, step, false);
+      rows[i + step] = interleave(a, b, step, true);
+    }
+  }
 }
 
 // The whole numbers that the lanes are.

@@ -26,6 +26,12 @@ struct WidePack {
     std::memcpy(&lanes, reinterpret_cast<const char*>(&x.v) + which * sizeof lanes, sizeof lanes);
     return __builtin_convertvector(lanes, Pack<double>::Vector);
   }
+  KERNOPS_INLINE Pack<float> narrow() const {
+    const Half parts[] = {__builtin_convertvector(low.v, Half), __builtin_convertvector(high.v, Half)};
+    Pack<float> x;
+    std::memcpy(&x.v, parts, sizeof x.v);
+    return x;
+  }
   KERNOPS_INLINE double lane(int i) const { return i < half ? low.lane(i) : high.lane(i - half); }
 
   friend KERNOPS_INLINE WidePack operator+(WidePack a, WidePack b) { return {a.low + b.low, a.high + b.high}; }

@@ -1,0 +1,85 @@
+// K_v(x) and its kin for many x of one order v: polynomials on pieces of the axis, read a pack at a time.
+#pragma once
+#include <kernops/simd/math.h>
+#include <kernops/special.h>
+
+namespace kernops {
+
+// exp(x) K_v(x), say, on piece n, 16 of which are between powers of 2, is the sum of pieces[n * terms + k] u^k with u
+// from -1 to 1, or NaN where it is no polynomial.
+struct BesselTable {
+  static constexpr int shift = 48;                                               // of the bits of x below the piece's
+  static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;  // powers of 2; a number of a piece
+  static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;  // after the others: x = 0, and the rest
+  static constexpr double most = 100;                                       // of the orders
+  double order;
+  int derivative;
+  bool scaled;  // by x^v
+  int terms;    // 8 or 16
+  double* pieces;
+  std::int64_t known;  // the pieces from the lower to the upper half of this, which grow while others read
+};
+
+namespace special {
+// The CPU has these in src/cpu/bessel_k.cpp. A table lasts until the thread has asked for eight others.
+const BesselTable& bessel_table(double v, int derivative, bool scaled);
+void fill_bessel_table(const BesselTable& table, double x);  // where x is
+}  // namespace special
+
+inline namespace KERNOPS_ISA {
+
+template <int terms> KERNOPS_INLINE Pack<double> look_up(const BesselTable& table, Pack<double> x) {
+  using B = BesselTable;
+  using V = Pack<double>;
+  using I = IntPack<double>;
+  constexpr int W = V::width;
+  static_assert(terms % W == 0, "blocks of coefficients");
+  const std::int64_t known = __atomic_load_n(&table.known, __ATOMIC_ACQUIRE);
+  const I bits = bits_of(x), number = shift_right(bits, B::shift) - I(B::first);
+  const I place = select((number < I(known >> 32)) & !(number < I(known & 0xffffffff)), number,
+                         select(x == V(0), I(B::zero), I(B::outside)));
+  const I mantissa = (std::int64_t(1) << 52) - 1;
+  const V from_1_to_2 = from_bits(((bits << (52 - B::shift)) & mantissa) | bits_of(V(1)));
+  const V u = V(2) * from_1_to_2 - V(3), square = u * u;
+  V c[terms];
+  KERNOPS_IN_REGISTERS
+  for (int k = 0; k < terms; k += W) {
+    KERNOPS_IN_REGISTERS
+    for (int lane = 0; lane < W; ++lane) c[k + lane] = V::load(table.pieces + place.lane(lane) * terms + k);
+    transpose(c + k);
+  }
+  V even = c[terms - 2], odd = c[terms - 1];
+  KERNOPS_IN_REGISTERS
+  for (int k = terms - 4; k >= 0; k -= 2) even = fma(even, square, c[k]), odd = fma(odd, square, c[k + 1]);
+  return fma(odd, u, even) * exp(-x);
+}
+
+KERNOPS_INLINE Pack<double> look_up(const BesselTable& table, Pack<double> x) {
+  return table.terms == 8 ? look_up<8>(table, x) : look_up<16>(table, x);
+}
+
+__attribute__((noinline, cold)) inline Pack<double> fill_and_look_up(const BesselTable& table, Pack<double> x) {
+  for (int lane = 0; lane < Pack<double>::width; ++lane) special::fill_bessel_table(table, x.lane(lane));
+  const Pack<double> found = look_up(table, x);
+  return mend(
+      found, isnan(found), [&](double t) { return special::bessel_k(table.order, t, table.derivative, table.scaled); },
+      x);
+}
+
+KERNOPS_INLINE Pack<double> read_table(const BesselTable& table, Pack<double> x) {
+  const Pack<double> found = look_up(table, x);
+  return any(isnan(found)) ? fill_and_look_up(table, x) : found;
+}
+KERNOPS_INLINE Pack<float> read_table(const BesselTable& table, Pack<float> x) {
+  const WidePack wide(x);
+  return WidePack(read_table(table, wide.low), read_table(table, wide.high)).narrow();
+}
+
+template <class T> KERNOPS_INLINE Pack<T> bessel_k(Pack<T> v, Pack<T> x, int derivative, bool scaled, bool one_order) {
+  if (one_order && abs(v.lane(0)) <= T(BesselTable::most))
+    return read_table(special::bessel_table(v.lane(0), derivative, scaled), x);
+  return lanewise([=](T a, T b) { return T(special::bessel_k(double(a), double(b), derivative, scaled)); }, v, x);
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
