@@ -7,8 +7,8 @@
 transformed_covariance <- function(f, mean, joint, own = 0, nodes = normal_quadrature()) {
   sd <- sqrt(pmax(diag(joint), 0) + own)
   at <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
-  by_degree <- matrix(at, length(mean)) %*% (sqrt(nodes$weight) * t(nodes$series))
-  r <- joint / outer(sd, sd)
+  by_degree <- matrix(at, length(mean), length(nodes$at)) %*% (sqrt(nodes$weight) * t(nodes$series))
+  r <- joint / tcrossprod(sd)
   r[sd == 0, ] <- r[, sd == 0] <- 0
   total <- 0
   power <- 1

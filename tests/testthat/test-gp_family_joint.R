@@ -198,6 +198,17 @@ test_that("blocks without size are points, and polygons are blocks", {
   expect_equal(sf::st_drop_geometry(ours), theirs, tolerance = 0.02, ignore_attr = TRUE)
 })
 
+test_that("no rows have no predictions, by each method", {
+  for (method in c("exact", "vecchia")) {
+    fit <- given_fit("poisson", method)
+    for (type in c("link", "response")) for (block in list(NULL, c(0.1, 0.1))) for (nmax in c(5, Inf)) {
+      none <- predict(fit, new[0, ], type = type, se.fit = TRUE, above = 1, cov = TRUE, block = block, nmax = nmax)
+      expect_identical(dim(none$fit), c(0L, 3L))
+      expect_identical(dim(none$cov), c(0L, 0L))
+    }
+  }
+})
+
 test_that("rows with missing values have none", {
   fit <- given_fit("poisson")
   gaps <- replace(new, "w", list(c(0, NA, 1, 0)))
