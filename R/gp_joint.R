@@ -132,7 +132,10 @@ joint_covariance <- function(object, points, how) {
 
 # f(targets): the covariance matrix of the errors of their predictions.
 joint_errors <- function(object, how) {
-  if (is_local_trend(how)) return(function(targets) local_joint_errors(object, targets, how))
+  if (is_local_trend(how)) {
+    near <- data_near(object, how)
+    return(function(targets) local_joint_errors(object, targets, how, near))
+  }
   if (is_latent(object)) return(latent_errors(object))
   if (how$local || object$method == "vecchia") {
     return(function(targets) {
@@ -150,8 +153,8 @@ joint_errors <- function(object, how) {
   }
 }
 
-local_joint_errors <- function(object, targets, how) {
-  found <- locally_kriged(object, targets, how)
+local_joint_errors <- function(object, targets, how, near) {
+  found <- locally_kriged(object, targets, how, near)
   joint <- symmetric(error_covariance(object, targets, found) + if (is.null(found$gap)) 0 else crossprod(found$gap))
   unknown <- is.na(found$moments[, "process"])
   joint[unknown, ] <- joint[, unknown] <- NA

@@ -46,44 +46,49 @@ target_variance <- function(object, targets) {
   }, 0, USE.NAMES = FALSE)
 }
 
-# A list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its centre.
-targets_near <- function(object, targets, nmax, maxdist) {
+# f(targets): a list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its
+# centre.
+data_near <- function(object, how) {
   model <- object$model
   plain <- function(u) if (on_globe(model)) on_sphere(u) else unname(u[, seq_len(model$d), drop = FALSE])
   place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
-  centres <- place(centres_of(targets))
   # of each variable
   variable <- if (is_several(object)) object$data$u[, model$d + 1] else rep(0, nrow(data))
-  groups <- split(seq_len(nrow(data)), variable)
-  do.call(Map, c(list(c), unname(lapply(groups, points_near, data, centres, nmax, maxdist,
-                                            is.null(group_of(model))))))
+  nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)))
+  function(targets) {
+    centres <- place(centres_of(targets))
+    do.call(Map, c(list(c), lapply(nearest, function(near) near(centres))))
+  }
 }
 
-# The rows of the `data` among `own` that are nearest to each centre, and of its group, which is the last column.
-points_near <- function(own, data, centres, nmax, maxdist, alone) {
+# f(centres): the rows of the `data` among `own` that are nearest to each, and of its group, which is the last column.
+points_near <- function(own, data, how, alone) {
   data <- data[own, , drop = FALSE]
-  m <- as.integer(min(nmax, nrow(data)))
-  found <- nearest_points(centres, search_tree(data), m)
-  lapply(seq_len(ncol(found)), function(k) {
-    if (maxdist == Inf && alone) return(own[found[, k]])
-    gaps <- data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m)
-    near <- rowSums(gaps^2) <= maxdist^2
-    own[found[near & (alone | gaps[, ncol(gaps)] == 0), k]]
-  })
+  m <- as.integer(min(how$nmax, nrow(data)))
+  tree <- search_tree(data)
+  function(centres) {
+    found <- nearest_points(centres, tree, m)
+    lapply(seq_len(ncol(found)), function(k) {
+      if (how$maxdist == Inf && alone) return(own[found[, k]])
+      gaps <- data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m)
+      near <- rowSums(gaps^2) <= how$maxdist^2
+      own[found[near & (alone | gaps[, ncol(gaps)] == 0), k]]
+    })
+  }
 }
 
 on_globe <- function(model) !all_leaves(model$covariance, function(leaf) leaf$geometry != "great_circle")
 
 # As krige_locally(). Of a family, the observations are those that the normal approximation of the posterior stands for
 # (finish_family()); these contain the trend of the fit, which remains that of all predictions.
-locally_kriged <- function(object, targets, how) {
-  if (is.null(object$family)) return(krige_locally(object, targets, how$nmax, how$maxdist))
+locally_kriged <- function(object, targets, how, near = data_near(object, how)) {
+  if (is.null(object$family)) return(krige_locally(object, targets, how, near))
   data <- object$data
   if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)
   none <- replace(data, "x", list(data$x[, 0, drop = FALSE]))
   found <- krige_locally(replace(object, "data", list(none)), replace(targets, "x", list(targets$x[, 0, drop = FALSE])),
-                         how$nmax, how$maxdist)
+                         how, near)
   if (!ncol(targets$x)) return(found)
   explained <- Map(function(near, weights) colSums(data$x[near, , drop = FALSE] * weights), found$near, found$weights)
   error <- trend_uncertainty(object, targets$x, do.call(rbind, c(list(data$x[0, , drop = FALSE]), explained)))
@@ -95,20 +100,20 @@ locally_kriged <- function(object, targets, how) {
 
 # A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
 # tell the trend; and the neighbours with their weights, all of the prediction.
-krige_locally <- function(object, targets, nmax, maxdist) {
+krige_locally <- function(object, targets, how, near = data_near(object, how)) {
   pairs <- covariance_pairs(object$model)
   own <- target_variance(object, targets)
   data <- object$data
   noise <- noise_variance(data, object$model, object$theta)
   moments <- c("trend", "process", "variance", "lagrange")
   result <- matrix(NA_real_, targets$n, 4, dimnames = list(NULL, moments))
-  weights <- near <- vector("list", targets$n)
-  each <- max(1, floor(2e6 / max(1, min(nmax, nrow(data)))^2))
+  weights <- rows_of <- vector("list", targets$n)
+  each <- max(1, floor(2e6 / max(1, min(how$nmax, nrow(data)))^2))
   with_bar("Predicting", for (first in seq(1, by = each, length.out = ceiling(targets$n / each))) {
     say_progress(step = paste("point", first, "of", targets$n), fraction = (first - 1) / targets$n)
     at <- first:min(targets$n, first + each - 1)
     some <- some_targets(targets, at)
-    sets <- targets_near(object, some, nmax, maxdist)
+    sets <- near(some)
     among <- set_covariances(object, pairs, sets)
     across <- target_covariances(object, pairs, some, sets)
     for (k in seq_along(at)) {
@@ -118,12 +123,12 @@ krige_locally <- function(object, targets, nmax, maxdist) {
                        data$x[rows, , drop = FALSE], some$x[k, ])
       if (identical(system, "singular")) stop_singular(list(data = data), list(bad = rows[[1]]), NULL)
       result[at[[k]], ] <- system$moments + c(0, 0, own[[at[[k]]]], 0)
-      near[[at[[k]]]] <- rows
+      rows_of[[at[[k]]]] <- rows
       weights[[at[[k]]]] <- system$weights
     }
   })
   result[, "variance"] <- pmax(result[, "variance"], 0)
-  list(moments = result, near = near, weights = weights)
+  list(moments = result, near = rows_of, weights = weights)
 }
 
 # The covariance matrix of the field within each set.

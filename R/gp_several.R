@@ -144,7 +144,7 @@ covariance_columns <- function(object, points, how, noise) {
 # f(numbers of targets): the covariance matrix of their errors.
 errors_together <- function(object, targets, how) {
   if (is_local_trend(how)) {
-    found <- krige_locally(object, targets, how$nmax, how$maxdist)
+    found <- krige_locally(object, targets, how)
     return(function(at) {
       weighed <- lapply(found[c("near", "weights")], `[`, at)
       error <- error_covariance(object, some_targets(targets, at), weighed)
