@@ -357,8 +357,8 @@ cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }
 
-cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, panels = FALSE) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, panels)
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, bulk = FALSE) {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, bulk)
 }
 
 cuda_compile <- function(text, architecture, quick = FALSE) {

@@ -1151,8 +1151,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool panels);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP panelsSEXP) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool bulk);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP bulkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -1161,8 +1161,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
     Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< bool >::type some(someSEXP);
-    Rcpp::traits::input_parameter< bool >::type panels(panelsSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, panels));
+    Rcpp::traits::input_parameter< bool >::type bulk(bulkSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, bulk));
     return rcpp_result_gen;
 END_RCPP
 }

@@ -79,17 +79,18 @@ std::string cuda_compiler() {
   }
 }
 
-// The CUDA text of the last reduction of a kernel, of all pairs or of some, or the one for panels, if there is one.
+// The CUDA text of the last reduction of a kernel, of all pairs or of some, or the first one that reduces all in bulk,
+// if there is one.
 // [[Rcpp::export]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
-                        bool some = false, bool panels = false) {
+                        bool some = false, bool bulk = false) {
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
   settings.accumulate_double = accumulate_double;
-  if (panels) {
-    const TiledPlan plan = cuda::panelled(cuda_plans(*kernel).back(), settings);
-    return plan.panels ? cuda::source(plan, cuda::of_panels(settings), cuda::panel_shape(plan)) : "";
+  if (bulk) {
+    const TiledPlan plan = cuda::for_bulk(cuda_plans(*kernel).back(), settings);
+    return plan.bulk == Bulk::none ? "" : cuda::source(plan, cuda::of_bulk(settings), cuda::bulk_shapes(plan)[0]);
   }
   const Plan& last = cuda_plans(*kernel).back();
   const TiledPlan plan = cuda::tiled(last.shifted ? last.shifted->sums : last, settings);

@@ -63,15 +63,12 @@ bool in_place(const TiledPlan& plan, const Settings& settings);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
-// A plan for panels (cuda/pairs/panels.cpp), if they can have it (`panels`), and whether so many rows and columns take
-// it.
-TiledPlan panelled(const Plan& plan, const Settings& settings);
-Settings of_panels(Settings settings);  // whose numbers are doubles, whatever is asked for
-Shape panel_shape(const TiledPlan& plan);
-bool by_panels(const TiledPlan& plan, Count rows, Count columns);
-// Those of the nearest columns (cuda/pairs/nearest_lists.cpp) are not of panels; numbers of 16 bits make their bounds.
-Shape nearest_shape(int parts);
-bool lists_nearest(const TiledPlan& plan, Count rows, Count columns);
+// A plan whose pairs are reduced in bulk (cuda/pairs/bulk.cpp), if there is a way; whether so many rows and columns
+// gain by it; and the shapes that are tried one after another. Tiles take what these do not.
+TiledPlan for_bulk(const Plan& plan, const Settings& settings);
+Settings of_bulk(Settings settings);  // whose numbers are doubles, whatever is asked for
+bool gains_by_bulk(const TiledPlan& plan, Count rows, Count columns);
+std::vector<Shape> bulk_shapes(const TiledPlan& plan);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);

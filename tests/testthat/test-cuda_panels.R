@@ -110,7 +110,7 @@ test_that("the same bits come again", {
 test_that("texts for panels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   compiles <- function(op) for (single in c(FALSE, TRUE)) {
-    text <- kernops:::cuda_source(environment(op)$kernel, single, 0L, panels = TRUE)
+    text <- kernops:::cuda_source(environment(op)$kernel, single, 0L, bulk = TRUE)
     expect_match(text, if (single) "KERNOPS_DIGIT" else "KERNOPS_PANEL")
     for (architecture in c("sm_80", "sm_90")) expect_compiles(text, architecture)
   }

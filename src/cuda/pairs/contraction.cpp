@@ -23,7 +23,7 @@ bool adds_up(const OpRow& op) {
 
 class Tiler : Tiling {
  public:
-  Tiler(const Plan& untiled, bool long_vectors, bool panels) : long_vectors_(long_vectors), panels_(panels) {
+  Tiler(const Plan& untiled, bool long_vectors, bool bulk) : long_vectors_(long_vectors), bulk_(bulk) {
     static_cast<Plan&>(plan) = untiled;
   }
 
@@ -34,7 +34,7 @@ class Tiler : Tiling {
     used.assign(plan.slots.size(), false);
     used[0] = true;
     if (long_vectors_) find_vector_sum();
-    if (panels_) find_weighted_vector(), find_nearest(plan);
+    if (bulk_) find_weighted_vector(), find_nearest(plan);
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_columns(*this);
@@ -180,7 +180,7 @@ class Tiler : Tiling {
     }
   }
 
-  const bool long_vectors_, panels_;
+  const bool long_vectors_, bulk_;
 };
 
 }  // namespace
@@ -200,6 +200,6 @@ int TiledPlan::row_in_vector_sum() const {
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
-TiledPlan tile(const Plan& plan, bool long_vectors, bool panels) { return Tiler(plan, long_vectors, panels).make(); }
+TiledPlan tile(const Plan& plan, bool long_vectors, bool bulk) { return Tiler(plan, long_vectors, bulk).make(); }
 
 }  // namespace kernops

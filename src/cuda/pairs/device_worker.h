@@ -84,10 +84,11 @@ class DeviceWorker {
 
   // Reduces a part into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same by panels, unless it cannot be done: whether it was. For the first thread alone.
-  bool reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same of the nearest columns.
-  bool reduce_nearest(const Task& task, Range rows, Range columns, const Watch& watch);
+  // The same in bulk, unless it cannot be done: whether it was. For the first thread alone.
+  bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch) {
+    return (this->*(task.plan.bulk == Bulk::nearest ? &DeviceWorker::reduce_by_lists
+                                                    : &DeviceWorker::reduce_by_panels))(task, rows, columns, watch);
+  }
   // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
   // The results of sums of exponentials: `top` and `sums` are those of the rows, on this device.
@@ -105,6 +106,8 @@ class DeviceWorker {
   };
   struct Work;
 
+  bool reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch);
+  bool reduce_by_lists(const Task& task, Range rows, Range columns, const Watch& watch);
   Count filled() const;  // blocks that run at a time
   static bool starts_early(Range rows, Range columns);
   Batch choose_batch(const Task& task, Count rows, Count columns, bool to_states);

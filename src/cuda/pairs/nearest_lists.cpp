@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "cuda/pairs/bulk.h"
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -70,14 +71,14 @@ struct Splits {
 
 }  // namespace
 
-Shape nearest_shape(int parts) {
+Shape list_shape(int parts) {
   Shape shape{Shape::nearest, 1, int(threads), nearest_tile};
   shape.parts = parts;
   return shape;
 }
 
 // What each row and each tile of columns costs must be little beside the pairs.
-bool lists_nearest(const TiledPlan& plan, Count rows, Count columns) {
+bool gains_by_lists(const TiledPlan& plan, Count rows, Count columns) {
   const Count processors = current_device().multiprocessors, size = plan.slots[plan.nearest.row].size;
   return rows >= 512 && columns >= 16 * processors && std::max(rows, columns) < (1 << 30) &&
          double(rows) * double(columns) * double(size) >= double(processors * processors << 19);
@@ -166,7 +167,7 @@ class NearestLists {
   NearestJob job_{};
 };
 
-bool DeviceWorker::reduce_nearest(const Task& task, Range rows, Range columns, const Watch& watch) {
+bool DeviceWorker::reduce_by_lists(const Task& task, Range rows, Range columns, const Watch& watch) {
   prepare(task);
   const bool direct = writes_directly(task.out);
   const Count rows_here = rows.count(), columns_here = columns.count();

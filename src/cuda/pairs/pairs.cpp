@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cuda/pairs/bulk.h"
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -9,14 +10,14 @@ namespace cuda {
 namespace {
 
 // A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, const Settings& settings, bool for_panels) {
+const TiledPlan& tiled_once(const Plan& plan, const Settings& settings, bool in_bulk) {
   using Tiled = std::map<std::tuple<bool, bool, bool>, TiledPlan>;
   if (!plan.cached) plan.cached = std::make_shared<Tiled>();
   Tiled& known = *static_cast<Tiled*>(plan.cached.get());
-  const auto key = std::make_tuple(for_panels, settings.single, adds_carefully(settings));
+  const auto key = std::make_tuple(in_bulk, settings.single, adds_carefully(settings));
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  TiledPlan& made = known.emplace(key, for_panels ? panelled(plan, settings) : tiled(plan, settings)).first->second;
+  TiledPlan& made = known.emplace(key, in_bulk ? for_bulk(plan, settings) : tiled(plan, settings)).first->second;
   made.cached.reset();  // it has kernels of its own there
   return made;
 }
@@ -60,7 +61,7 @@ class CudaPairs : public Pairs {
               const Output& out) override {
     const Range rows{row_begin, row_end}, columns{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    if (reduce_by_panels(untiled, data, settings, rows, columns, out)) return;
+    if (reduce_in_bulk(untiled, data, settings, rows, columns, out)) return;
     const TiledPlan& plan = tiled_once(untiled, settings, false);
     if (plan.shifted) return reduce_shifted(plan, data, settings, rows, out);
     if (plan.stores) return store(plan, data, settings, rows, columns, out);
@@ -79,21 +80,20 @@ class CudaPairs : public Pairs {
   DeviceWorker& first() { return workers_.front(); }
 
   // Whether it could be done.
-  bool reduce_by_panels(const Plan& untiled, const Data& data, const Settings& settings, Range rows, Range columns,
-                        const Output& out) {
+  bool reduce_in_bulk(const Plan& untiled, const Data& data, const Settings& settings, Range rows, Range columns,
+                      const Output& out) {
     if (workers_.size() > 1 || untiled.stores || data.pairs(untiled.rows)) return false;
     const TiledPlan& plan = tiled_once(untiled, settings, true);
-    if (!plan.panels) return false;
+    if (plan.bulk == Bulk::none) return false;
     use_device(first().number());
-    if (!by_panels(plan, rows.count(), columns.count())) return false;
-    const Settings doubles = of_panels(settings);
+    if (!gains_by_bulk(plan, rows.count(), columns.count())) return false;
+    const Settings doubles = of_bulk(settings);
     const bool others = wait_for_others(data, out);
-    const auto try_shape = [&](const Shape& shape) {
+    const auto shapes = bulk_shapes(plan);
+    const bool done = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
       const Task task{plan, data, doubles, shape, out, rows.begin, true};
-      const auto reduce = plan.nearest.k > 0 ? &DeviceWorker::reduce_nearest : &DeviceWorker::reduce_by_panels;
-      return (first().*reduce)(task, rows, columns, settings.keep_going);
-    };
-    const bool done = try_shape(panel_shape(plan)) || (plan.nearest.k > 0 && try_shape(nearest_shape(2)));
+      return first().reduce_in_bulk(task, rows, columns, settings.keep_going);
+    });
     if (others) synchronize();  // nor do they know what this one has yet to copy
     return done;
   }

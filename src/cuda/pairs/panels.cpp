@@ -8,9 +8,9 @@
 // their distances, the kernels for tiles take over.
 #include <algorithm>
 
+#include "cuda/pairs/bulk.h"
 #include "cuda/pairs/device_worker.h"
 #include "cuda/pairs/panel_digits.h"
-#include "formula/op_table.h"
 
 namespace kernops {
 namespace cuda {
@@ -18,6 +18,8 @@ namespace {
 
 constexpr int panel_columns = 1024;  // of doubles
 constexpr Count most_rows = 1 << 14, least_rows = 512, least_columns = 512;
+
+bool digits(const Task& task) { return task.plan.bulk == Bulk::digits; }
 
 Products products_of(const TiledPlan& plan) {
   Products p{0, 0, plan.contractions[0].size, 0, plan.vector_sum.size};
@@ -28,59 +30,17 @@ Products products_of(const TiledPlan& plan) {
   return p;
 }
 
-// Whether panels are faster than tiles on an H200.
-bool gains(const TiledPlan& plan, const Settings& settings) {
-  const bool softmax = reduction_table()[plan.reduction.row].exponentiates();
-  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
-  if (plan.digits) {
-    constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
-    if (contracted > longest) return false;
-    if (softmax) return summed >= 16 && std::max(contracted, summed) > 128;
-    if (plan.row_in_vector_sum() != 0) return contracted > (adds_by_tiles(settings) ? 256 : 128);
-    return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
-  }
-  if (softmax) return summed >= 16;
-  if (plan.row_in_vector_sum() != 0) return contracted > 112;
-  return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
-}
-
 }  // namespace
 
-TiledPlan panelled(const Plan& plan, const Settings& settings) {
-  TiledPlan made = tile(plan, true, true);
-  if (made.nearest.k > 0) {
-    made.panels = true;
-    return made;
-  }
-  made.digits = settings.single;
-  const ReductionRow& reduction = reduction_table()[made.reduction.row];
-  const Entries& vector = made.vector_sum;
-  const bool of_columns = vector.size > 0 && vector.steps.empty() && made.slots[vector.slot].level == Level::column;
-  const bool contracts =
-      made.contractions.size() == 1 && (made.inner_product.size > 0 || made.is_product(made.contractions[0]));
-  const bool numbers = vector.size == 0 && made.f_size == 1;
-  const bool reduces = reduction.sums() ? numbers || of_columns || made.row_in_vector_sum() != 0
-                                        : reduction.exponentiates() && of_columns;
-  made.panels = contracts && reduces && settings.scheme != SumScheme::kahan && in_place(made, of_panels(settings)) &&
-                gains(made, settings);
-  return made;
-}
-
-Settings of_panels(Settings settings) {
-  settings.single = false;
-  return settings;
+bool gains_by_panels(const TiledPlan& plan, Count rows, Count columns) {
+  return rows >= least_rows && columns >= least_columns && has_blas() &&
+         (plan.bulk != Bulk::digits || current_device().fast_doubles);
 }
 
 Shape panel_shape(const TiledPlan& plan) {
-  if (plan.nearest.k > 0) return nearest_shape(1);
-  const int columns = plan.digits ? PanelDigits::most_columns : panel_columns;
-  return {Shape::panels, plan.digits ? 1 : 4, columns / 4, columns};
-}
-
-bool by_panels(const TiledPlan& plan, Count rows, Count columns) {
-  if (plan.nearest.k > 0) return lists_nearest(plan, rows, columns);
-  return plan.panels && rows >= least_rows && columns >= least_columns && has_blas() &&
-         (!plan.digits || current_device().fast_doubles);
+  const bool digits = plan.bulk == Bulk::digits;
+  const int columns = digits ? PanelDigits::most_columns : panel_columns;
+  return {Shape::panels, digits ? 1 : 4, columns / 4, columns};
 }
 
 // What is on a device while rows are reduced.
@@ -91,22 +51,22 @@ class PanelSums {
         levels_(levels),
         products_(products_of(task.plan)),
         rows_(at_a_time(task, rows)),
-        columns_(task.plan.digits ? PanelDigits::columns_of_panel(columns) : panel_columns),
-        pairs_(task.plan.digits ? 0 : size_t(rows_ * panel_columns) * sizeof(double)),
+        columns_(digits(task) ? PanelDigits::columns_of_panel(columns) : panel_columns),
+        pairs_(digits(task) ? 0 : size_t(rows_ * panel_columns) * sizeof(double)),
         sums_(size_t(rows_ * products_.width) * sizeof(double)),
         totals_(size_t(rows_) * sizeof(double)),
         shifts_(size_t(rows_) * sizeof(double)),
         odd_(sizeof(int)) {
     const int none = 0;
     copy_in(odd_.pointer(), &none, sizeof none);
-    if (task.plan.digits) digits_ = std::make_unique<PanelDigits>(task, products_, rows_, columns);
+    if (digits(task)) digits_ = std::make_unique<PanelDigits>(task, products_, rows_, columns);
   }
 
   static Count bytes(const Task& task, Count rows, Count columns) {
     const Products products = products_of(task.plan);
     const Count some = at_a_time(task, rows), numbers = some * (products.width + 2) * Count(sizeof(double));
-    return numbers + (task.plan.digits ? PanelDigits::bytes(products, some, columns)
-                                       : some * panel_columns * Count(sizeof(double)));
+    return numbers +
+           (digits(task) ? PanelDigits::bytes(products, some, columns) : some * panel_columns * Count(sizeof(double)));
   }
   Count columns() const { return columns_; }
   Count rows() const { return rows_; }
@@ -146,7 +106,7 @@ class PanelSums {
   // Panels of a number of rows are of one size, or nearly so, which depends on that number alone. Those of digits have
   // twice as many columns, and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
-    const Count parts = ceil_div(rows, task.plan.digits ? most_rows / 2 : most_rows);
+    const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }

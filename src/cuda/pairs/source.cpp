@@ -59,11 +59,11 @@ class Writer {
       return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
              ", " + number(shape.threads) + ", " + pairs +
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
-    const std::string digits = plan.digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
+    const std::string digits = plan.bulk == Bulk::digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
     if (shape.kind == Shape::panels)
       return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
-             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " + yes_or_no(plan.digits) + ")\n" +
-             digits;
+             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " +
+             yes_or_no(plan.bulk == Bulk::digits) + ")\n" + digits;
     return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
   }

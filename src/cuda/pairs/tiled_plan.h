@@ -36,6 +36,10 @@ struct Nearest {
   bool negated;  // the result is that with the other sign
 };
 
+// How all pairs of many rows and columns are reduced at a time (cuda/pairs/bulk.cpp): by panels, whose products of
+// matrices are those of doubles or of digits, or by lists of the columns that may be nearest.
+enum class Bulk { none, panels, digits, nearest };
+
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
 // entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0). With the
 // norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
@@ -49,15 +53,15 @@ struct TiledPlan : Plan {
   Entries vector_sum{};
   Nearest nearest{};
   std::array<int, 3> kept{};
-  bool weighted = false, panels = false;  // whether it is one for panels
-  bool digits = false;                    // whose products are made of digits
+  bool weighted = false;
+  Bulk bulk = Bulk::none;
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
 };
-// Whether to look for long vectors, and for what panels do (cuda/pairs/panels.cpp).
-TiledPlan tile(const Plan& plan, bool long_vectors, bool panels = false);
+// Whether to look for long vectors, and for what is reduced in bulk.
+TiledPlan tile(const Plan& plan, bool long_vectors, bool bulk = false);
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.

@@ -1,0 +1,75 @@
+// Which plans reduce all pairs of many rows and columns at a time, and how.
+#include "cuda/pairs/bulk.h"
+
+#include <algorithm>
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+// Whether a panel's kernels can have what the contractions are of, and what is added up.
+bool fits_panels(const TiledPlan& plan, const Settings& settings) {
+  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
+  const Entries& vector = plan.vector_sum;
+  const bool of_columns = vector.size > 0 && vector.steps.empty() && plan.slots[vector.slot].level == Level::column;
+  const bool contracts =
+      plan.contractions.size() == 1 && (plan.inner_product.size > 0 || plan.is_product(plan.contractions[0]));
+  const bool numbers = vector.size == 0 && plan.f_size == 1;
+  const bool reduces = reduction.sums() ? numbers || of_columns || plan.row_in_vector_sum() != 0
+                                        : reduction.exponentiates() && of_columns;
+  return contracts && reduces && settings.scheme != SumScheme::kahan && in_place(plan, of_bulk(settings));
+}
+
+// Whether panels are faster than tiles on an H200, given many rows and columns.
+bool gains_by_doubles(const TiledPlan& plan) {
+  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  if (reduction_table()[plan.reduction.row].exponentiates()) return summed >= 16;
+  if (plan.row_in_vector_sum() != 0) return contracted > 112;
+  return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
+}
+bool gains_by_digits(const TiledPlan& plan, const Settings& settings) {
+  constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
+  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  if (contracted > longest) return false;
+  if (reduction_table()[plan.reduction.row].exponentiates()) return summed >= 16 && std::max(contracted, summed) > 128;
+  if (plan.row_in_vector_sum() != 0) return contracted > (adds_by_tiles(settings) ? 256 : 128);
+  return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
+}
+
+Bulk bulk_of(const TiledPlan& plan, const Settings& settings) {
+  if (plan.nearest.k > 0) return Bulk::nearest;
+  if (!fits_panels(plan, settings)) return Bulk::none;
+  if (settings.single) return gains_by_digits(plan, settings) ? Bulk::digits : Bulk::none;
+  return gains_by_doubles(plan) ? Bulk::panels : Bulk::none;
+}
+
+}  // namespace
+
+TiledPlan for_bulk(const Plan& plan, const Settings& settings) {
+  TiledPlan made = tile(plan, true, true);
+  made.bulk = bulk_of(made, settings);
+  return made;
+}
+
+Settings of_bulk(Settings settings) {
+  settings.single = false;
+  return settings;
+}
+
+bool gains_by_bulk(const TiledPlan& plan, Count rows, Count columns) {
+  switch (plan.bulk) {
+    case Bulk::none: return false;
+    case Bulk::nearest: return gains_by_lists(plan, rows, columns);
+    default: return gains_by_panels(plan, rows, columns);
+  }
+}
+
+std::vector<Shape> bulk_shapes(const TiledPlan& plan) {
+  if (plan.bulk == Bulk::nearest) return {list_shape(1), list_shape(2)};
+  return {panel_shape(plan)};
+}
+
+}  // namespace cuda
+}  // namespace kernops
