@@ -95,7 +95,7 @@ template <int terms> class Interpolation {
     for (int n = 0; n < terms; ++n)
       for (int k = 0; k < terms; ++k) series[n] += (n == 0 ? 1 : 2) * values[k] * cosine_[n][k] / terms;
     powers_of(series, c);
-    return abs(series[terms - 1]) <= (terms > 8 ? 1e-14 : 3e-13) * most && most < 1e300;
+    return abs(series[terms - 1]) <= (terms > 8 ? 1e-13 : 3e-13) * most && most < 1e300;
   }
 
  private:
@@ -117,12 +117,15 @@ template <int terms> class Interpolation {
 class Table : public BesselTable {
  public:
   Table(double v, int derivative, bool scaled)
-      : BesselTable{v, derivative, scaled, scaled && abs(v) <= 8 ? 8 : 16, nullptr, 0},
+      : BesselTable{v, derivative, scaled, is_smooth(v, derivative, scaled) ? 8 : 16, nullptr, 0},
         numbers_((outside + 1) * terms + 8) {
     pieces = numbers_.data() + (64 - reinterpret_cast<std::uintptr_t>(numbers_.data()) % 64) / sizeof(double);
     pieces[outside * terms] = nan;
     pieces[zero * terms] = special::bessel_k(v, 0, derivative, scaled);
   }
+  // x^v K_v(x) goes as a power of x, x^2v at 0 where v < 0, x^(v - 1/2) at infinity, and its derivative by v has a
+  // zero.
+  static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(double v, int k, bool by) const { return order == v && derivative == k && scaled == by; }
 
   // The octave of x, and those up to the ones that are there.
