@@ -135,7 +135,8 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
-#' # intrinsic models have a variogram alone: that of a random walk, a line, and one that grows ever more slowly
+#' # intrinsic models have a variogram alone: that of a random walk, a line, and one that grows ever
+#' # more slowly
 #' set.seed(1)
 #' walk <- cumsum(rnorm(51))
 #' gp(walk ~ 1, coords = ~ u, covariance = power_law())
@@ -158,14 +159,16 @@
 #' time <- as.matrix(dist(d$t))
 #' K <- exp(-space / 0.3) + exp(-time / 2) + exp(-sqrt(space^2 + (0.2 * time)^2) / 0.5)
 #' d$z <- drop(rnorm(100) %*% chol(K)) + rnorm(100, sd = 0.3)
-#' gp(z ~ 1, d, ~ x + y + t, exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3) + nugget(),
+#' parts <- exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
+#' gp(z ~ 1, d, ~ x + y + t, parts + nugget(),
 #'    starts = 1)
-#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), of a covariate that is the third
-#' # coordinate
+#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), of a covariate that
+#' # is the third coordinate
 #' d$depth <- d$x^2
 #' d$z <- exp(d$depth) * drop(rnorm(100) %*% chol(exp(-space / 0.3))) + rnorm(100, sd = 0.3)
 #' gp(z ~ 1, d, ~ x + y + depth,
-#'    covariance("Exp(c + a * (Elem(x, 2) + Elem(y, 2)) - Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)",
+#'    covariance(paste("Exp(c + a * (Elem(x, 2) + Elem(y, 2))",
+#'                     "- Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)"),
 #'               list(c = 0, a = 0.1, r = 0.5), positive = "r") + nugget(), starts = 1)
 #' @aliases Ops.kernops_covariance
 #' @name covariance_functions

@@ -105,7 +105,8 @@
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
 #'
-#' # counts: the mean over an interval, the probability that it exceeds 2; joint covariances; local predictions
+#' # counts: the mean over an interval, the probability that it exceeds 2; joint covariances; local
+#' # predictions
 #' count <- rpois(40, exp(y))
 #' of_counts <- gp(count ~ 1, coords = ~ x, covariance = matern(5/2), family = poisson())
 #' predict(of_counts, data.frame(x = 1:3), block = 1, se.fit = TRUE, above = 2)
