@@ -40,7 +40,9 @@
 #' logarithm, \eqn{\exp(\hat y + \sigma^2 / 2 - m)} (Cressie 1993, section 3.2.2). `interval = "prediction"` is for the
 #' response as it is observed: the variance contains the nugget, which raises the mean, too. For a negative parameter
 #' the mean is that of the expansion of second order. Quantiles, and limits of intervals, are those of the normal
-#' distribution, transformed back. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp],
+#' distribution, transformed back. The mean over a `block` is that of the unbiased means in it, its standard error and
+#' `cov` are those of the response given the data, limits and probabilities those of 4,000 draws of the field within the
+#' block. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp],
 #' [gp_cv()] and plots are on the transformed scale.
 #'
 #' @section Replicates:

@@ -37,8 +37,8 @@
 #' Of a fit with a [family][gp_families], the density is the Laplace approximation of the likelihood, or that of
 #' Vecchia-Laplace, times the density of the priors, with a uniform prior of the coefficients of the trend, of which
 #' there are draws, too. Parameters of the family, such as the `shape` of `Gamma()`, stay as they were found. Quantiles
-#' of new observations are those of the mixture of their distributions; those of means over blocks are of 4,000 draws of
-#' the field, shared among the draws of the parameters.
+#' of new observations are those of the mixture of their distributions; those of means over blocks, also of a
+#' transformed response, are of 4,000 draws of the field, shared among the draws of the parameters.
 #'
 #' @return `gp_posterior()`: an object of class `gp_posterior`. `as.data.frame()` has a row for each draw and a column
 #'   for each estimated parameter, `summary()` a row for each parameter with its mean, standard deviation and quantiles;

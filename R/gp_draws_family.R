@@ -74,7 +74,7 @@ averaged_responses <- function(posterior, points, how, wanted) {
 
 # As block_responses(). Each draw of the parameters has its share of those of the field.
 averaged_blocks <- function(posterior, points, how, wanted, count = 4000) {
-  if (posterior$fit$family$link == "identity") return(averaged_columns(posterior, points, how, wanted, NULL))
+  if (identical(posterior$fit$family$link, "identity")) return(averaged_columns(posterior, points, how, wanted, NULL))
   share <- draw_weights(posterior)
   parts <- for_draws(posterior, function(fit, rows) {
     block_parts(fit, points, how, wanted, ceiling(count * length(rows) / length(posterior$number)))

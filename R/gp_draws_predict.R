@@ -21,10 +21,11 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   if (is.null(fit$family) && (se.fit || length(c(probs, above))) && unnamed) tell_field_se(fit)
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- new_points(fit, newdata, coords, block)
-  check_prediction(fit, points, interval, type, cov)
-  table <- if (is.null(fit$family) || type == "link") {
-    averaged_columns(object, points, how, wanted, if (type == "response") fit$transform$lambda)
-  } else averaged_responses(object, points, how, wanted)
+  check_prediction(points, interval)
+  lambda <- if (type == "response") fit$transform$lambda
+  table <- if (!is.null(lambda) && !is.null(points$blocks)) averaged_blocks(object, points, how, wanted) else
+    if (is.null(fit$family) || type == "link") averaged_columns(object, points, how, wanted, lambda) else
+      averaged_responses(object, points, how, wanted)
   result <- give_back_points(as.data.frame(table, optional = TRUE), points, newdata, fit)
   if (!cov) return(result)
   list(fit = result, cov = averaged_covariance(object, points, how, interval == "prediction", type))
@@ -70,7 +71,7 @@ averaged_covariance <- function(posterior, points, how, noisy, type) {
   weights <- draw_weights(posterior)
   total <- 0
   means <- for_draws(posterior, function(fit, rows) {
-    each <- if (!is.null(fit$family) && type == "response") joint_responses(fit, points, how, noisy) else {
+    each <- if (is_function_of_normal(fit) && type == "response") joint_responses(fit, points, how, noisy) else {
       moments <- predicted_moments(fit, points, how, FALSE)
       list(mean = moments$trend + moments$process, cov = noisy_covariance(fit, points, how, noisy))
     }

@@ -18,7 +18,7 @@ predict.gp_family_fit <- function(object, newdata = NULL, se.fit = FALSE,
   check_levels(probs, above)
   if (length(control)) object <- with_control(object, control)
   points <- new_points(object, newdata, coords, block)
-  check_prediction(object, points, interval, type, cov)
+  check_prediction(points, interval)
   wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
   table <- if (type == "response") responses(object, points, how, wanted) else {
     uncertain <- type == "link" && (se.fit || interval != "none" || length(c(probs, above)) > 0)

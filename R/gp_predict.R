@@ -156,27 +156,29 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords, block)
-  check_prediction(object, points, interval, type, cov)
+  check_prediction(points, interval)
   if (identical(cov, "variables") && !is_several(object)) {
     stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
   }
   lambda <- if (type == "response") object$transform$lambda
   uncertain <- type != "terms" && (se.fit || interval != "none" || length(c(probs, above, lambda)) > 0)
-  moments <- predicted_moments(object, points, how, uncertain)
-  noisy <- interval == "prediction"
-  noise <- if (noisy) new_noise(object, points) else 0
   wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
-  table <- table_of_each(object, points, moments, noise, function(moments, noise) {
-    if (type == "terms") moments[c("trend", "process")] else predicted_columns(moments, noise, wanted, lambda)
-  })
+  noisy <- interval == "prediction"
+  table <- if (!is.null(lambda) && !is.null(points$blocks)) {
+    as.data.frame(block_responses(object, points, how, wanted), optional = TRUE)
+  } else {
+    moments <- predicted_moments(object, points, how, uncertain)
+    table_of_each(object, points, moments, if (noisy) new_noise(object, points) else 0, function(moments, noise) {
+      if (type == "terms") moments[c("trend", "process")] else predicted_columns(moments, noise, wanted, lambda)
+    })
+  }
   if (identical(cov, "variables")) table <- cbind(table, covariance_columns(object, points, how, noisy))
   result <- give_back_points(table, points, newdata, object)
   if (!isTRUE(cov)) return(result)
-  list(fit = result, cov = covariance_of_rows(object, points, how, noisy))
+  list(fit = result, cov = covariance_of_rows(object, points, how, noisy, type))
 }
 
-check_prediction <- function(object, points, interval, type, cov, call = caller_env()) {
-  if (type == "response" && !is.null(object$transform)) check_back_transformable(points, cov, call)
+check_prediction <- function(points, interval, call = caller_env()) {
   if (!is.null(points$blocks) && interval == "prediction") {
     stop_kernops("input", c("The mean over a block has no noise of observations.",
                             i = "{.code interval = \"confidence\"} gives its interval."), call = call)
@@ -226,17 +228,10 @@ predicted_columns <- function(moments, noise, wanted, lambda = NULL) {
   if (is.null(lambda)) table else back_transformed(table, moments, noise, lambda)
 }
 
-check_back_transformable <- function(points, cov, call = caller_env()) {
-  if (is.null(points$blocks) && isFALSE(cov)) return(invisible())
-  what <- if (!isFALSE(cov)) "Joint covariances" else "Means over blocks"
-  stop_kernops("input", c("{what} are not available on the scale of the response of a fit with {.arg transform}.",
-                          i = "{.code type = \"link\"} gives them on the transformed scale."), call = call)
-}
-
 format_each <- function(x) vapply(x, format, "", digits = 7)
 
-covariance_of_rows <- function(object, points, how, noisy, type = "link") {
-  found <- if (!is.null(object$family) && type == "response") joint_responses(object, points, how, noisy)$cov else
+covariance_of_rows <- function(object, points, how, noisy, type) {
+  found <- if (is_function_of_normal(object) && type == "response") joint_responses(object, points, how, noisy)$cov else
     noisy_covariance(object, points, how, noisy)
   matrix_of_rows(found, object, points)
 }

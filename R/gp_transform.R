@@ -80,6 +80,7 @@ back_mean <- function(fit, variance, lagrange, lambda) {
 # The standard deviation of the response given the data.
 back_error <- function(fit, variance, lambda) {
   if (lambda == 0) return(exp(fit + variance / 2) * sqrt(expm1(variance)))
+  if (lambda == 1) return(sqrt(variance))
   if (lambda < 0) return(pmax(1 + lambda * fit, 0)^(1 / lambda - 1) * sqrt(variance))
   sd <- sqrt(variance)
   first <- normal_mean(function(t) boxcox_back(t, lambda), fit, sd)

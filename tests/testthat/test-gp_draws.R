@@ -124,6 +124,28 @@ test_that("of a transformed response: means of the means, and limits transformed
   expect_equal(back$se.fit, sqrt(rowMeans(errors^2) + rowMeans((means - rowMeans(means))^2)), tolerance = 1e-9)
 })
 
+test_that("of a transformed response over blocks, and joint covariances", {
+  by_logs <- gp_posterior(update(fit, exp(z) ~ w, transform = "log"), 12)
+  each <- lapply(seq_len(12), function(k) {
+    of <- by_logs$theta[k, ]
+    given <- matern(3/2, of[["matern.variance"]], of[["matern.range"]]) + nugget(0.09)
+    fit <- gp(exp(z) ~ w, case, ~ a + b, given, transform = "log", estimate = "none")
+    list(block = predict(fit, new, block = c(0.1, 0.2), se.fit = TRUE, interval = "confidence"),
+         joint = predict(fit, new, cov = TRUE)$cov, link = predict(fit, new, type = "link", interval = "confidence"),
+         sd = predict(fit, new, type = "link", se.fit = TRUE, interval = "confidence")$se.fit)
+  })
+  column <- \(name) vapply(each, \(x) x$block[[name]], numeric(2))
+  ours <- predict(by_logs, new, block = c(0.1, 0.2), se.fit = TRUE, interval = "confidence", above = 2)
+  means <- column("fit")
+  expect_equal(ours$fit, rowMeans(means), tolerance = 1e-9)
+  expect_equal(ours$se.fit, sqrt(rowMeans(column("se.fit")^2) + rowMeans((means - ours$fit)^2)), tolerance = 1e-9)
+  expect_true(all(ours$lwr < ours$fit & ours$fit < ours$upr & ours$above2 >= 0 & ours$above2 <= 1))
+  # given the data, means have no multiplier of the trend
+  centres <- vapply(each, \(x) exp(x$link$fit + x$sd^2 / 2), numeric(2))
+  joint <- Reduce(`+`, lapply(each, `[[`, "joint")) / 12 + tcrossprod(centres - rowMeans(centres)) / 12
+  expect_equal(predict(by_logs, new, cov = TRUE)$cov, joint, tolerance = 1e-8)
+})
+
 test_that("simulations have the mixture's mean and covariance, and a seed", {
   sims <- simulate(some, nsim = 600, seed = 1, newdata = new)
   told <- predict(some, new, se.fit = TRUE, interval = "none")

@@ -121,9 +121,61 @@ test_that("trans-Gaussian kriging is that of gstat where its expansion is exact"
   expect_equal(ours$fit, theirs$var1TG.pred, tolerance = 1e-4)
 })
 
+test_that("joint covariances are those of functions of a normal distribution", {
+  for (noisy in c("none", "prediction")) {
+    linked <- function(lambda) {
+      found <- predict(update(logged, transform = lambda), new, type = "link", interval = noisy, cov = TRUE)
+      list(m = as.vector(if (noisy == "none") found$fit else found$fit$fit), S = unname(found$cov))
+    }
+    ours <- \(lambda) unname(predict(update(logged, transform = lambda), new, interval = noisy, cov = TRUE)$cov)
+    with(linked(0), {
+      expect_equal(ours(0), exp(outer(m, m, `+`) + outer(diag(S), diag(S), `+`) / 2) * (exp(S) - 1), tolerance = 1e-8)
+    })
+    with(linked(0.5), { # of (1 + t / 2)^2, where that is far from 0
+      far <- which(1 + m / 2 > 4 * sqrt(diag(S)))
+      expect_gt(length(far), 10)
+      expect_equal(ours(0.5)[far, far], (outer(1 + m / 2, 1 + m / 2) * S + S^2 / 8)[far, far], tolerance = 1e-8)
+    })
+    expect_equal(ours(1), linked(1)$S, tolerance = 1e-8)
+    for (lambda in c(0, 0.4, 1, -0.5)) {
+      fit <- update(logged, transform = lambda)
+      theirs <- suppressMessages(predict(fit, new, interval = noisy, se.fit = TRUE))
+      expect_equal(diag(ours(lambda)), theirs$se.fit^2, tolerance = 1e-8)
+    }
+  }
+})
+
+test_that("means over blocks are those of the responses in them", {
+  side <- c(0.2, 0.1)
+  at <- new[1:3, ]
+  nodes <- outer(c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526), side / 2)
+  share <- outer(c(0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538) / 2, c(1, 1))
+  grid <- expand.grid(i = 1:4, j = 1:4)
+  weight <- share[grid$i, 1] * share[grid$j, 1]
+  inside <- \(k) data.frame(a = at$a[k] + nodes[grid$i, 1], b = at$b[k] + nodes[grid$j, 2], w = at$w[k])
+  for (lambda in c(0, 0.4)) for (limits in list(list(), list(nmax = 30))) {
+    fit <- update(logged, transform = lambda)
+    block <- \(...) do.call(predict, c(list(fit, at, block = side), limits, list(...)))
+    ours <- block(interval = "confidence", se.fit = TRUE, probs = 0.3, above = 4)
+    for (k in if (length(limits)) integer() else 1:3) { # neighbours are those of the centre
+      expect_equal(ours$fit[[k]], sum(weight * predict(fit, inside(k))))
+      S <- predict(fit, inside(k), cov = TRUE)$cov
+      expect_equal(ours$se.fit[[k]]^2, sum(weight * (S %*% weight)), tolerance = 1e-7)
+      link <- predict(fit, inside(k), cov = TRUE, type = "link")
+      z <- withr::with_seed(k, link$fit + t(chol(link$cov + diag(1e-10, 16))) %*% matrix(rnorm(16 * 20000), 16))
+      means <- as.vector(weight %*% boxcox_inverse(z, lambda))
+      expect_equal(ours$above4[[k]], mean(means > 4), tolerance = 0.02)
+      expect_equal(unlist(ours[k, c("lwr", "q0.3", "upr")], use.names = FALSE),
+                   unname(quantile(means, c(0.025, 0.3, 0.975))), tolerance = 0.02)
+    }
+    expect_equal(block(cov = TRUE)$cov |> diag() |> unname(), ours$se.fit^2, tolerance = 1e-7)
+  }
+  expect_equal(predict(update(logged, transform = 1), at, block = side),
+               predict(update(logged, transform = NULL), at, block = side))
+})
+
 test_mistakes("kernops_input_error", alist(
   `a transformation that is none` = update(plain, transform = "sqrt"),
   `a response that is not positive` = gp(z ~ 1, seen[1:5, ], ~ a + b, given(), estimate = "none", transform = "log"),
-  `a parameter with a given covariance` = update(logged, transform = "boxcox"),
-  `a block mean of the response` = predict(logged, new, block = c(0.1, 0.1))
+  `a parameter with a given covariance` = update(logged, transform = "boxcox")
 ))

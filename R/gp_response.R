@@ -1,5 +1,31 @@
-# Means over blocks and joint covariances of the responses of fits with a family, from the joint normal distribution of
-# the linear predictors.
+# Responses that are functions of what is normal, the linear predictor of a family or a transformed response: their
+# means over blocks and joint covariances.
+
+is_function_of_normal <- function(object) !is.null(object$family) || !is.null(object$transform)
+
+# The mean of responses given the field is this function of it, a nugget of families averaged over.
+response_of <- function(object, eta) {
+  if (is.null(object$transform)) mean_of(object, eta) else boxcox_back(eta, object$transform$lambda)
+}
+own_variance <- function(object) if (is.null(object$transform)) nugget_of(object) else 0
+
+# Their means, of a transformed response unbiased as back_mean() is, or given the data.
+response_means <- function(object, moments, unbiased = TRUE) {
+  mean <- moments$trend + moments$process
+  lambda <- object$transform$lambda
+  if (!is.null(lambda)) return(back_mean(mean, moments$variance, if (unbiased) moments$lagrange else 0, lambda))
+  average(mean, sqrt(moments$variance + own_variance(object)), function(eta) response_of(object, eta))
+}
+
+# Their covariance matrix given the data, see transformed_covariance(). Where a mean does not exist, that of the linear
+# expansion, as the standard errors are.
+response_covariance <- function(object, mean, joint, own) {
+  lambda <- object$transform$lambda
+  if (identical(lambda, 0)) return(expm1(joint) * tcrossprod(exp(mean + (diag(joint) + own) / 2)))
+  if (identical(lambda, 1)) return(joint)
+  if (!is.null(lambda) && lambda < 0) return(joint * tcrossprod(pmax(1 + lambda * mean, 0)^(1 / lambda - 1)))
+  transformed_covariance(function(eta) response_of(object, eta), mean, joint, own)
+}
 
 # The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: with the polynomials p_k that are
 # orthonormal for the normal distribution and c_ik the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i), it is
@@ -27,25 +53,32 @@ joint_responses <- function(object, points, how, noisy) {
   joint <- joint_covariance(object, nodes, how)
   moments <- predicted_moments(object, nodes, how, TRUE)
   mean <- moments$trend + moments$process
-  nugget <- if (noisy || !is.null(blocks)) nugget_of(object) else 0
-  spread <- sqrt(moments$variance + nugget)
   if (is.null(blocks)) {
-    found <- transformed_covariance(function(eta) mean_of(object, eta), mean, joint, nugget)
-    each <- response_moments(object, mean, moments$variance, spread, noisy)
+    noise <- if (noisy) new_noise(object, points) else 0
+    found <- response_covariance(object, mean, joint, noise)
+    each <- each_response(object, moments, noise, noisy)
     if (noisy) diag(found) <- each$square
     return(list(mean = each$centre, cov = found))
   }
   targets <- targets_of(object, points)
-  means <- gathered(cbind(average(mean, spread, function(eta) mean_of(object, eta))), targets)
+  means <- gathered(cbind(response_means(object, moments, unbiased = FALSE)), targets)
   within <- block_mean_covariance(object, mean, joint)
   list(mean = as.vector(means), cov = symmetric(gathered(t(gathered(within, targets)), targets)))
+}
+
+# The mean of each response given the data, and the mean square around it.
+each_response <- function(object, moments, noise, noisy) {
+  mean <- moments$trend + moments$process
+  lambda <- object$transform$lambda
+  if (is.null(lambda)) return(response_moments(object, mean, moments$variance, sqrt(moments$variance + noise), noisy))
+  variance <- moments$variance + noise
+  list(centre = back_mean(mean, variance, 0, lambda), square = back_error(mean, variance, lambda)^2)
 }
 
 # Of points that stand for what is near them, where the variation of each point on its own is averaged over.
 block_mean_covariance <- function(object, mean, joint) {
   micro <- microscale_variance(object)
-  transformed_covariance(function(eta) mean_of(object, eta), mean, joint - diag(micro, nrow(joint)),
-                         micro + nugget_of(object))
+  response_covariance(object, mean, joint - diag(micro, nrow(joint)), micro + own_variance(object))
 }
 
 microscale_variance <- function(object) sum(object$theta[microscale_rows(object$model)])
@@ -59,10 +92,10 @@ nodes_of <- function(points) {
        centres = unname(centres)[blocks$of, , drop = FALSE])
 }
 
-# As response_table(), of means over blocks. Means and standard errors are those of the normal distribution of the
-# linear predictor; limits, quantiles and probabilities are by draws.
+# As response_table(), of means over blocks. Means and standard errors are those of the normal distribution; limits,
+# quantiles and probabilities are by draws.
 block_responses <- function(object, points, how, wanted) {
-  if (object$family$link != "identity") return(block_table(block_parts(object, points, how, wanted), wanted))
+  if (!identical(object$family$link, "identity")) return(block_table(block_parts(object, points, how, wanted), wanted))
   predicted_columns(predicted_moments(object, points, how, TRUE), 0, wanted)
 }
 
@@ -87,8 +120,7 @@ block_parts <- function(object, points, how, wanted, count = 4000) {
   moments <- predicted_moments(object, nodes, how, TRUE)
   mean <- moments$trend + moments$process
   targets <- targets_of(object, points)
-  each <- average(mean, sqrt(moments$variance + nugget_of(object)), function(eta) mean_of(object, eta))
-  parts <- list(fit = as.vector(gathered(cbind(each), targets)))
+  parts <- list(fit = as.vector(gathered(cbind(response_means(object, moments)), targets)))
   drawn <- wanted$interval != "none" || length(c(wanted$probs, wanted$above)) > 0
   if (!wanted$se.fit && !drawn) return(parts)
   joint_at <- joint_errors(object, how)
@@ -113,7 +145,7 @@ block_parts <- function(object, points, how, wanted, count = 4000) {
 block_mean_draws <- function(object, mean, joint, weight, count) {
   micro <- microscale_variance(object)
   field <- normal_draws(mean, joint - diag(micro, length(mean)), count)
-  as.vector(weight %*% average(field, sqrt(micro + nugget_of(object)), function(eta) mean_of(object, eta)))
+  as.vector(weight %*% average(field, sqrt(micro + own_variance(object)), function(eta) response_of(object, eta)))
 }
 
 # Of a normal distribution, a column each: a Latin hypercube along its principal axes, whose quantiles are those of the
