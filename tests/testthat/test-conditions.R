@@ -20,7 +20,7 @@ test_that("what has no value to show is told by its kind", {
 
 test_that("of an argument that lists its choices, only the whole list stands for the first", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
-  expect_identical(coef(fit, c("trend", "covariance", "both")), coef(fit))
+  expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",
                class = "kernops_input_error")
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
