@@ -37,7 +37,8 @@
 #'   # nested, each with an anisotropy
 #'   short <- gstat::vgm(0.2, "Exp", 100, anis = c(120, 0.4), nugget = 0.05)
 #'   print(as_gp(gstat::vgm(0.6, "Sph", 900, anis = c(30, 0.5), add.to = short)))
-#'   for (name in c("Exp", "Gau", "Exc", "Mat", "Ste", "Bes", "Sph", "Cir", "Pen", "Lin", "Wav", "Hol")) {
+#'   for (name in c("Exp", "Gau", "Exc", "Mat", "Ste", "Bes", "Sph", "Cir", "Pen", "Lin", "Wav",
+#'                 "Hol", "Per", "Log")) {
 #'     print(as_gp(gstat::vgm(1, name, 300)))
 #'   }
 #'   # given values, and values that are estimated
