@@ -70,7 +70,7 @@ back_mean <- function(fit, variance, lagrange, lambda) {
   v <- variance - 2 * lagrange
   if (lambda == 0) return(exp(fit + v / 2))
   if (lambda == 1) return(fit + 1)
-  by_rule <- normal_mean(function(t) boxcox_back(t, lambda), fit, sqrt(pmax(v, 0)))
+  by_rule <- average(fit, sqrt(pmax(v, 0)), function(t) boxcox_back(t, lambda))
   # for lambda < 0 there is no mean but that of what is near: the expansion of second order
   base <- pmax(1 + lambda * fit, 0)
   expanded <- base^(1 / lambda) + (1 - lambda) * base^(1 / lambda - 2) * v / 2
@@ -83,17 +83,8 @@ back_error <- function(fit, variance, lambda) {
   if (lambda == 1) return(sqrt(variance))
   if (lambda < 0) return(pmax(1 + lambda * fit, 0)^(1 / lambda - 1) * sqrt(variance))
   sd <- sqrt(variance)
-  first <- normal_mean(function(t) boxcox_back(t, lambda), fit, sd)
-  sqrt(pmax(normal_mean(function(t) (boxcox_back(t, lambda) - first)^2, fit, sd), 0))
-}
-
-# The mean of f(mean + sd Z) by the Gauss-Hermite rule of Golub and Welsch (1969).
-normal_mean <- function(f, mean, sd, count = 40) {
-  jacobi <- matrix(0, count, count)
-  beside <- cbind(seq_len(count - 1), seq_len(count)[-1])
-  jacobi[rbind(beside, beside[, 2:1])] <- sqrt(seq_len(count - 1))
-  rule <- eigen(jacobi, symmetric = TRUE)
-  Reduce(`+`, Map(function(at, weight) weight * f(mean + sd * at), rule$values, rule$vectors[1, ]^2))
+  first <- average(fit, sd, function(t) boxcox_back(t, lambda))
+  sqrt(pmax(average(fit, sd, function(t) (boxcox_back(t, lambda) - first)^2), 0))
 }
 
 # Columns of predictions on the scale of the response, of those of predicted_columns().
