@@ -89,3 +89,10 @@ exact_differences <- function(f, x, step = 0.02) vapply(seq_along(x), \(k) {
                                    slopes[-1])
   slopes[[1]]
 }, f(x))
+
+# One of them with its parameters.
+with_phi <- function(name) {
+  family <- kernops:::as_family(oracle_families()[[name]][[1]])
+  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
+  family
+}

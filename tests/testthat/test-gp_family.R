@@ -7,11 +7,6 @@ own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 matrix_of <- \(theta) covariance_of(u, theta[1], theta[2], theta[3])
 families <- oracle_families()
 
-with_phi <- function(name) {
-  family <- kernops:::as_family(families[[name]][[1]])
-  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
-  family
-}
 given_fit <- \(name, ...) gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", ...)
 density_of <- \(name, phi = oracle_phi[[name]]) \(eta) families[[name]][[3]](d, eta, phi)
 # Hartmann and Vanhatalo (2019): the expected second derivative

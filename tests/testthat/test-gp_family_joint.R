@@ -6,11 +6,6 @@ d[39:40, c("a", "b")] <- d[1:2, c("a", "b")] # observations at one place
 new <- data.frame(a = c(0.2, 0.9, 0.5, d$a[3]), b = c(0.3, 0.6, 0.1, d$b[3]), w = c(0, 1, 0.5, -1))
 own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
-with_phi <- function(name) {
-  family <- kernops:::as_family(families[[name]][[1]])
-  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
-  family
-}
 given_fit <- function(name, method = "exact", ...) {
   gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
      control = gp_control(neighbours = 39), ...)

@@ -6,11 +6,6 @@ d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
 u <- as.matrix(d[c("a", "b")])
 own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
-with_phi <- function(name) {
-  family <- kernops:::as_family(families[[name]][[1]])
-  family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
-  family
-}
 given_fit <- function(name, neighbours, method = "vecchia", data = d, backend = "cpu") {
   gp(families[[name]][[2]], data, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
      backend = backend, control = gp_control(neighbours = neighbours))
