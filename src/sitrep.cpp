@@ -93,7 +93,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
     return plan.bulk == Bulk::none ? "" : cuda::source(plan, cuda::of_bulk(settings), cuda::bulk_shapes(plan)[0]);
   }
   const Plan& last = cuda_plans(*kernel).back();
-  const TiledPlan plan = cuda::tiled(last.shifted ? last.shifted->sums : last, settings);
+  const TiledPlan plan = cuda::tiled(last, settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
   return cuda::source(plan, settings, shape);
@@ -123,10 +123,7 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
     for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
       texts.push_back(cuda::source(plan, settings, shape));
   };
-  for (const Plan& plan : cuda_plans(*kernel)) {
-    if (!plan.shifted) add(plan);
-    if (plan.shifted) add(plan.shifted->largest), add(plan.shifted->sums);
-  }
+  for (const Plan& plan : cuda_plans(*kernel)) add(plan);
   return texts;
 }
 

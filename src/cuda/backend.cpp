@@ -19,9 +19,7 @@ class CudaBackend : public Backend {
   Plan plan(Graph& graph, const Reduction& reduction) const override {
     Reduction here = reduction;
     if (reduction_table()[here.row].stores()) here.over = here.axes();
-    Plan made = kernops::plan(graph, regroup(graph, here, true));
-    made.shifted = shifted_sums(graph, here);
-    return made;
+    return kernops::plan(graph, regroup(graph, here, true));
   }
   std::unique_ptr<Pairs> pairs(const Settings& settings) const override { return cuda::pairs(settings.devices); }
   void segments(const SegmentRequest& request) const override { cuda::segments(request); }

@@ -27,14 +27,6 @@ SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
 const Dense& dense();
 
-// A sum of exponentials in two passes: the largest exponents, which are reduction `top` of the graph, then what they
-// are seen from it, times the weights (cuda/pairs/shifted_sums.cpp). Null where one pass will do.
-struct ShiftedSums {
-  int top;
-  Plan largest, sums;
-};
-std::shared_ptr<const ShiftedSums> shifted_sums(Graph& graph, const Reduction& reduction);
-
 // ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
 
 // How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless

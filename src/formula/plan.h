@@ -8,10 +8,6 @@
 
 namespace kernops {
 
-namespace cuda {
-struct ShiftedSums;
-}
-
 struct Plan {
   long id = 0;  // of no other plan
   Reduction reduction;
@@ -26,10 +22,9 @@ struct Plan {
   int f_size, w_size;
   int pair_footprint = 0;  // entries that the pair steps touch
   bool counts_indices = false;
-  bool stores = false;                               // the values of pairs, which are not reduced
-  std::shared_ptr<const cuda::ShiftedSums> shifted;  // what a GPU does instead, where there are many weights
-  mutable std::shared_ptr<void> cached;              // what the backend keeps with it, which is not for other threads
-  const Step* maker(int slot) const;                 // the step that writes a pair's value; null where a level has it
+  bool stores = false;                   // the values of pairs, which are not reduced
+  mutable std::shared_ptr<void> cached;  // what the backend keeps with it, which is not for other threads
+  const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
 };
 int footprint_of_pairs(const Plan& plan);
 Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands = {});

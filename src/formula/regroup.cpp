@@ -2,6 +2,8 @@
 // loop then multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
 #include "formula/regroup.h"
 
+#include <kernops/reductions.h>
+
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -137,8 +139,9 @@ class Regrouper {
 }  // namespace
 
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
-  // reductions that exponentiate take their argument in base 2 as well
-  if (base_2 && reduction_table()[reduction.row].exponentiates())
+  // reductions that exponentiate take their argument in base 2 as well, unless they weigh long vectors
+  const bool weighs_many = reduction.w >= 0 && graph[reduction.w].size >= many_weights;
+  if (base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many)
     reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});
   const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
   reduction.f = regrouped(reduction.f);

@@ -34,13 +34,18 @@ test_that("sums of many points are right", {
   })
 })
 
-test_that("softmax-weighted sums of many points are right", {
+test_that("sums of exponentials of many points are right", {
   for_each_size(\(kernel, D, x, y, close) {
     w <- matrix(runif(nrow(y) * 40), nrow(y))
     weighted <- \(k) k %*% w / rowSums(k)
     y <- y[order(drop(y %*% x[1, ])), ]  # the largest so far becomes larger from panel to panel
     dot <- kernel("SumSoftMaxWeight_Reduction(5 * (x | y), w, 1)", arguments(D, "w = Vj(40)"))
-    close(dot(list(x, y, w)), weighted(exp(5 * tcrossprod(x, y))))
+    f <- 5 * tcrossprod(x, y)
+    close(dot(list(x, y, w)), weighted(exp(f)))
+    reduced <- \(name) kernel(sprintf("%s_Reduction(5 * (x | y), w, 1)", name), arguments(D, "w = Vj(40)"))
+    close(reduced("LogSumExp")(list(x, y, w)), log(exp(f) %*% w))
+    top <- apply(f, 1, max)
+    close(reduced("Max_SumShiftExpWeight")(list(x, y, w)), cbind(top, exp(f - top) %*% w))
     gauss <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), w, 1)", arguments(D, "w = Vj(40)"))
     close(gauss(list(x, y, w)), weighted(exp(-sq_dist(x, y))))
   }, list(c(40, 1100), c(130, 1100)))

@@ -17,6 +17,10 @@ inline namespace KERNOPS_ISA {
 // What is made of max f and sums of exp(f - max f): the log of a sum, weighted means, or they themselves.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
+// From so many weights on, a GPU adds up what they weigh as sums of vectors (cuda/wide/vector_sum.cuh). Below,
+// exponents are in base 2 there.
+constexpr int many_weights = 16;
+
 // v[0] * 2^v[1]: what is multiplied on the way may be beyond all numbers where the product is not.
 struct Product : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 1, s.v[1] = 0; }

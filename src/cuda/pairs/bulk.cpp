@@ -22,10 +22,17 @@ bool fits_panels(const TiledPlan& plan, const Settings& settings) {
   return contracts && reduces && settings.scheme != SumScheme::kahan && in_place(plan, of_bulk(settings));
 }
 
+bool weighs(const TiledPlan& plan) { return reduction_table()[plan.reduction.row].exponentiates(); }
+
+// Tiles make the contractions again for some of the entries after the others.
+bool weighs_enough(int contracted, int summed, int least) {
+  return contracted > 448 || (summed >= 128 && contracted + summed > least);
+}
+
 // Whether panels are faster than tiles on an H200, given many rows and columns.
 bool gains_by_doubles(const TiledPlan& plan) {
   const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
-  if (reduction_table()[plan.reduction.row].exponentiates()) return summed >= 16;
+  if (weighs(plan)) return weighs_enough(contracted, summed, 280);
   if (plan.row_in_vector_sum() != 0) return contracted > 112;
   return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
 }
@@ -33,7 +40,7 @@ bool gains_by_digits(const TiledPlan& plan, const Settings& settings) {
   constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
   const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
   if (contracted > longest) return false;
-  if (reduction_table()[plan.reduction.row].exponentiates()) return summed >= 16 && std::max(contracted, summed) > 128;
+  if (weighs(plan)) return weighs_enough(contracted, summed, 320);
   if (plan.row_in_vector_sum() != 0) return contracted > (adds_by_tiles(settings) ? 256 : 128);
   return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
 }

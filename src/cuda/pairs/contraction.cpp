@@ -1,6 +1,8 @@
 // Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of
 // long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k *
 // (x - y)).
+#include <kernops/reductions.h>
+
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -30,11 +32,12 @@ class Tiler : Tiling {
   TiledPlan make() {
     own_slots();
     take_out_factor();
+    multiply_opposite();
     plan.expansion = find_expansion(plan, long_vectors_);
     used.assign(plan.slots.size(), false);
     used[0] = true;
     if (long_vectors_) find_vector_sum();
-    if (bulk_) find_weighted_vector(), find_nearest(plan);
+    if (bulk_) find_nearest(plan);
     need(plan.f), need(plan.w);
     place_expansion(*this, long_vectors_);
     plan.weighted = can_weight_columns(*this);
@@ -74,30 +77,34 @@ class Tiler : Tiling {
     }
   }
 
+  // An exponent that is the opposite of a distance is a product, as those are that can be expanded.
+  void multiply_opposite() {
+    if (!reduction_table()[plan.reduction.row].exponentiates()) return;
+    for (Step& step : plan.steps[int(Level::pair)]) {
+      if (step.out != plan.f || !op_row(step.op).is(OpId::Minus)) continue;
+      const int factor = new_slot(Level::uniform, 1);
+      plan.loads[int(Level::uniform)].push_back({Load::constant, 0, factor, -1});
+      step = make_step(OpId::Mult, {step.out, 1}, {factor, 1}, {step.in[0], 1});
+    }
+  }
+
   // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
-    const bool entrywise = !row.exponentiates() && !row.stores() && !row.counted;
-    if (!entrywise || plan.f_size < (row.sums() ? shortest_sum : shortest)) return;
-    std::vector<std::pair<int, int>> choices{{plan.f, plan.w}, {plan.w, plan.f}};
+    const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
+    if (!entrywise || (weighs ? plan.w_size < many_weights : plan.f_size < (row.sums() ? shortest_sum : shortest)))
+      return;
+    std::vector<std::pair<int, int>> choices{{plan.w, plan.f}};
+    if (!weighs) choices.insert(choices.begin(), {plan.f, plan.w});
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
       choices = {{add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};
     for (const auto& [made, number] : choices) {
-      Entries vector{made, plan.f_size, {}, {}};
+      Entries vector{made, plan.slots[made].size, {}, {}};
       if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
       plan.vector_sum = vector;
       plan.f = number, plan.w = 0;
       return;
     }
-  }
-
-  // The vectors of the columns that a softmax weighs.
-  void find_weighted_vector() {
-    if (reduction_table()[plan.reduction.row].accumulator != Accumulator::SoftMax || plan.w_size < shortest_sum ||
-        plan.slots[plan.w].level != Level::column)
-      return;
-    plan.vector_sum = {plan.w, plan.w_size, {plan.w}, {}};
-    plan.w = 0;
   }
 
   // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
@@ -195,7 +202,9 @@ bool TiledPlan::is_product(const Entries& made) const {
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;
-  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent) return 0;
+  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent ||
+      !reduction_table()[reduction.row].sums())
+    return 0;
   const int* in = made.steps[0].in;
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "formula/op_table.h"
+
 namespace kernops {
 namespace cuda {
 namespace {
@@ -163,7 +165,8 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.shape.kind == Shape::vector_sum) {
-    const Count blocks = ceil_div(rows, merged_rows) * ceil_div(task.plan.vector_sum.size, merged_entries);
+    const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();  // that a row has
+    const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);
   }
   const bool together = job.splits > merged_by_one;

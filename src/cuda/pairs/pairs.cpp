@@ -63,7 +63,6 @@ class CudaPairs : public Pairs {
     if (rows.count() == 0) return;
     if (reduce_in_bulk(untiled, data, settings, rows, columns, out)) return;
     const TiledPlan& plan = tiled_once(untiled, settings, false);
-    if (plan.shifted) return reduce_shifted(plan, data, settings, rows, out);
     if (plan.stores) return store(plan, data, settings, rows, columns, out);
     const auto task_for = [&](Count rows_of_device) {
       return make_task(plan, data, settings, rows_of_device, out, row_begin);
@@ -96,31 +95,6 @@ class CudaPairs : public Pairs {
     });
     if (others) synchronize();  // nor do they know what this one has yet to copy
     return done;
-  }
-
-  void reduce_shifted(const TiledPlan& plan, Data data, const Settings& settings, Range rows, const Output& out) {
-    constexpr Count most_numbers = 1 << 26;
-    const ShiftedSums& passes = *plan.shifted;
-    const int device = first().number(), width = passes.sums.reduction.size;
-    const Count batch = std::min(rows.count(), std::max<Count>(1 << 14, most_numbers / width));
-    use_device(device);
-    const Buffer tops(size_t(rows.count()) * sizeof(double)), sums(size_t(batch * width) * sizeof(double));
-    const auto at = [](const Buffer& buffer) { return static_cast<double*>(buffer.address()); };
-    const auto there = [&](const Buffer& buffer, int size) {
-      return Output{at(buffer), 1, size, MemorySpace::device_double, device};
-    };
-    reduce(passes.largest, data, settings, rows.begin, rows.end, there(tops, 1));
-    const double* const top = at(tops) - rows.begin;  // of row n at top[n]
-    data.reduced.resize(std::max(data.reduced.size(), size_t(passes.top) + 1));
-    data.reduced[size_t(passes.top)] = {top, 1, 1, MemorySpace::device_double, device};
-    for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
-      some.end = std::min(some.begin + batch, rows.end);
-      reduce(passes.sums, data, settings, some.begin, some.end, there(sums, width));
-      const Task task{plan, data, settings, panel_shape(plan), out, rows.begin, true};
-      const bool others = wait_for_others(data, out);
-      first().finish_shifted_sums(task, some, top + some.begin, at(sums));
-      if (others) synchronize();  // nor do they know what this one has yet to write
-    }
   }
 
   // The first device alone has all pairs: what goes elsewhere does so some columns at a time.

@@ -59,11 +59,17 @@ Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   return {Shape::narrow, most, threads, threads, unrolled, false, made};
 }
 
+// Numbers of pairs, or exponentials of these, times vectors.
+bool adds_vectors(const TiledPlan& plan) {
+  const ReductionRow& row = reduction_table()[plan.reduction.row];
+  return plan.vector_sum.size > 0 && (row.sums() || row.exponentiates());
+}
+
 // Whether each pair adds a number of little work times a vector of the column (cuda/wide/vector_sum_columns.cuh).
 bool sums_columns(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && plan.vector_sum.size > 0 && reduction_table()[plan.reduction.row].sums() &&
-         plan.vector_sum.steps.empty() && plan.slots[plan.vector_sum.slot].level == Level::column &&
-         plan.contractions.empty() && in_place(plan, settings);
+  return adds_by_tiles(settings) && adds_vectors(plan) && plan.vector_sum.steps.empty() &&
+         plan.slots[plan.vector_sum.slot].level == Level::column && plan.contractions.empty() &&
+         in_place(plan, settings);
 }
 
 }  // namespace
@@ -81,6 +87,7 @@ TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;
+  if (shared.vector_sum.size > 0 && grouped(plan)) return shared;
   return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
 }
 
@@ -114,7 +121,6 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
 // could run: some hundred thousand.
 bool fits(const Plan& plan, const Settings& settings) {
   constexpr int most_words = 16384;
-  if (plan.shifted) return fits(plan.shifted->largest, settings) && fits(plan.shifted->sums, settings);
   if (words(plan, plan.entries[int(Level::row)]) <= most_words) return true;
   const TiledPlan shared = tiled(plan, settings);
   return shared.vector_sum.size > 0 || words(shared, shared.kept[int(Level::row)]) <= most_words;

@@ -30,6 +30,7 @@ class Writer {
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
     if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
     if (wide && words.sums_vectors()) out += "  using VectorSum = ::VectorSum;\n";
+    if (shape.kind == Shape::vector_sum || shape.kind == Shape::panels) out += "  using Powers = " + powers() + ";\n";
     if (shape.kind == Shape::panels && !words.sums_vectors()) out += "  using VectorSum = NoVectors;\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
@@ -39,8 +40,15 @@ class Writer {
   }
 
  private:
+  // Whether vectors are weighed by exponentials.
+  bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
+  std::string powers() const {
+    return shifts() ? "accumulators::" + reduction_table()[plan.reduction.row].accumulator_name +
+                          "<T, 1, many_weights, 1>::Powers"
+                    : "NoPowers";
+  }
   std::string engine(const ReductionRow& row) const {
-    if (!row.sums()) return row.accumulator_name;
+    if (!row.sums() && !shifts()) return row.accumulator_name;
     return settings.scheme == SumScheme::direct  ? "DirectSum"
            : settings.scheme == SumScheme::kahan ? "KahanSum"
                                                  : "Sum";
@@ -61,9 +69,8 @@ class Writer {
              (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
     const std::string digits = plan.bulk == Bulk::digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
     if (shape.kind == Shape::panels)
-      return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " +
-             yes_or_no(reduction_table()[plan.reduction.row].exponentiates()) + ", " +
-             yes_or_no(plan.bulk == Bulk::digits) + ")\n" + digits;
+      return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " + yes_or_no(plan.bulk == Bulk::digits) +
+             ")\n" + digits;
     return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
            number(shape.columns / 8) + ", " + pairs + ")\n";
   }

@@ -6,21 +6,52 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Sums of 2^(f - max f) * w: the plan has brought f to base 2. The maximum of a group is taken first, so there is one
-// exponential per pair.
+// Exponentials as seen from the largest exponent of a row, which is `shift` so far. The plan has brought exponents to
+// base 2 or not: with one weight, that is an instruction less for each pair, of few.
+template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
+  static constexpr bool gives_top = kind == Shifted::max_and_sums;
+
+  static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
+  // The shift from here on, where `highest` is met: such that Inf minus it is Inf where that is to be seen.
+  static KERNOPS_FN T shift(T highest) { return kind == Shifted::log_sum && highest > -lowest() ? -lowest() : highest; }
+  static KERNOPS_FN T of(T difference) { return exp2(base_2 ? difference : T(1.4426950408889634) * difference); }
+  static KERNOPS_FN T of(T exponent, T shift) {
+    return kind != Shifted::log_sum && exponent == shift ? T(1) : of(exponent - shift);
+  }
+  // What becomes of sums when the shift does.
+  template <class A> static KERNOPS_FN A change(A from, A to) {
+    return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
+  }
+  static KERNOPS_FN double natural(double x) { return base_2 ? x * 0.6931471805599453 : x; }
+  // The largest exponent: a NaN has not been larger than another, but its exponential is in the sum of all.
+  static KERNOPS_FN double top(T shift, double mass) {
+    return mass != mass ? mass : shift == lowest() ? -infinity<double>() : natural(shift);
+  }
+  static KERNOPS_FN double result(double sum, double mass, T shift) {
+    return kind == Shifted::softmax ? sum / mass : kind == Shifted::log_sum ? natural(shift) + ::log(sum) : sum;
+  }
+};
+
+// What a Formula has where its numbers are none.
+struct NoPowers {};
+template <class Formula> KERNOPS_FN constexpr bool shifts() {
+  return !SameType<typename Formula::Powers, NoPowers>::value;
+}
+
+// Sums of exp(f - max f) * w. The maximum of a group is taken first, so there is one exponential per pair.
 template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
+  using Powers = ShiftedPowers<T, result, (W < many_weights)>;
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
   static constexpr bool any_order = true;
   T shift;
   State<BlockSum, A, int> mass[1], s[W];
 
-  static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
   KERNOPS_FN static void scale(State<BlockSum, A, int>& sum, A factor) {
     sum.v[0] *= factor, sum.v[1] *= factor, sum.v[2] *= factor;
   }
   KERNOPS_FN void rescale(T highest) {
     if (!(highest > shift)) return;
-    const A factor = exp2(A(shift) - A(highest));
+    const A factor = Powers::change(A(shift), A(highest));
     shift = highest;
     scale(mass[0], factor);
     KERNOPS_UNROLL_FEW(W)
@@ -28,7 +59,7 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
   }
 
   KERNOPS_FN void start() {
-    shift = lowest();
+    shift = Powers::lowest();
     BlockSum::start(mass[0]);
     KERNOPS_UNROLL_FEW(W)
     for (int k = 0; k < W; ++k) BlockSum::start(s[k]);
@@ -38,13 +69,12 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u)
       if (u < n) highest = larger(f[u][0], highest);
-    if (result == Shifted::log_sum && highest > -lowest()) highest = -lowest();  // so that Inf minus it is Inf
-    rescale(highest);
+    rescale(Powers::shift(highest));
     KERNOPS_UNROLL
     for (int u = 0; u < N; ++u) {
       if (u >= n) break;
-      const T e = result != Shifted::log_sum && f[u][0] == shift ? T(1) : exp2(f[u][0] - shift);
-      if (result == Shifted::softmax) mass[0].v[2] += e;
+      const T e = Powers::of(f[u][0], shift);
+      if (result != Shifted::log_sum) mass[0].v[2] += e;
       KERNOPS_UNROLL_FEW(W)
       for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
     }
@@ -64,16 +94,11 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     for (int k = 0; k < W; ++k) BlockSum::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
-    const double total = BlockSum::finish(mass[0], 0), ln_2 = 0.6931471805599453;
-    constexpr int first = result == Shifted::max_and_sums;
-    if (first) out[0] = shift == lowest() ? -infinity<double>() : double(shift) * ln_2;
+    const double total = BlockSum::finish(mass[0], 0);
+    constexpr int first = Powers::gives_top;
+    if (first) out[0] = Powers::top(shift, total);
     KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) {
-      const double sum = BlockSum::finish(s[k], 0);
-      out[(first + k) * stride] = result == Shifted::softmax   ? sum / total
-                                  : result == Shifted::log_sum ? (double(shift) + ::log2(sum)) * ln_2
-                                                               : sum;
-    }
+    for (int k = 0; k < W; ++k) out[(first + k) * stride] = Powers::result(BlockSum::finish(s[k], 0), total, shift);
   }
 };
 

@@ -6,6 +6,7 @@
 // Where these vectors are those of an expanded exponent, the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
+#include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/wide/pair_tile.cuh>
 #include <kernops/cuda/wide/panel_digits.cuh>
@@ -42,11 +43,11 @@ struct NoVectors {
 
 // The numbers of the pairs of some rows with all columns of a panel. A thread has 2 or 4 columns next to each other,
 // then those as many times the threads further.
-template <class Formula, int columns, bool softmax, bool digits> struct PanelNumbers {
+template <class Formula, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Terms = typename Formula::VectorSum;
   static constexpr bool vectors = !SameType<Terms, NoVectors>::value,
-                        totals = Terms::of_row != 0 || softmax || !vectors;
+                        totals = Terms::of_row != 0 || shifts<Formula>() || !vectors;
   static constexpr int own = 4, threads = columns / own, rows = digits ? 1 : 4, near = digits ? 4 : 2;
   const PanelJob& job;
   int first;  // of the rows
@@ -134,8 +135,9 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
     }
   }
 
-  // Numbers that were exponents of 2 become powers, as seen from the largest exponent of the row so far.
+  // Numbers that were exponents become exponentials, as seen from the largest exponent of the row so far.
   __device__ __forceinline__ void exponentiate() {
+    constexpr double log2_e = 1.4426950408889634;
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
     put_where_none(-infinity<double>());
@@ -149,11 +151,11 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) w[r][n] = exp2(w[r][n] - most[r]);
+      for (int n = 0; n < own; ++n) w[r][n] = exp2(log2_e * (w[r][n] - most[r]));
       if (!exists(r)) break;
       if (threadIdx.x == 0) job.shifts[first + r] = most[r];
       if (job.first || most[r] == before[r]) continue;
-      kept[r] = exp2(before[r] - most[r]);
+      kept[r] = exp2(log2_e * (before[r] - most[r]));
       double* const sums = job.sums + (first + r) * (long long)job.width;
       for (int k = threadIdx.x; k < job.width; k += threads) sums[k] *= kept[r];
     }
@@ -188,7 +190,7 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
       if (!make(o, y)) good = false;
       KERNOPS_UNROLL
       for (int r = 0; r < rows; ++r) kept[r] = 1;
-      if constexpr (softmax) exponentiate();
+      if constexpr (shifts<Formula>()) exponentiate();
       if constexpr (totals) add_up();
       if constexpr (vectors && digits) put_digits();
       if constexpr (vectors && !digits) put();
@@ -199,8 +201,9 @@ template <class Formula, int columns, bool softmax, bool digits> struct PanelNum
 };
 
 // One thread an entry of a row: the results, of its sums.
-template <class Formula, bool softmax> __device__ void finish_panels(const PanelJob& job) {
+template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   using Terms = typename Formula::VectorSum;
+  using Powers = typename Formula::Powers;
   constexpr int size = Terms::size;
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   const int row = int(n / size), k = int(n % size);
@@ -213,19 +216,26 @@ template <class Formula, bool softmax> __device__ void finish_panels(const Panel
     const double seen = x[Terms::Rows::nth(0) + k] - (Terms::centre >= 0 ? once[Terms::centre + k] : 0);
     sum += Terms::of_row * job.totals[row] * seen;
   }
-  if constexpr (softmax) sum /= job.totals[row];
   if constexpr (Formula::factor >= 0) sum *= x[Formula::factor];
-  job.out[row * job.out_row + k * job.out_entry] = sum;
+  double* out = job.out + row * job.out_row + k * job.out_entry;
+  if constexpr (shifts<Formula>()) {
+    sum = Powers::result(sum, job.totals[row], job.shifts[row]);
+    if (Powers::gives_top) {
+      if (k == 0) *out = Powers::top(job.shifts[row], job.totals[row]);
+      out += job.out_entry;
+    }
+  }
+  *out = sum;
 }
 
-#define KERNOPS_PANEL_KERNELS(Formula, columns, softmax, digits)                            \
+#define KERNOPS_PANEL_KERNELS(Formula, columns, digits)                                     \
   KERNOPS_LEVELS(Formula)                                                                   \
   extern "C" __global__ void __launch_bounds__(columns / 4, 2)                              \
       kernops_pairs(const __grid_constant__ kernops::PanelJob job) {                        \
-    kernops::PanelNumbers<Formula, columns, softmax, digits>(job).run();                    \
+    kernops::PanelNumbers<Formula, columns, digits>(job).run();                             \
   }                                                                                         \
   extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \
-    kernops::finish_panels<Formula, softmax>(job);                                          \
+    kernops::finish_panels<Formula>(job);                                                   \
   }                                                                                         \
   extern "C" __device__ const int kernops_partial_bytes = 0;                                \
   extern "C" __device__ const int kernops_shared_bytes = 0;

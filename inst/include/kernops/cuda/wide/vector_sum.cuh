@@ -11,6 +11,7 @@
 #pragma once
 #include <kernops/cuda/wide/vector_sum_columns.cuh>
 #include <kernops/cuda/wide/vector_sum_long.cuh>
+#include <kernops/cuda/wide/vector_sum_merge.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -20,6 +21,21 @@ template <class Formula, class Pairs, class Row> KERNOPS_FN constexpr bool multi
   using Terms = typename Formula::VectorSum;
   constexpr bool near = Formula::expands && !SameType<Pairs, Formula>::value;
   return adds_matrices<Formula, Row>() && Terms::of_column != 0 && (Terms::of_row == 0 || near);
+}
+
+// Where each thread has written the exponents of its row: who has the totals makes them exponentials.
+template <class Totals, class T>
+__device__ __forceinline__ void exponentiate(Totals& totals, const TilePlace<T>& at, T* shared) {
+  using Own = typename Totals::Own;
+  using Tile = typename Totals::Tile;
+  typename Totals::PairNumbers w;
+  __syncthreads();
+  KERNOPS_UNROLL
+  for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+  for (int n = 0; n < Own::columns; ++n)
+    w.v[r][n] = Own::column(n) < at.column_count ? shared[Own::column(n) * Tile::stride + Own::row(r)] : -infinity<T>();
+  totals.exponentiate(w);
+  PairValues<T, Own::columns / 2, 1>{{w}}.put(shared);
 }
 
 // long: one kernel; what its loops share lives in registers
@@ -42,12 +58,16 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   static_assert(!ever || left >= int(sizeof(ColumnEntries<T, Tile::columns, S>)), "more than a block has");
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
+  const T none = shifts<Formula>() ? -infinity<T>() : T(0);
+
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += S::size) {
     Block<Formula, BlockPairs, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
-    Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
+    Row* kept =
+        static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
     Totals<Formula, Row, C, S> totals(base);
+    if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
     bool product = false;
     int first = 0;  // column of the tile
     const auto by_tiles = [&](bool rows_near, auto visit) {
@@ -77,7 +97,8 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
         first = int(column);
         own_pairs<Pairs, C, 1>(
             at, o, rows.x, values, kept_columns,
-            [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : T(0); });
+            [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : none; });
+        if constexpr (shifts<Formula>()) totals.exponentiate(numbers);
         product = totals.template multiplied<multiplies<Formula, Pairs, Row>()>(at, numbers, columns);
         if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
       });
@@ -89,6 +110,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
         pass_row<typename decltype(kind)::type, C, 1>(
             at, o, x, values, shared,
             [&](const auto& f, const auto&, int n, int) { shared[n * Tile::stride + threadIdx.x] = f[0][0]; });
+        if constexpr (shifts<Formula>()) exponentiate(totals, at, shared);
       });
     }
     if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
@@ -106,20 +128,6 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void map
     LongVectorSum<Formula, Row, BlockPairs>(job).run();
 }
 
-// One thread an entry of a row: joins its splits. What a warp reads and writes are whole sectors, however results lie.
-template <class Formula, class Row> __device__ void merge_vector_sum(const PairJob& job) {
-  constexpr int size = Formula::VectorSum::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
-  const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;
-  const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / entries;
-  if (row >= job.row_end || k >= size) return;
-  Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
-  Row state = merged(states, size * job.partial_rows, 0, job.splits, 1);
-  if (job.out)
-    state.finish(job.out + row * job.out_row + k * job.out_entry, size * job.out_entry, job.any_columns);
-  else
-    *states = state;
-}
-
 // Shared memory that a launch asks for.
 template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_memory() {
   if constexpr (sums_scaled<Formula, Row>()) return TileMemory<Formula, 4, 0>::asked_for;
@@ -132,15 +140,15 @@ template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks()
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::VectorSum::size <= 64 ? 3 : 2;
 }
 
-#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                    \
-  KERNOPS_LEVELS(Formula)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(128, kernops::vector_sum_blocks<Formula, Row>())                    \
-      kernops_pairs(kernops::PairJob job) {                                                                        \
-    kernops::wait_for_kernel_before();                                                                             \
-    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                              \
-  }                                                                                                                \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_vector_sum<Formula, Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * Formula::VectorSum::size;                  \
+#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                \
+  KERNOPS_LEVELS(Formula)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(128, kernops::vector_sum_blocks<Formula, Row>())                \
+      kernops_pairs(kernops::PairJob job) {                                                                    \
+    kernops::wait_for_kernel_before();                                                                         \
+    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                          \
+  }                                                                                                            \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_totals<Formula, Row>(job); } \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * kernops::kept_totals<Formula>();       \
   extern "C" __device__ const int kernops_shared_bytes = kernops::vector_sum_memory<Formula, Row>();
 
 }  // namespace KERNOPS_ISA

@@ -23,6 +23,7 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   using Part = typename Numbers::template Part<2>;
   using S = EntryBatch<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
   using Columns = ColumnEntries<T, Tile::columns, S>;
+  using Sums = Totals<Formula, Row, C, S>;
   using Products = T[Columns::eighth][Own::rows / 2][4];
 
   // The numbers of the thread's rows with columns `first` and the one after it.
@@ -40,26 +41,48 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     }
   }
 
+  static __device__ __forceinline__ T power(const Sums& totals, int r, T number) {
+    if constexpr (shifts<Formula>()) return totals.seen.power(r, number);
+    return number;
+  }
+
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ Contracted<T, C> all_numbers(const O& o, const OwnRows<Formula, C>& rows,
-                                                                 const Kept& kept) {
+  static __device__ __forceinline__ Contracted<T, C> all_numbers(const Sums& totals, const O& o,
+                                                                 const OwnRows<Formula, C>& rows, const Kept& kept) {
     Contracted<T, C> all;
     KERNOPS_UNROLL_BY(1)
     for (int k = 0; k < C; ++k)
-      numbers<Pairs>(o, rows, kept, Own::column(2 * k),
-                     [&](int r, T even, T odd) { all.v[r][2 * k] = even, all.v[r][2 * k + 1] = odd; });
+      numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
+        all.v[r][2 * k] = power(totals, r, even), all.v[r][2 * k + 1] = power(totals, r, odd);
+      });
     return all;
   }
 
-  // The matrix product of a tile; whether it is finite, for all threads of a warp.
+  static __device__ __forceinline__ void start(Products& c, T (&mass)[Own::rows]) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) mass[r] = 0;
+    KERNOPS_UNROLL
+    for (int n = 0; n < Columns::eighth; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows / 2; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < 4; ++e) c[n][r][e] = 0;
+  }
+  // The matrix product of a tile, and of exponentials the sum, too.
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ bool multiply(Products& c, const O& o, const OwnRows<Formula, C>& rows,
-                                                  const Kept& kept, const Columns& columns) {
+  static __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], Sums& totals, int count,
+                                                  const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
+                                                  const Columns& columns) {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < C; ++k) {
       Part w[Own::rows];
       numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
-        w[r] = Numbers::part(Few<2, T>{{even, odd}});
+        const Few<2, T> both{{power(totals, r, even), power(totals, r, odd)}};
+        if constexpr (shifts<Formula>()) {
+          totals.seen.meet(r, even), totals.seen.meet(r, odd);
+          KERNOPS_UNROLL
+          for (int e = 0; e < 2; ++e)
+            if (Own::column(2 * k) + e < count) mass[r] += both.v[e];
+        }
+        w[r] = Numbers::part(both);
       });
       const auto even = columns.part(0, Own::column(2 * k), Own::i()),
                  odd = columns.part(0, Own::column(2 * k + 1), Own::i());
@@ -73,6 +96,25 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
         }
       }
     }
+  }
+  // The same, once more where exponents are much larger than those before; whether it is finite, for all threads of a
+  // warp.
+  template <class Pairs, class O, class Kept>
+  static __device__ __forceinline__ bool multiplied(Products& c, Sums& totals, int count, const O& o,
+                                                    const OwnRows<Formula, C>& rows, const Kept& kept,
+                                                    const Columns& columns) {
+    T mass[Own::rows];
+    bool again = false;
+    do {
+      start(c, mass);
+      multiply<Pairs>(c, mass, totals, count, o, rows, kept, columns);
+      if constexpr (shifts<Formula>()) {
+        again = !again && totals.seen.outgrown();
+        if (again) totals.follow();
+      }
+    } while (again);
+    if constexpr (shifts<Formula>()) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) totals.numbers[r] += mass[r];
     T check = 0;
     KERNOPS_UNROLL
     for (int n = 0; n < Columns::eighth; ++n) KERNOPS_UNROLL
@@ -87,17 +129,20 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     for (int base = 0; base < Terms::size; base += S::size) {
       Block<Formula, BlockPairs, C> block(job);
       const TilePlace<T> begin = block.place(block.begin);
-      Row* kept = static_cast<Row*>(job.partials) + split_of_block() * Terms::size * job.partial_rows + block.first;
+      Row* kept =
+          static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
-      Totals<Formula, Row, C, S> totals(base);
+      Sums totals(base);
+      if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
       for_tiles<Formula, BlockPairs, C, 0, true>(
           block, rows.near,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
             using Pairs = typename decltype(kind)::type;
-            Products c = {};
-            if (multiply<Pairs>(c, o, rows, there, columns[turn])) return totals.add_run(0, c);
-            add_exactly(totals, at, o, all_numbers<Pairs>(o, rows, there));
+            Products c;
+            if (multiplied<Pairs>(c, totals, at.column_count, o, rows, there, columns[turn]))
+              return totals.add_run(0, c);
+            add_exactly(totals, at, o, all_numbers<Pairs>(totals, o, rows, there));
           },
           [&](const auto&, const auto&, auto, bool last) {
             if (++totals.tiles == totals.most_tiles || last)

@@ -1,6 +1,7 @@
 // The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and how the pairs of a tile join them.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_entries.cuh>
+#include <kernops/cuda/wide/vector_sum_shift.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -28,10 +29,13 @@ template <class Formula, class Row, int C, class S> struct Totals {
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   using Terms = typename Formula::VectorSum;
+  using PairNumbers = Contracted<T, C>;
+  static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
   static constexpr int most_tiles = 4096 / Tile::columns;  // that are added up before the totals are
   const int base;
   Row sum[Own::rows][S::runs][S::own];
-  T numbers[Own::rows];  // their sums, of what sum w x takes
+  T numbers[Own::rows];  // their sums, of what sum w x takes, or of exponentials
+  typename SeenFromFor<Formula, C>::type seen;
   int tiles = 0;
   bool begun = false;
 
@@ -73,6 +77,30 @@ template <class Formula, class Row, int C, class S> struct Totals {
     for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
     for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
+
+  // Exponents become exponentials, and join their sum; to be called by all threads of a warp.
+  __device__ __forceinline__ void exponentiate(Contracted<T, C>& w) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) seen.meet(r, w.v[r][n]);
+    follow();
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) w.v[r][n] = seen.power(r, w.v[r][n]);
+    add_numbers(w);
+  }
+  __device__ __forceinline__ void follow() {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      const T factor = seen.follow(r);
+      if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns were met
+      numbers[r] *= factor;
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) sum[r][q][e].scale(factor);
+    }
+  }
+
   template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Columns& columns) {
     using Numbers = MatrixNumbers<T>;
     using Part = typename Numbers::template Part<2>;
@@ -153,13 +181,25 @@ template <class Formula, class Row, int C, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
+  // Of the threads that share rows; and by what totals change that are kept.
+  __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], Row* totals, long long stride) {
+    if (sums_numbers) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+    if constexpr (shifts<Formula>()) {
+      follow();
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r)
+        change[r] =
+            begun ? Formula::Powers::change(kept_shift<Formula>(totals + Own::row(r), stride), seen.shift[r]) : T(1);
+    }
+  }
   // Into the totals of the block, which stand rows side by side, entry after entry.
   template <class Block>
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
-    if (Terms::of_row != 0) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r)
-      for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+    T change[Own::rows];
+    join_numbers(change, totals, stride);
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     KERNOPS_UNROLL
@@ -171,6 +211,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
         total[r][e].start();
         if (!exists(r, q, e)) continue;
         if (begun) total[r][e] = *place(r, q, e);
+        if constexpr (shifts<Formula>()) total[r][e].scale(change[r]);
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
@@ -189,13 +230,40 @@ template <class Formula, class Row, int C, class S> struct Totals {
         *place(r, q, e) = total[r][e];
       }
     }
+    if constexpr (shifts<Formula>()) hand_over_numbers(block, change, totals, stride, last);
     begun = true, tiles = 0;
     start();
+  }
+  template <class Block>
+  __device__ __forceinline__ void hand_over_numbers(const Block& block, const T (&change)[Own::rows], Row* totals,
+                                                    long long stride, bool last) {
+    __syncwarp();  // all have read what is written now
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) {
+      if (base > 0 || Own::j() > 0 || Own::row(r) >= block.row_count) continue;
+      Row* const place = totals + Terms::size * stride + Own::row(r);
+      Row total, now;
+      total.start(), now.start();
+      if (begun) total = *place;
+      total.scale(change[r]);
+      add(now, numbers[r], T(1));
+      total.absorb(now);
+      total.settle();
+      if (last) block.complete(total);
+      *place = total;
+      kept_shift<Formula>(totals + Own::row(r), stride) = seen.shift[r];
+    }
+    __syncwarp();
   }
   // Where there are no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
     for (int n = threadIdx.x; n < rows * S::size; n += Tile::threads)
       if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
+    if constexpr (shifts<Formula>())
+      for (int row = threadIdx.x; base == 0 && row < rows; row += Tile::threads) {
+        totals[Terms::size * stride + row].start();
+        kept_shift<Formula>(totals + row, stride) = Formula::Powers::lowest();
+      }
   }
 };
 

@@ -1,0 +1,55 @@
+// What exponentials are seen from where they weigh vectors (cuda/wide/vector_sum.cuh): the largest exponent of their
+// row so far.
+#pragma once
+#include <kernops/cuda/wide/map_reduce.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// With totals of exponentials two more are kept of a row: the sum of the numbers, and what they are seen from.
+template <class Formula> KERNOPS_FN constexpr int kept_totals() {
+  return Formula::VectorSum::size + (shifts<Formula>() ? 2 : 0);
+}
+template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(Row* totals, long long stride) {
+  return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
+}
+
+// Of a thread's rows, which others of its warp have, too.
+template <class Formula, int C> struct SeenFrom {
+  using T = typename Formula::T;
+  using Own = OwnPairs<C>;
+  using Powers = typename Formula::Powers;
+  T shift[Own::rows], highest[Own::rows];  // what they are seen from, and the largest exponent met
+
+  // To batches of entries after the first one, all is known.
+  template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r)
+      highest[r] = shift[r] =
+          known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
+  }
+  __device__ __forceinline__ void meet(int r, T exponent) { highest[r] = larger(exponent, highest[r]); }
+  __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
+  // From the largest exponent on: what the totals of row r are to be multiplied by. To be called by all threads of a
+  // warp: those of a row have met different columns.
+  __device__ __forceinline__ T follow(int r) {
+    KERNOPS_UNROLL
+    for (int step = 1; step < Own::sharing; step *= 2) meet(r, __shfl_xor_sync(~0u, highest[r], step));
+    const T before = shift[r];
+    shift[r] = Powers::shift(highest[r]);
+    return Powers::change(before, shift[r]);
+  }
+  // Whether exponentials of what a warp has met would be too large.
+  __device__ __forceinline__ bool outgrown() const {
+    bool much = false;
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) much = much || highest[r] > shift[r] + T(30);
+    return __any_sync(~0u, much);
+  }
+};
+struct SeenFromNothing {};
+template <class Formula, int C, bool = shifts<Formula>()> struct SeenFromFor { using type = SeenFromNothing; };
+template <class Formula, int C> struct SeenFromFor<Formula, C, true> { using type = SeenFrom<Formula, C>; };
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
