@@ -79,6 +79,8 @@ std::string cuda_compiler() {
   }
 }
 
+static std::string all_of(const cuda::Text& text) { return text.of_pairs() + text.levels; }
+
 // The CUDA text of the last reduction of a kernel, of all pairs or of some, or the first one that reduces all in bulk,
 // if there is one.
 // [[Rcpp::export]]
@@ -90,13 +92,14 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   settings.accumulate_double = accumulate_double;
   if (bulk) {
     const TiledPlan plan = cuda::for_bulk(cuda_plans(*kernel).back(), settings);
-    return plan.bulk == Bulk::none ? "" : cuda::source(plan, cuda::of_bulk(settings), cuda::bulk_shapes(plan)[0]);
+    return plan.bulk == Bulk::none ? ""
+                                   : all_of(cuda::source(plan, cuda::of_bulk(settings), cuda::bulk_shapes(plan)[0]));
   }
   const Plan& last = cuda_plans(*kernel).back();
   const TiledPlan plan = cuda::tiled(last, settings);
   cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
   shape.some = some;
-  return cuda::source(plan, settings, shape);
+  return all_of(cuda::source(plan, settings, shape));
 }
 
 // Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
@@ -120,8 +123,10 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   std::vector<std::string> texts;
   const auto add = [&](const Plan& untiled) {
     const TiledPlan plan = cuda::tiled(untiled, settings);
-    for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1))
-      texts.push_back(cuda::source(plan, settings, shape));
+    for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1)) {
+      const cuda::Text text = cuda::source(plan, settings, shape);
+      texts.push_back(text.of_pairs()), texts.push_back(text.of_levels());
+    }
   };
   for (const Plan& plan : cuda_plans(*kernel)) add(plan);
   return texts;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 
 #include "cuda/cuda.h"
 #include "cuda/archive.h"
@@ -111,6 +112,20 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
 std::vector<char> binary(const std::string& text, const std::string& architecture) {
   const std::vector<char> code = precompiled(text, architecture);
   return code.empty() ? compiled(text, architecture) : code;
+}
+
+std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {
+  engine_version();  // is read once, by this thread
+  std::vector<std::vector<char>> codes;
+  for (const std::string& text : texts) codes.push_back(precompiled(text, architecture));
+  std::vector<std::future<void>> others;
+  for (size_t n = 0; n < texts.size(); ++n) {
+    if (!codes[n].empty()) continue;
+    const auto compile = [&, n] { codes[n] = compiled(texts[n], architecture); };
+    others.push_back(std::async(others.empty() ? std::launch::deferred : std::launch::async, compile));
+  }
+  for (std::future<void>& other : others) other.get();
+  return codes;
 }
 
 }  // namespace cuda

@@ -65,7 +65,14 @@ std::vector<Shape> bulk_shapes(const TiledPlan& plan);
 // The shapes a plan may run in on at least so many rows, the one for many first.
 std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);
 
-std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
+// The kernels of a plan in two texts, compiled side by side: the pairs, and what fills the levels and merges splits,
+// which other shapes have as well.
+struct Text {
+  std::string formula, pairs, levels;
+  std::string of_pairs() const { return formula + pairs; }
+  std::string of_levels() const { return formula + levels; }
+};
+Text source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
 
 // Where the engine's headers are, which kernels were compiled when the package was installed, and where
 // others are kept; set when the package is loaded.
@@ -82,8 +89,9 @@ bool is_trusted(const std::string& path);
 
 // The compiled kernel of a text: from the cache, or compiled and kept there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// The same, but of the catalogue where it has one.
+// The same, but of the catalogue where it has one; several texts are compiled side by side.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
+std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 
 // ---- devices (cuda/device.cpp)
 
@@ -119,8 +127,8 @@ struct Kernels {
   int shared_bytes;  // that a launch of `pairs` asks for, beside what every GPU has for a block
   int resident;      // blocks of `pairs` that a multiprocessor runs at a time
 };
-const Kernels& kernels(const std::string& text, int threads);  // of the current device
-void* function(const std::string& text, const char* name);     // one entry point of a text
+const Kernels& kernels(const Text& text, int threads);      // of the current device
+void* function(const std::string& text, const char* name);  // one entry point of a text
 
 // An early one may begin before the kernel before it has ended, and waits for that itself
 // (cuda/programmatic_launch.cuh).

@@ -20,12 +20,22 @@ Loaded& loaded() {
 }
 
 // The code that was made last: other devices of the same kind want it too.
-const std::vector<char>& code_of(const std::string& text, const std::string& architecture) {
-  static std::string of;
-  static std::vector<char> code;
-  const std::string asked = architecture + "\n" + text;
-  if (asked != of) code = binary(text, architecture), of = asked;
-  return code;
+std::map<std::string, std::vector<char>>& last_codes() {
+  static std::map<std::string, std::vector<char>> codes;
+  return codes;
+}
+void make_codes(const std::vector<std::string>& texts) {
+  const std::string& architecture = current_device().architecture;
+  auto& codes = last_codes();
+  if (std::all_of(texts.begin(), texts.end(), [&](auto& text) { return codes.count(architecture + "\n" + text); }))
+    return;
+  codes.clear();
+  std::vector<std::vector<char>> made = binaries(texts, architecture);
+  for (size_t n = 0; n < texts.size(); ++n) codes[architecture + "\n" + texts[n]] = std::move(made[n]);
+}
+const std::vector<char>& code_of(const std::string& text) {
+  make_codes({text});
+  return last_codes()[current_device().architecture + "\n" + text];
 }
 
 std::string remedy() {
@@ -42,7 +52,7 @@ void* load_module(const std::string& text) {
   if (known) return known;
   const Driver& d = driver();
   void* module = nullptr;
-  if (d.cuModuleLoadData(&module, code_of(text, device.architecture).data()) != 0) {
+  if (d.cuModuleLoadData(&module, code_of(text).data()) != 0) {
     // a kernel that ships may be of a CUDA that is newer than the driver
     const std::vector<char> code = compiled(text, device.architecture);
     const int result = d.cuModuleLoadData(&module, code.data());
@@ -78,18 +88,20 @@ void allow_shared(void* function, int bytes) {
 
 }  // namespace
 
-const Kernels& kernels(const std::string& text, int threads) {
+const Kernels& kernels(const Text& text, int threads) {
   auto& all = loaded().kernels;
-  const std::pair<int, std::string> key{current_device().number, text};
+  const std::string pairs = text.of_pairs(), levels = text.of_levels();
+  const std::pair<int, std::string> key{current_device().number, pairs};
   const auto found = all.find(key);
   if (found != all.end()) return found->second;
   const Driver& d = driver();
-  Kernels k{function(text, "kernops_once"),
-            function(text, "kernops_fill"),
-            function(text, "kernops_pairs"),
-            function(text, "kernops_merge"),
-            constant(text, "kernops_partial_bytes"),
-            constant(text, "kernops_shared_bytes"),
+  make_codes({pairs, levels});
+  Kernels k{function(levels, "kernops_once"),
+            function(levels, "kernops_fill"),
+            function(pairs, "kernops_pairs"),
+            function(levels, "kernops_merge"),
+            constant(pairs, "kernops_partial_bytes"),
+            constant(pairs, "kernops_shared_bytes"),
             0};
   allow_shared(k.pairs, k.shared_bytes);
   d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, size_t(k.shared_bytes)),

@@ -217,7 +217,7 @@ test_that("what a fit takes of a covariance and a nugget in the plane is in the 
 largest <- function(single) {
   entries <- catalogue(catalogue_file)
   entries <- entries[vapply(entries$args, \(args) any(grepl("V[ij][(]3[)]", args)), NA), ]
-  first <- \(formula, args) cuda_sources(kernel_compile(formula, args), single)[[1]]
+  first <- \(formula, args) cuda_sources(kernel_compile(formula, args), single)[1:2]
   unlist(Map(first, entries$formula, entries$args))
 }
 
@@ -229,7 +229,7 @@ test_that("the catalogue's kernels compile, and keep their values in registers",
     bytes <- cuda_compile(text, "sm_90")
     expect_gt(bytes, 0)
     spills <- grep("spill", strsplit(attr(bytes, "log"), "\n")[[1]], value = TRUE)
-    expect(length(spills) >= 4 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
+    expect(length(spills) >= 1 && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
            paste(c("spills, or no report:", attr(bytes, "log"), text), collapse = "\n"))
   }
 })

@@ -36,17 +36,17 @@ test_that("sums of many points are right", {
 
 test_that("sums of exponentials of many points are right", {
   for_each_size(\(kernel, D, x, y, close) {
-    w <- matrix(runif(nrow(y) * 40), nrow(y))
+    w <- matrix(runif(nrow(y) * 200), nrow(y))
     weighted <- \(k) k %*% w / rowSums(k)
     y <- y[order(drop(y %*% x[1, ])), ]  # the largest so far becomes larger from panel to panel
-    dot <- kernel("SumSoftMaxWeight_Reduction(5 * (x | y), w, 1)", arguments(D, "w = Vj(40)"))
+    dot <- kernel("SumSoftMaxWeight_Reduction(5 * (x | y), w, 1)", arguments(D, "w = Vj(200)"))
     f <- 5 * tcrossprod(x, y)
     close(dot(list(x, y, w)), weighted(exp(f)))
-    reduced <- \(name) kernel(sprintf("%s_Reduction(5 * (x | y), w, 1)", name), arguments(D, "w = Vj(40)"))
+    reduced <- \(name) kernel(sprintf("%s_Reduction(5 * (x | y), w, 1)", name), arguments(D, "w = Vj(200)"))
     close(reduced("LogSumExp")(list(x, y, w)), log(exp(f) %*% w))
     top <- apply(f, 1, max)
     close(reduced("Max_SumShiftExpWeight")(list(x, y, w)), cbind(top, exp(f - top) %*% w))
-    gauss <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), w, 1)", arguments(D, "w = Vj(40)"))
+    gauss <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), w, 1)", arguments(D, "w = Vj(200)"))
     close(gauss(list(x, y, w)), weighted(exp(-sq_dist(x, y))))
   }, list(c(40, 1100), c(130, 1100)))
 })
@@ -122,5 +122,5 @@ test_that("texts for panels compile", {
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(600, "b = Vj(1)"))
   compiles(gauss)
   compiles(keops_grad(gauss, "x"))
-  compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(64, "b = Vj(130)")))
+  compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(200, "b = Vj(200)")))
 })

@@ -121,7 +121,7 @@ class NearestLists {
   void prepare() {
     take({0, rows_});
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
-    run("kernops_centre", 1), run("kernops_norms", points), run("kernops_halves", points);
+    run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
   // The results of some rows, `out` being that of the first row of all. Whether bounds could tell.
   bool finish(Range rows, const PairJob& out, bool trial) {
@@ -129,8 +129,8 @@ class NearestLists {
     take(rows);
     job_.splits = splits.count, job_.columns_per_split = splits.columns, job_.stride = splits.stride;
     job_.out = out.out + rows.begin * out.out_row, job_.out_entry = out.out_entry, job_.out_row = out.out_row;
-    run("kernops_pairs", ceil_div(rows.count(), nearest_tile), splits.count);
-    run("kernops_merge", ceil_div(rows.count(), warps));
+    run(pairs("kernops_pairs"), ceil_div(rows.count(), nearest_tile), splits.count);
+    run(function(text_.of_levels(), "kernops_merge"), ceil_div(rows.count(), warps));
     int odd;
     copy_out(&odd, odd_.pointer(), sizeof odd);
     return odd == 0;
@@ -153,12 +153,13 @@ class NearestLists {
     job_.rows = x_.some(rows, levels_.x, task_.item_bytes(Level::row));
     job_.limits = static_cast<unsigned*>(limits_.address()) + rows.begin;
   }
-  void run(const char* name, Count blocks, int splits = 1) const {
-    launch(function(text_, name), unsigned(blocks), unsigned(splits), threads, &job_);
+  void* pairs(const char* name) const { return function(text_.of_pairs(), name); }
+  void run(void* kernel, Count blocks, int splits = 1) const {
+    launch(kernel, unsigned(blocks), unsigned(splits), threads, &job_);
   }
 
   const Task& task_;
-  const std::string text_;
+  const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
   const Splits splits_, trial_;  // of some rows; of few, by which is seen early whether bounds can tell

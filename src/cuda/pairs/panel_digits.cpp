@@ -46,7 +46,7 @@ PanelDigits::PanelDigits(const Task& task, const Products& products, Count rows,
       vector_(panels_of(columns) * width_, sum_places, length_),
       numbers_(width_ > 0 ? rows : 0, sum_places, length_),
       results_(size_t(rows * std::max(places * length_, sum_places * width_)) * sizeof(int)) {
-  const std::string text = source(task.plan, task.settings, task.shape);
+  const std::string text = source(task.plan, task.settings, task.shape).of_pairs();
   make_digits_ = function(text, "kernops_digits"), add_products_ = function(text, "kernops_add_products");
 }
 

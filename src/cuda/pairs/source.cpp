@@ -12,7 +12,7 @@ class Writer {
  public:
   explicit Writer(const Words& words) : words(words), plan(words.plan), settings(words.settings), shape(words.shape) {}
 
-  std::string text() {
+  Text text() {
     const bool wide = words.wide(), expands = words.expands();
     const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels",
                              "cuda/wide/nearest"};
@@ -36,7 +36,8 @@ class Writer {
     out += level("run_row(const T* o, T* x)", Level::row, "x");
     out += level("run_column(const T* o, T* y)", Level::column, "y");
     out += pairs(words, false) + "};\n\n";
-    return out + entry_points();
+    if (shape.kind != Shape::panels && shape.kind != Shape::nearest) out += row();
+    return {out, entry_points(), "KERNOPS_LEVELS(Formula)\n" + merge()};
   }
 
  private:
@@ -54,25 +55,35 @@ class Writer {
                                                  : "Sum";
   }
 
-  std::string entry_points() const {
-    const bool sums_vectors = words.sums_vectors();
-    const bool weighs = plan.w != 0 || plan.weighted;
+  std::string row() const {
+    const bool sums_vectors = words.sums_vectors(), weighs = plan.w != 0 || plan.weighted;
     const int f = sums_vectors ? 1 : plan.f_size, w = sums_vectors ? 1 : weighs ? plan.w_size : 0;
-    const std::string row = "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) + "<T, " +
-                            number(f) + ", " + number(w) + ", " + number(std::max(plan.reduction.k, 1)) +
-                            (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
+    return "using Row = accumulators::" + engine(reduction_table()[plan.reduction.row]) + "<T, " + number(f) + ", " +
+           number(w) + ", " + number(std::max(plan.reduction.k, 1)) +
+           (settings.single && settings.accumulate_double ? ", double" : "") + ">;\n";
+  }
+
+  std::string merge() const {
+    switch (shape.kind) {
+      case Shape::nearest: return "KERNOPS_NEAREST_MERGE(Formula, Nearest)\n";
+      case Shape::panels: return "KERNOPS_PANEL_MERGE(Formula)\n";
+      case Shape::vector_sum: return "KERNOPS_VECTOR_SUM_MERGE(Formula, Row)\n";
+      default: return "KERNOPS_MERGE(Row)\n";
+    }
+  }
+
+  std::string entry_points() const {
     const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
     if (shape.kind == Shape::nearest) return "KERNOPS_NEAREST_KERNELS(Formula, Nearest)\n";
     if (shape.kind == Shape::narrow)
-      return row + "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) +
-             ", " + number(shape.threads) + ", " + pairs +
-             (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
+      return "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) + ", " +
+             number(shape.threads) + ", " + pairs + (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
     const std::string digits = plan.bulk == Bulk::digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
     if (shape.kind == Shape::panels)
       return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " + yes_or_no(plan.bulk == Bulk::digits) +
              ")\n" + digits;
-    return row + (sums_vectors ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") + "(Formula, Row, " +
-           number(shape.columns / 8) + ", " + pairs + ")\n";
+    return std::string(shape.kind == Shape::vector_sum ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") +
+           "(Formula, Row, " + number(shape.columns / 8) + ", " + pairs + ")\n";
   }
 
   std::string nearest() const {
@@ -120,7 +131,7 @@ class Writer {
 
 }  // namespace
 
-std::string source(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
+Text source(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
   return Writer(Words(plan, settings, shape)).text();
 }
 

@@ -147,16 +147,16 @@ __device__ void map_reduce(const PairJob& job) {
 }
 
 // The entry points of a Formula: what fills its levels, and what reduces its pairs.
-#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)                      \
-  KERNOPS_LEVELS(Formula)                                                                             \
-  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)                      \
-      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                                   \
-    kernops::wait_for_kernel_before();                                                                \
-    kernops::map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job);                \
-  }                                                                                                   \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); } \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                                \
+#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)       \
+  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)       \
+      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                    \
+    kernops::wait_for_kernel_before();                                                 \
+    kernops::map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job); \
+  }                                                                                    \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                 \
   extern "C" __device__ const int kernops_shared_bytes = 0;
+#define KERNOPS_MERGE(Row) \
+  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -137,14 +137,13 @@ template <class Nearest> __device__ __forceinline__ void list_nearest(const Near
 #define KERNOPS_NEAREST_KERNEL(name, ...) \
   extern "C" __global__ void name(const __grid_constant__ kernops::NearestJob job) { kernops::__VA_ARGS__(job); }
 #define KERNOPS_NEAREST_KERNELS(Formula, Nearest)                                        \
-  KERNOPS_LEVELS(Formula)                                                                \
   KERNOPS_NEAREST_KERNEL(kernops_centre, find_centre<Formula, Nearest>)                  \
   KERNOPS_NEAREST_KERNEL(kernops_norms, find_norms<Formula, Nearest>)                    \
   KERNOPS_NEAREST_KERNEL(kernops_halves, find_halves<Formula, Nearest>)                  \
   KERNOPS_NEAREST_KERNEL(__launch_bounds__(128, 2) kernops_pairs, list_nearest<Nearest>) \
-  KERNOPS_NEAREST_KERNEL(kernops_merge, finish_nearest<Formula, Nearest>)                \
   extern "C" __device__ const int kernops_partial_bytes = 0;                             \
   extern "C" __device__ const int kernops_shared_bytes = 0;
+#define KERNOPS_NEAREST_MERGE(Formula, Nearest) KERNOPS_NEAREST_KERNEL(kernops_merge, finish_nearest<Formula, Nearest>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

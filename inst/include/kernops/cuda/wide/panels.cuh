@@ -228,17 +228,17 @@ template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   *out = sum;
 }
 
-#define KERNOPS_PANEL_KERNELS(Formula, columns, digits)                                     \
-  KERNOPS_LEVELS(Formula)                                                                   \
-  extern "C" __global__ void __launch_bounds__(columns / 4, 2)                              \
-      kernops_pairs(const __grid_constant__ kernops::PanelJob job) {                        \
-    kernops::PanelNumbers<Formula, columns, digits>(job).run();                             \
-  }                                                                                         \
+#define KERNOPS_PANEL_KERNELS(Formula, columns, digits)              \
+  extern "C" __global__ void __launch_bounds__(columns / 4, 2)       \
+      kernops_pairs(const __grid_constant__ kernops::PanelJob job) { \
+    kernops::PanelNumbers<Formula, columns, digits>(job).run();      \
+  }                                                                  \
+  extern "C" __device__ const int kernops_partial_bytes = 0;         \
+  extern "C" __device__ const int kernops_shared_bytes = 0;
+#define KERNOPS_PANEL_MERGE(Formula)                                                        \
   extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \
     kernops::finish_panels<Formula>(job);                                                   \
-  }                                                                                         \
-  extern "C" __device__ const int kernops_partial_bytes = 0;                                \
-  extern "C" __device__ const int kernops_shared_bytes = 0;
+  }
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops
