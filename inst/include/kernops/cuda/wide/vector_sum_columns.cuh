@@ -58,6 +58,10 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     return all;
   }
 
+  static __device__ __forceinline__ void follow(Sums& totals, const T (&highest)[Own::rows]) {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) totals.follow(r, highest[r]);
+  }
   static __device__ __forceinline__ void start(Products& c, T (&mass)[Own::rows]) {
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) mass[r] = 0;
@@ -68,16 +72,16 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   }
   // The matrix product of a tile, and of exponentials the sum, too.
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], Sums& totals, int count,
-                                                  const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
-                                                  const Columns& columns) {
+  static __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows],
+                                                  Sums& totals, int count, const O& o, const OwnRows<Formula, C>& rows,
+                                                  const Kept& kept, const Columns& columns) {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < C; ++k) {
       Part w[Own::rows];
       numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
         const Few<2, T> both{{power(totals, r, even), power(totals, r, odd)}};
         if constexpr (shifts<Formula>()) {
-          totals.seen.meet(r, even), totals.seen.meet(r, odd);
+          highest[r] = larger(odd, larger(even, highest[r]));
           KERNOPS_UNROLL
           for (int e = 0; e < 2; ++e)
             if (Own::column(2 * k) + e < count) mass[r] += both.v[e];
@@ -100,17 +104,17 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   // The same, once more where exponents are much larger than those before; whether it is finite, for all threads of a
   // warp.
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ bool multiplied(Products& c, Sums& totals, int count, const O& o,
-                                                    const OwnRows<Formula, C>& rows, const Kept& kept,
+  static __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], Sums& totals, int count,
+                                                    const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
                                                     const Columns& columns) {
     T mass[Own::rows];
     bool again = false;
     do {
       start(c, mass);
-      multiply<Pairs>(c, mass, totals, count, o, rows, kept, columns);
+      multiply<Pairs>(c, mass, highest, totals, count, o, rows, kept, columns);
       if constexpr (shifts<Formula>()) {
-        again = !again && totals.seen.outgrown();
-        if (again) totals.follow();
+        again = !again && totals.seen.outgrown(highest);
+        if (again) follow(totals, highest);
       }
     } while (again);
     if constexpr (shifts<Formula>()) KERNOPS_UNROLL
@@ -133,20 +137,26 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
           static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
       Sums totals(base);
-      if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
+      T highest[Own::rows];  // exponent that this thread has met
+      if constexpr (shifts<Formula>()) {
+        totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r) highest[r] = totals.seen.shift[r];
+      }
       for_tiles<Formula, BlockPairs, C, 0, true>(
           block, rows.near,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
             using Pairs = typename decltype(kind)::type;
             Products c;
-            if (multiplied<Pairs>(c, totals, at.column_count, o, rows, there, columns[turn]))
+            if (multiplied<Pairs>(c, highest, totals, at.column_count, o, rows, there, columns[turn]))
               return totals.add_run(0, c);
             add_exactly(totals, at, o, all_numbers<Pairs>(totals, o, rows, there));
           },
           [&](const auto&, const auto&, auto, bool last) {
-            if (++totals.tiles == totals.most_tiles || last)
-              totals.hand_over(block, begin, kept, job.partial_rows, last);
+            if (++totals.tiles < totals.most_tiles && !last) return;
+            if constexpr (shifts<Formula>()) follow(totals, highest);
+            totals.hand_over(block, begin, kept, job.partial_rows, last);
           });
       if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
       __syncthreads();

@@ -19,28 +19,27 @@ template <class Formula, int C> struct SeenFrom {
   using T = typename Formula::T;
   using Own = OwnPairs<C>;
   using Powers = typename Formula::Powers;
-  T shift[Own::rows], highest[Own::rows];  // what they are seen from, and the largest exponent met
+  T shift[Own::rows];
 
   // To batches of entries after the first one, all is known.
   template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r)
-      highest[r] = shift[r] =
+      shift[r] =
           known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
   }
-  __device__ __forceinline__ void meet(int r, T exponent) { highest[r] = larger(exponent, highest[r]); }
   __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
-  // From the largest exponent on: what the totals of row r are to be multiplied by. To be called by all threads of a
-  // warp: those of a row have met different columns.
-  __device__ __forceinline__ T follow(int r) {
+  // From the largest exponent on that a thread has met: what the totals of row r are to be multiplied by. To be called
+  // by all threads of a warp: those of a row have met different columns.
+  __device__ __forceinline__ T follow(int r, T highest) {
     KERNOPS_UNROLL
-    for (int step = 1; step < Own::sharing; step *= 2) meet(r, __shfl_xor_sync(~0u, highest[r], step));
+    for (int step = 1; step < Own::sharing; step *= 2) highest = larger(__shfl_xor_sync(~0u, highest, step), highest);
     const T before = shift[r];
-    shift[r] = Powers::shift(highest[r]);
+    shift[r] = Powers::shift(highest);
     return Powers::change(before, shift[r]);
   }
   // Whether exponentials of what a warp has met would be too large.
-  __device__ __forceinline__ bool outgrown() const {
+  __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) much = much || highest[r] > shift[r] + T(30);
