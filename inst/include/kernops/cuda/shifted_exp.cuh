@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Exponentials as seen from the largest exponent of a row, which is `shift` so far. The plan has brought exponents to
-// base 2 or not: with one weight, that is an instruction less for each pair, of few.
+// Exponentials as seen from an exponent, `shift`: the largest of their row, or nearly so. The plan has brought
+// exponents to base 2 or not: with one weight, that is an instruction less for each pair, of few.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 

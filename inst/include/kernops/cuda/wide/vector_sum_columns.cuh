@@ -58,10 +58,6 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     return all;
   }
 
-  static __device__ __forceinline__ void follow(Sums& totals, const T (&highest)[Own::rows]) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) totals.follow(r, highest[r]);
-  }
   static __device__ __forceinline__ void start(Products& c, T (&mass)[Own::rows]) {
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) mass[r] = 0;
@@ -109,12 +105,14 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
                                                     const Columns& columns) {
     T mass[Own::rows];
     bool again = false;
+    if constexpr (shifts<Formula>()) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) highest[r] = totals.seen.shift[r];
     do {
       start(c, mass);
       multiply<Pairs>(c, mass, highest, totals, count, o, rows, kept, columns);
       if constexpr (shifts<Formula>()) {
         again = !again && totals.seen.outgrown(highest);
-        if (again) follow(totals, highest);
+        if (again) totals.follow(highest);
       }
     } while (again);
     if constexpr (shifts<Formula>()) KERNOPS_UNROLL
@@ -137,26 +135,24 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
           static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
       const OwnRows<Formula, C> rows(begin);
       Sums totals(base);
-      T highest[Own::rows];  // exponent that this thread has met
-      if constexpr (shifts<Formula>()) {
-        totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r) highest[r] = totals.seen.shift[r];
-      }
+      if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
       for_tiles<Formula, BlockPairs, C, 0, true>(
           block, rows.near,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
             using Pairs = typename decltype(kind)::type;
             Products c;
+            T highest[Own::rows];  // exponents
             if (multiplied<Pairs>(c, highest, totals, at.column_count, o, rows, there, columns[turn]))
-              return totals.add_run(0, c);
-            add_exactly(totals, at, o, all_numbers<Pairs>(totals, o, rows, there));
+              totals.add_run(0, c);
+            else
+              add_exactly(totals, at, o, all_numbers<Pairs>(totals, o, rows, there));
+            if constexpr (shifts<Formula>())
+              if (Formula::Powers::gives_top) totals.follow(highest);
           },
           [&](const auto&, const auto&, auto, bool last) {
-            if (++totals.tiles < totals.most_tiles && !last) return;
-            if constexpr (shifts<Formula>()) follow(totals, highest);
-            totals.hand_over(block, begin, kept, job.partial_rows, last);
+            if (++totals.tiles == totals.most_tiles || last)
+              totals.hand_over(block, begin, kept, job.partial_rows, last);
           });
       if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
       __syncthreads();

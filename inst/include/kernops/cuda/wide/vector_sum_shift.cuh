@@ -1,5 +1,5 @@
-// What exponentials are seen from where they weigh vectors (cuda/wide/vector_sum.cuh): the largest exponent of their
-// row so far.
+// What exponentials are seen from where they weigh vectors (cuda/wide/vector_sum.cuh): an exponent of their row which
+// no other so far exceeds by more than 30; the largest one where that is a result.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 

@@ -80,24 +80,30 @@ template <class Formula, class Row, int C, class S> struct Totals {
 
   // Exponents become exponentials, and join their sum; to be called by all threads of a warp.
   __device__ __forceinline__ void exponentiate(Contracted<T, C>& w) {
+    T highest[Own::rows];
     KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r) {
-      T highest = seen.shift[r];
+      highest[r] = seen.shift[r];
       KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) highest = larger(w.v[r][n], highest);
-      follow(r, highest);
-      KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) w.v[r][n] = seen.power(r, w.v[r][n]);
+      for (int n = 0; n < Own::columns; ++n) highest[r] = larger(w.v[r][n], highest[r]);
     }
+    if (Formula::Powers::gives_top || seen.outgrown(highest)) follow(highest);
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) w.v[r][n] = seen.power(r, w.v[r][n]);
     add_numbers(w);
   }
-  __device__ __forceinline__ void follow(int r, T highest) {
-    const T factor = seen.follow(r, highest);
-    if (__all_sync(~0u, factor == 1)) return;  // as soon as most columns were met
-    numbers[r] *= factor;
+  // Totals as seen from the largest exponents.
+  __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_UNROLL
-    for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
-    for (int e = 0; e < S::own; ++e) sum[r][q][e].scale(factor);
+    for (int r = 0; r < Own::rows; ++r) {
+      const T factor = seen.follow(r, highest[r]);
+      if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns were met
+      numbers[r] *= factor;
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
+      for (int e = 0; e < S::own; ++e) sum[r][q][e].scale(factor);
+    }
   }
 
   template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Columns& columns) {
