@@ -1,4 +1,4 @@
-# Results of many numbers: on a GPU, those of exponentials take two passes, those of entries batches.
+# Results of many numbers: on a GPU, exponentials weigh vectors, and entries are taken in batches.
 
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
@@ -46,6 +46,19 @@ test_that("sums of exponentials follow the largest of many columns, wherever it 
     given <- list(x, y[columns, ], b)
     expect_weighted(kernel, "(x | y)", f[, columns], vectors(40, "b = Vj(17)"), given, b, precision)
     expect_weighted(kernel, "(x + y)", outer(1:2, v, `+`), vectors(1, "b = Vj(17)"), list(1:2, v, b), b, precision)
+  })
+})
+
+test_that("sums of exponentials go on from batch to batch where the memory of a GPU is small", {
+  withr::local_seed(6)
+  y <- sort(rnorm(3e5))
+  b <- matrix(runif(3e5 * 17), 3e5)
+  for_each_backend(\(kernel, precision) {
+    gc()
+    used <- if ("cuda" %in% backends()) sum(cuda_describe()$used_bytes) else 0
+    withr::local_options(kernops.gpu_memory = 4e7 + used)
+    args <- vectors(1, "b = Vj(17)")
+    expect_weighted(kernel, "(x * y)", outer(c(-1, 0, 2), y), args, list(c(-1, 0, 2), y, b), b, precision)
   })
 })
 
