@@ -91,7 +91,6 @@ class DeviceWorker {
   }
   // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The results of sums of exponentials: `top` and `sums` are those of the rows, on this device.
   // Merges states of rows in the order in which they stand, so many after one another, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
 
