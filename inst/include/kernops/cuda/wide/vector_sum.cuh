@@ -7,7 +7,8 @@
 // - sum w y then, as exact as the expansion of an exponent, and taken only where that is. Else it is added up
 // term by term. The vectors of an expanded exponent have kernels of their own (cuda/wide/vector_sum_scaled.cuh,
 // cuda/wide/vector_sum_long.cuh), and so have vectors of columns whose numbers take no contraction
-// (cuda/wide/vector_sum_columns.cuh); here, the numbers of the pairs are made anew for each batch.
+// (cuda/wide/vector_sum_columns.cuh); here, the numbers of the pairs are made anew for each batch. Numbers may be
+// exponentials, seen from what cuda/wide/vector_sum_shift.cuh says.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_columns.cuh>
 #include <kernops/cuda/wide/vector_sum_long.cuh>

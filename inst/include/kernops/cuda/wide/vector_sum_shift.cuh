@@ -1,5 +1,5 @@
 // What exponentials are seen from where they weigh vectors (cuda/wide/vector_sum.cuh): an exponent of their row which
-// no other so far exceeds by more than 30; the largest one where that is a result.
+// no other so far exceeds by more than 8; the largest one where that is a result.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -13,6 +13,8 @@ template <class Formula> KERNOPS_FN constexpr int kept_totals() {
 template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(Row* totals, long long stride) {
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
+
+constexpr int most_excess = 8;  // exponentials stay far from the largest numbers, also times large weights
 
 // Of a thread's rows, which others of its warp have, too.
 template <class Formula, int C> struct SeenFrom {
@@ -42,7 +44,7 @@ template <class Formula, int C> struct SeenFrom {
   __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
     KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) much = much || highest[r] > shift[r] + T(30);
+    for (int r = 0; r < Own::rows; ++r) much = much || highest[r] > shift[r] + T(most_excess);
     return __any_sync(~0u, much);
   }
 };
