@@ -32,6 +32,10 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   }
 };
 
+// By which an exponent exceeds, at most, what it is seen from where many weights are: exponentials stay far from the
+// largest numbers then, also times large weights.
+constexpr int most_excess = 8;
+
 // What a Formula has where its numbers are none.
 struct NoPowers {};
 template <class Formula> KERNOPS_FN constexpr bool shifts() {

@@ -135,19 +135,26 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     }
   }
 
-  // Numbers that were exponents become exponentials, as seen from the largest exponent of the row so far.
+  // Numbers that were exponents become exponentials, as seen from one that none so far exceeds by much.
   __device__ __forceinline__ void exponentiate() {
     constexpr double log2_e = 1.4426950408889634;
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
+    bool exceeds = Formula::Powers::gives_top;
     put_where_none(-infinity<double>());
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       most[r] = before[r] = job.first || !exists(r) ? -infinity<double>() : job.shifts[first + r];
       KERNOPS_UNROLL
       for (int n = 0; n < own; ++n) most[r] = larger(w[r][n], most[r]);
+      exceeds = exceeds || most[r] > before[r] + most_excess;
     }
-    join_block<threads / 32>(most, shared, Larger());
+    if (__syncthreads_or(exceeds)) {
+      join_block<threads / 32>(most, shared, Larger());
+    } else {
+      KERNOPS_UNROLL
+      for (int r = 0; r < rows; ++r) most[r] = before[r];
+    }
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       KERNOPS_UNROLL

@@ -14,8 +14,6 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
 
-constexpr int most_excess = 8;  // exponentials stay far from the largest numbers, also times large weights
-
 // Of a thread's rows, which others of its warp have, too.
 template <class Formula, int C> struct SeenFrom {
   using T = typename Formula::T;
