@@ -187,15 +187,16 @@ template <class Formula, class Row, int C, class S> struct Totals {
   }
 
   // Of the threads that share rows; and by what totals change that are kept.
-  __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], Row* totals, long long stride) {
+  __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers) KERNOPS_UNROLL
     for (int r = 0; r < Own::rows; ++r)
       for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
     if constexpr (shifts<Formula>()) {
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r)
-        change[r] =
-            begun ? Formula::Powers::change(kept_shift<Formula>(totals + Own::row(r), stride), seen.shift[r]) : T(1);
+        change[r] = begun && Own::row(r) < row_count
+                        ? Formula::Powers::change(kept_shift<Formula>(totals + Own::row(r), stride), seen.shift[r])
+                        : T(1);
     }
   }
   // Into the totals of the block, which stand rows side by side, entry after entry.
@@ -203,7 +204,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
     T change[Own::rows];
-    join_numbers(change, totals, stride);
+    join_numbers(change, at.row_count, totals, stride);
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     KERNOPS_UNROLL
