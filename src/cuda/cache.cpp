@@ -110,8 +110,7 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
 }
 
 std::vector<char> binary(const std::string& text, const std::string& architecture) {
-  const std::vector<char> code = precompiled(text, architecture);
-  return code.empty() ? compiled(text, architecture) : code;
+  return binaries({text}, architecture).front();
 }
 
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {

@@ -146,7 +146,7 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// The entry points of a Formula: what fills its levels, and what reduces its pairs.
+// The entry points of a Formula: what reduces its pairs, and what joins their splits, which has the text of the levels.
 #define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)       \
   extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)       \
       kernops_pairs(const __grid_constant__ kernops::PairJob job) {                    \

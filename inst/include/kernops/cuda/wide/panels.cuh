@@ -137,7 +137,6 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
 
   // Numbers that were exponents become exponentials, as seen from one that none so far exceeds by much.
   __device__ __forceinline__ void exponentiate() {
-    constexpr double log2_e = 1.4426950408889634;
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
     bool exceeds = Formula::Powers::gives_top;
@@ -158,11 +157,11 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) w[r][n] = exp2(log2_e * (w[r][n] - most[r]));
+      for (int n = 0; n < own; ++n) w[r][n] = Formula::Powers::of(w[r][n] - most[r]);
       if (!exists(r)) break;
       if (threadIdx.x == 0) job.shifts[first + r] = most[r];
       if (job.first || most[r] == before[r]) continue;
-      kept[r] = exp2(log2_e * (before[r] - most[r]));
+      kept[r] = Formula::Powers::of(before[r] - most[r]);
       double* const sums = job.sums + (first + r) * (long long)job.width;
       for (int k = threadIdx.x; k < job.width; k += threads) sums[k] *= kept[r];
     }

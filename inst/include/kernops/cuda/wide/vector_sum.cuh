@@ -65,8 +65,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   for (int base = 0; base < Terms::size; base += S::size) {
     Block<Formula, BlockPairs, C> block(job);
     const TilePlace<T> begin = block.place(block.begin);
-    Row* kept =
-        static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
+    Row* kept = totals_of_block<Formula, Row>(job, block.first);
     Totals<Formula, Row, C, S> totals(base);
     if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
     bool product = false;

@@ -131,8 +131,7 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     for (int base = 0; base < Terms::size; base += S::size) {
       Block<Formula, BlockPairs, C> block(job);
       const TilePlace<T> begin = block.place(block.begin);
-      Row* kept =
-          static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
+      Row* kept = totals_of_block<Formula, Row>(job, block.first);
       const OwnRows<Formula, C> rows(begin);
       Sums totals(base);
       if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);

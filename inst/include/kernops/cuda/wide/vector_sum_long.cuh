@@ -38,8 +38,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       : job(job),
         block(job),
         begin(block.place(block.begin)),
-        kept(static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows +
-             block.first),
+        kept(totals_of_block<Formula, Row>(job, block.first)),
         unit(unit_of_columns<Formula>(begin.once)) {}
 
   template <bool near>

@@ -109,8 +109,7 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
   using S = EntryBatch<float, 1, Contract::chunks>;
   Block<Formula, BlockPairs, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
-  Row* kept =
-      static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + block.first;
+  Row* kept = totals_of_block<Formula, Row>(job, block.first);
   const OwnRows<Formula, C> rows(begin);
   const float unit = unit_of_columns<Formula>(begin.once);
   Totals<Formula, Row, C, S> totals(0);

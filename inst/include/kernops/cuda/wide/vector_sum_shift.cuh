@@ -10,6 +10,11 @@ inline namespace KERNOPS_ISA {
 template <class Formula> KERNOPS_FN constexpr int kept_totals() {
   return Formula::VectorSum::size + (shifts<Formula>() ? 2 : 0);
 }
+// Where a block has the totals of its rows, the first of which is number `first`.
+template <class Formula, class Row>
+__device__ __forceinline__ Row* totals_of_block(const PairJob& job, long long first) {
+  return static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + first;
+}
 template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(Row* totals, long long stride) {
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
