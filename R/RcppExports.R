@@ -357,16 +357,16 @@ cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }
 
-cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, bulk = FALSE) {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, bulk)
+cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, bulk = FALSE, architecture = "sm_80") {
+    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, bulk, architecture)
 }
 
 cuda_compile <- function(text, architecture, quick = FALSE) {
     .Call(`_kernops_cuda_compile`, text, architecture, quick)
 }
 
-cuda_sources <- function(kernel, single, few = TRUE) {
-    .Call(`_kernops_cuda_sources`, kernel, single, few)
+cuda_sources <- function(kernel, single, few = TRUE, architecture = "sm_80") {
+    .Call(`_kernops_cuda_sources`, kernel, single, few, architecture)
 }
 
 cuda_segment_sources <- function(all = FALSE) {

@@ -39,18 +39,20 @@ write_out <- function(texts, sets) {
 
 # The CUDA texts of the catalogue, each once. Kernels for a few rows are left to the first use, for the sake of the time
 # that an installation takes.
-catalogue_sources <- function(entries) {
+catalogue_sources <- function(entries, architecture = "sm_80") {
   sources <- function(formula, args, stored) {
     kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {
       stop("the catalogue's formula ", formula, " is wrong: ", conditionMessage(e), call. = FALSE)
     })
-    c(cuda_sources(kernel, FALSE, few = FALSE), cuda_sources(kernel, TRUE, few = FALSE))
+    unlist(lapply(c(FALSE, TRUE), function(single) cuda_sources(kernel, single, FALSE, architecture)))
   }
   unique(unlist(Map(sources, entries$formula, entries$args, entries$stored)))
 }
 
 # All that ships: of the formulas, and of the usual reductions of segments.
-catalogue_texts <- \(file) c(catalogue_sources(catalogue(file)), cuda_segment_sources(FALSE))
+catalogue_texts <- function(file, architecture = "sm_80") {
+  c(catalogue_sources(catalogue(file), architecture), cuda_segment_sources(FALSE))
+}
 
 # Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its part of the catalogue.
 precompile <- function(file, fatbinary) {
@@ -61,7 +63,7 @@ precompile <- function(file, fatbinary) {
   sys.source("../R/RcppExports.R", here)
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
-  texts <- catalogue_texts("../inst/cuda/catalogue.txt")
+  texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
   # by content, not by position: a text stays in its file when others come and go
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])

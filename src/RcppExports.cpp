@@ -1151,8 +1151,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool bulk);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP bulkSEXP) {
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool bulk, std::string architecture);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP bulkSEXP, SEXP architectureSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
@@ -1162,7 +1162,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
     Rcpp::traits::input_parameter< bool >::type some(someSEXP);
     Rcpp::traits::input_parameter< bool >::type bulk(bulkSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, bulk));
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, bulk, architecture));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1180,15 +1181,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_sources
-std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few);
-RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP) {
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few, std::string architecture);
+RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP, SEXP architectureSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< bool >::type few(fewSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single, few));
+    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_sources(kernel, single, few, architecture));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1437,9 +1439,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 6},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 7},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 3},
-    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 3},
+    {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 4},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},

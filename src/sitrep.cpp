@@ -85,7 +85,7 @@ static std::string all_of(const cuda::Text& text) { return text.of_pairs() + tex
 // if there is one.
 // [[Rcpp::export]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
-                        bool some = false, bool bulk = false) {
+                        bool some = false, bool bulk = false, std::string architecture = "sm_80") {
   Settings settings;
   settings.single = single;
   settings.scheme = SumScheme(scheme);
@@ -97,7 +97,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
   }
   const Plan& last = cuda_plans(*kernel).back();
   const TiledPlan plan = cuda::tiled(last, settings);
-  cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1);
+  cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1, cuda::has_warpgroups(architecture));
   shape.some = some;
   return all_of(cuda::source(plan, settings, shape));
 }
@@ -117,13 +117,15 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
 
 // The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.
 // [[Rcpp::export]]
-std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true) {
+std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
+                                      std::string architecture = "sm_80") {
   Settings settings;
   settings.single = single;
   std::vector<std::string> texts;
   const auto add = [&](const Plan& untiled) {
     const TiledPlan plan = cuda::tiled(untiled, settings);
-    for (const cuda::Shape& shape : cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1)) {
+    for (const cuda::Shape& shape :
+         cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1, cuda::has_warpgroups(architecture))) {
       const cuda::Text text = cuda::source(plan, settings, shape);
       texts.push_back(text.of_pairs()), texts.push_back(text.of_levels());
     }

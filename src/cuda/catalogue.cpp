@@ -47,7 +47,7 @@ std::vector<char> packed(const std::vector<char>& code, const std::string& archi
   const std::string from = file + ".cubin", to = file + ".fatbin";
   std::vector<char> smaller;
   if (write_file(from, std::string(code.begin(), code.end()))) {
-    const std::string image = "--image3=kind=elf,sm=" + architecture.substr(3) + ",file=" + from;
+    const std::string image = "--image3=kind=elf,sm=" + full_name(architecture).substr(3) + ",file=" + from;
     if (run_program({fatbinary, "--compress-all", "--create=" + to, image})) smaller = whole_file(to);
   }
   std::error_code error;

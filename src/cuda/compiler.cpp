@@ -84,7 +84,7 @@ std::string compiler_version() {
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include,
                           std::string& log, bool quick) {
   const Compiler& c = compiler();
-  const std::string arch = "--gpu-architecture=" + architecture, folder = "--include-path=" + include;
+  const std::string arch = "--gpu-architecture=" + full_name(architecture), folder = "--include-path=" + include;
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
   const bool is_virtual = architecture.compare(0, 8, "compute_") == 0;  // whose code is PTX

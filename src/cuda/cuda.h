@@ -40,8 +40,9 @@ struct Shape {
   bool some = false;           // not all pairs, but those of ranges
   bool makes_columns = false;  // as it needs them, instead of reading a filled level
   int parts = 0;               // of nearest columns: numbers of 16 bits that make one
+  int warpgroups = 0;          // so many have the same rows (cuda/wide/warpgroups.cuh); 0 where warps multiply alone
   auto fields() const {
-    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns, parts);
+    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns, parts, warpgroups);
   }
 };
 constexpr Count few_rows = 128;  // one block meets all columns, and makes them itself
@@ -52,18 +53,20 @@ bool fits(const Plan& plan, const Settings& settings);
 bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one column at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
 bool in_place(const TiledPlan& plan, const Settings& settings);
-Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors);
+// Whether warps multiply in groups where a GPU can (Device::warpgroups, cuda/wide/warpgroups.cuh).
+bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows);
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors, bool warpgroups);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
 // A plan whose pairs are reduced in bulk (cuda/pairs/bulk.cpp), if there is a way; whether so many rows and columns
 // gain by it; and the shapes that are tried one after another. Tiles take what these do not.
 TiledPlan for_bulk(const Plan& plan, const Settings& settings);
 Settings of_bulk(Settings settings);  // whose numbers are doubles, whatever is asked for
-bool gains_by_bulk(const TiledPlan& plan, Count rows, Count columns);
+bool gains_by_bulk(const TiledPlan& plan, const Settings& settings, Count rows, Count columns);
 std::vector<Shape> bulk_shapes(const TiledPlan& plan);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.
-std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows);
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows, bool warpgroups);
 
 // The kernels of a plan in two texts, compiled side by side: the pairs, and what fills the levels and merges splits,
 // which other shapes have as well.
@@ -100,6 +103,7 @@ struct Device {
   std::string name, architecture;
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can, before the one before them has ended
+  bool warpgroups() const { return has_warpgroups(architecture); }
   bool fast_doubles = false;  // half as many a second as floats
   size_t bytes = 0;
   int shared_bytes = 0;  // that a block may have

@@ -82,6 +82,12 @@ int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
 
 // ---- NVRTC (cuda/compiler.cpp)
 
+// Whether tensor cores multiply for four warps at a time (cuda/wide/warpgroups.cuh), which no other generation does:
+// code for these GPUs has a name of its own.
+inline bool has_warpgroups(const std::string& architecture) { return architecture == "sm_90"; }
+inline std::string full_name(const std::string& architecture) {
+  return architecture + (has_warpgroups(architecture) ? "a" : "");
+}
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
 const std::vector<std::string>& compile_options();  // besides those two

@@ -99,8 +99,9 @@ test_that("distances do not depend on the origin", {
 
 test_that("exponentials of distances and their gradients do not depend on the origin either", {
   withr::local_seed(1)
-  # the totals of a gradient are in registers up to 256 entries, in float32
-  for (D in c(40, 130, 256)) {
+  # in float32, a thread has the totals of a gradient up to 256 entries, or half of them up to 416 (compute capability
+  # 9.0), and rows stay in shared memory up to 320
+  for (D in c(40, 130, 256, 257, 330, 416, 417)) {
     x <- round(256 * points(150, D)) / 256
     y <- round(256 * points(90, D)) / 256
     k <- exp(-sq_dist(x, y) * 8 / D)
@@ -112,6 +113,22 @@ test_that("exponentials of distances and their gradients do not depend on the or
         slope <- -16 / D * (x * rowSums(k) - k %*% y)
         expect_close(keops_grad(gauss, "x")(c(data, list(rep(1, 150)))), slope, precision)
       }
+    })
+  }
+})
+
+test_that("points that are far from each other have gradients, too", {
+  withr::local_seed(1)
+  for (D in c(64, 300)) {
+    x <- round(256 * points(150, D)) / 256
+    y <- round(256 * points(90, D)) / 256
+    x[140:150, 1] <- x[140:150, 1] + 64
+    y[5, 1] <- y[5, 1] + 64
+    k <- exp(-sq_dist(x, y) * 8 / D)
+    slope <- -16 / D * (x * rowSums(k) - k %*% y)
+    for_each_backend(\(kernel, precision) {
+      gauss <- kernel("Sum_Reduction(Exp(-g * SqDist(x, y)), 1)", vectors(D, "g = Pm(1)"))
+      expect_close(keops_grad(gauss, "x")(list(x, y, 8 / D, rep(1, 150))), slope, precision, info = paste("D =", D))
     })
   }
 })
@@ -176,6 +193,20 @@ test_that("texts for long vectors compile", {
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
   # what a block has in shared memory is seen where code is made: columns that stay there, beside vectors
   compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "KERNOPS_VECTOR_SUM", "sm_90")
+})
+
+test_that("texts by warp groups compile, for GPUs that have these", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  compiles <- function(op, how) {
+    text <- \(architecture) kernops:::cuda_sources(environment(op)$kernel, TRUE, FALSE, architecture)[[1]]
+    expect_no_match(text("sm_80"), "WARPGROUPS")
+    expect_match(text("sm_90"), paste("WARPGROUPS", how))
+    expect_compiles(text("sm_90"), "sm_90")
+  }
+  gauss <- \(D) keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
+  for (D in c(33, 128, 320, 321)) compiles(gauss(D), 1)
+  for (D in c(64, 256)) compiles(keops_grad(gauss(D), "x"), 1)
+  compiles(keops_grad(gauss(416), "x"), 2)
 })
 
 test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {

@@ -52,6 +52,12 @@ Bulk bulk_of(const TiledPlan& plan, const Settings& settings) {
   return gains_by_doubles(plan) ? Bulk::panels : Bulk::none;
 }
 
+// Where they can, tiles are faster by warp groups for longer.
+bool tiles_are_faster(const TiledPlan& plan, const Settings& settings, Count rows) {
+  const bool able = current_device().warpgroups() && takes_warpgroups(plan, settings, rows);
+  return able && (plan.vector_sum.size > 0 || plan.inner_product.size <= 896);
+}
+
 }  // namespace
 
 TiledPlan for_bulk(const Plan& plan, const Settings& settings) {
@@ -65,11 +71,11 @@ Settings of_bulk(Settings settings) {
   return settings;
 }
 
-bool gains_by_bulk(const TiledPlan& plan, Count rows, Count columns) {
+bool gains_by_bulk(const TiledPlan& plan, const Settings& settings, Count rows, Count columns) {
   switch (plan.bulk) {
     case Bulk::none: return false;
     case Bulk::nearest: return gains_by_lists(plan, rows, columns);
-    default: return gains_by_panels(plan, rows, columns);
+    default: return gains_by_panels(plan, rows, columns) && !tiles_are_faster(plan, settings, rows);
   }
 }
 

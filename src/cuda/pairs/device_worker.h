@@ -31,7 +31,8 @@ struct Task {
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
   Count rows_of_block() const {
-    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread;
+    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread /
+           std::max(shape.warpgroups, 1);
   }
   // Pairs that take some tenths of a second, after which the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }

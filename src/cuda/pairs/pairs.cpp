@@ -85,7 +85,7 @@ class CudaPairs : public Pairs {
     const TiledPlan& plan = tiled_once(untiled, settings, true);
     if (plan.bulk == Bulk::none) return false;
     use_device(first().number());
-    if (!gains_by_bulk(plan, rows.count(), columns.count())) return false;
+    if (!gains_by_bulk(plan, settings, rows.count(), columns.count())) return false;
     const Settings doubles = of_bulk(settings);
     const bool others = wait_for_others(data, out);
     const auto shapes = bulk_shapes(plan);
@@ -133,7 +133,8 @@ class CudaPairs : public Pairs {
 
   Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_device,
                  const Output& out, Count first_row) {
-    const Shape shape = choose_shape(plan, settings, rows_of_device, use_device(first().number()).multiprocessors);
+    const Device& device = use_device(first().number());
+    const Shape shape = choose_shape(plan, settings, rows_of_device, device.multiprocessors, device.warpgroups());
     const Blocks* ranges = data.pairs(plan.rows);
     // where there are ranges, blocks know by themselves whether there are columns
     const bool any_columns = !ranges && data.length(both & ~plan.rows) > 0;

@@ -72,6 +72,21 @@ bool sums_columns(const TiledPlan& plan, const Settings& settings) {
          in_place(plan, settings);
 }
 
+constexpr int longest_resident = 320;  // of vectors of rows that stay in shared memory
+
+// Two warp groups have rows of their own while a thread has room for the totals of 256 entries; beyond, half of the
+// entries each, of the same rows. Columns are many where each tile loads its rows anew.
+Shape by_warpgroups(const TiledPlan& plan) {
+  const int contracted = plan.inner_product.size;
+  const bool sums_vectors = plan.vector_sum.size > 0;
+  Shape shape{sums_vectors ? Shape::vector_sum : Shape::wide, 2, 256,
+              sums_vectors                    ? 32
+              : contracted > longest_resident ? 128
+                                              : 64};
+  shape.warpgroups = sums_vectors && contracted > 256 ? 2 : 1;
+  return shape;
+}
+
 }  // namespace
 
 bool adds_carefully(const Settings& settings) {
@@ -102,10 +117,22 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
          plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
+// Exponents that are expanded: for a number of each pair, or x - y times one, as long as these find room in shared
+// memory.
+bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows) {
+  constexpr int shortest = 33, longest_summed = 416;
+  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
+  const int contracted = plan.inner_product.size;
+  const bool sums = reduction.sums() && plan.row_in_vector_sum() != 0 && contracted <= longest_summed,
+             numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || reduction.exponentiates());
+  return adds_by_tiles(settings) && in_place(plan, settings) && contracted >= shortest &&
+         plan.contractions.size() == 1 && (sums || numbers) && (rows > few_rows || contracted <= longest_resident);
+}
+
 // Long vectors, and columns too long for shared memory, go the wide way: 128 rows a block, one a thread once
 // they are contracted, and so many columns that what a thread has of their pairs stays in registers. Where totals
 // of long vectors do, too, there are half as many rows.
-Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
+Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors, bool warpgroups) {
   const bool too_long = 32 * padded(plan.entries[int(Level::column)], 8) * 8 > shared_bytes;
   if (!plan.tiled() && !too_long) return narrow_shape(plan, settings, rows, multiprocessors);
   int columns = settings.single && plan.vector_sum.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
@@ -113,6 +140,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (sums_columns(plan, settings)) return {Shape::vector_sum, 4, 128, 64};
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) columns /= 2;
   const bool sums_vectors = plan.vector_sum.size > 0;
+  if (warpgroups && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
   const int rows_per_thread = sums_vectors && in_place(plan, settings) ? 2 : 4;
   return {sums_vectors ? Shape::vector_sum : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }
@@ -127,10 +155,10 @@ bool fits(const Plan& plan, const Settings& settings) {
 }
 
 // Each shape of choose_shape() serves twice as many rows as it begins with, at least.
-std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows) {
+std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows, bool warpgroups) {
   std::vector<Shape> all;
   for (Count rows = 1 << 24; rows >= least_rows; rows /= 2) {
-    const Shape shape = choose_shape(plan, settings, rows, 128);
+    const Shape shape = choose_shape(plan, settings, rows, 128, warpgroups);
     if (all.empty() || all.back().fields() != shape.fields()) all.push_back(shape);
   }
   return all;

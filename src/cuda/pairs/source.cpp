@@ -16,7 +16,8 @@ class Writer {
     const bool wide = words.wide(), expands = words.expands();
     const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels",
                              "cuda/wide/nearest"};
-    const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n";
+    const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n" +
+                             (shape.warpgroups ? "#define KERNOPS_WARPGROUPS " + number(shape.warpgroups) + "\n" : "");
     std::string out = (shape.kind != Shape::narrow ? rows : "") + "#include <kernops/" + headers[shape.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
     if (wide) out += long_vectors(words);

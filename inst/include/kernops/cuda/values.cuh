@@ -2,6 +2,10 @@
 #pragma once
 #include <kernops/ops.h>
 
+#ifndef KERNOPS_WARPGROUPS
+#define KERNOPS_WARPGROUPS 0  // as the text says (cuda/wide/warpgroups.cuh)
+#endif
+
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
@@ -196,7 +200,7 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
         some[e - n] = scale * seen;
         zero = zero && seen == T(0);
       }
-      square += put_scaled_quad(chunk, n / 4, sign > 0, some);
+      square += put_scaled_quad(chunk, n / 4, sign > 0 || KERNOPS_WARPGROUPS, some);
     }
     KERNOPS_UNROLL
     for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);

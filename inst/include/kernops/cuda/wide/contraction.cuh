@@ -9,6 +9,7 @@
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
+#include <kernops/cuda/wide/warpgroups.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -36,11 +37,12 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
 };
 
 // Tensor cores take what they can.
-enum class Way { term_by_term, doubles, floats, halves };
+enum class Way { term_by_term, doubles, floats, halves, warpgroups };
 template <class T, class Terms> KERNOPS_FN constexpr Way way_of() {
   if (!Terms::is_product) return Way::term_by_term;
   if (sizeof(T) == 8) return multiplies_doubles ? Way::doubles : Way::term_by_term;
-  return !multiplies_floats ? Way::term_by_term : Terms::scaled ? Way::halves : Way::floats;
+  if (!multiplies_floats) return Way::term_by_term;
+  return !Terms::scaled ? Way::floats : KERNOPS_WARPGROUPS ? Way::warpgroups : Way::halves;
 }
 template <Way way, class T, int C, class Terms> struct ContractorOf { using type = TermByTerm<T, C, Terms>; };
 template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms> {
@@ -49,6 +51,9 @@ template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms
 template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> { using type = WhileFinite<C, Terms>; };
 template <int C, class Terms> struct ContractorOf<Way::halves, float, C, Terms> {
   using type = ByTensorCores<Halves, C, Terms>;
+};
+template <int C, class Terms> struct ContractorOf<Way::warpgroups, float, C, Terms> {
+  using type = ByWarpgroups<C, Terms>;
 };
 template <class T, int C, class Terms> using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
 
@@ -93,9 +98,9 @@ template <class T, int C, int count> struct PairValues {
 // All contractions of a tile, one after another.
 template <class T, int C, class Contractions> struct AllContractions;
 template <class T, int C> struct AllContractions<T, C, List<>> {
-  static constexpr int shared = 1, stage = 0, count = 0;
+  static constexpr int shared = 1, stage = 0, for_rows = 0, count = 0;
   static constexpr bool by_parts = false, in_shared = false;
-  __device__ __forceinline__ void begin(const TilePlace<T>&) {}
+  __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, C>*, const TilePlace<T>&, const O&, T*, T*& now, T*&,
@@ -106,15 +111,15 @@ template <class T, int C> struct AllContractions<T, C, List<>> {
 template <class T, int C, class First, class... Rest> struct AllContractions<T, C, List<First, Rest...>> {
   using Others = AllContractions<T, C, List<Rest...>>;
   using Contract = Contractor<T, C, First>;
-  static constexpr int count = 1 + Others::count, stage = Contract::stage,
+  static constexpr int count = 1 + Others::count, stage = Contract::stage, for_rows = Contract::for_rows,
                        shared = Contract::shared > Others::shared ? Contract::shared : Others::shared;
   static constexpr bool by_parts = count == 1 && Contract::by_parts, in_shared = count == 1 && Contract::in_shared;
   Contract first;
   Others others;
 
   // Of several, each takes its rows when it is its turn: they would not find room in the registers together.
-  __device__ __forceinline__ void begin(const TilePlace<T>& at) {
-    if (count == 1) first.begin(at);
+  __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
+    if (count == 1) first.begin(at, rows);
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
   // The first stage of the first one is in `now` already, seen by all threads.
@@ -124,12 +129,12 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
     if constexpr (count == 1) {
       first.run(sums[0], at, o, shared, now, next, send_next);
     } else {
-      first.begin(at);
+      first.begin(at, nullptr);
       first.run(sums[0], at, o, shared, now, next, [](T*) {});
       __syncthreads();
       now = shared, next = shared + Others::stage;
       others.send_first(at, now);
-      others.begin(at);
+      others.begin(at, nullptr);
       wait_for_sent();
       __syncthreads();
       others.run(sums + 1, at, o, shared, now, next, [](T*) {});

@@ -154,12 +154,18 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void map
     reduce_by_row<Formula, Row, BlockPairs, C>(job);
 }
 
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C, BlockPairs)                                    \
-  extern "C" __global__ void __launch_bounds__(128, 2) kernops_pairs(kernops::PairJob job) { \
-    kernops::wait_for_kernel_before();                                                       \
-    kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                              \
-  }                                                                                          \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                       \
+// How many blocks share a multiprocessor.
+template <class Formula, int C> KERNOPS_FN constexpr int wide_blocks() {
+  return TileMemory<Formula, C, 0>::bytes > 112 * 1024 ? 1 : 2;
+}
+
+#define KERNOPS_WIDE_KERNELS(Formula, Row, C, BlockPairs)                                                 \
+  extern "C" __global__ void __launch_bounds__(kernops::tile_threads, kernops::wide_blocks<Formula, C>()) \
+      kernops_pairs(kernops::PairJob job) {                                                               \
+    kernops::wait_for_kernel_before();                                                                    \
+    kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                                           \
+  }                                                                                                       \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                                    \
   extern "C" __device__ const int kernops_shared_bytes = kernops::TileMemory<Formula, C, 0>::asked_for;
 
 }  // namespace KERNOPS_ISA

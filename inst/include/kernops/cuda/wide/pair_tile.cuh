@@ -1,4 +1,4 @@
-// A tile of 32 own_rows rows and 8 C columns for a block of 128 threads: who has which pairs, and how the entries of
+// A tile of rows and 8 C columns for a block of 128 or 256 threads: who has which pairs, and how the entries of
 // its vectors get into shared memory, a few at a time.
 #pragma once
 #include <kernops/cuda/values.cuh>
@@ -17,21 +17,26 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-constexpr int own_rows = KERNOPS_OWN_ROWS;  // of which a thread has pairs, as the text that is compiled says
+// As the text that is compiled says: of how many rows a thread has pairs, how many threads take a tile, and how many
+// warp groups of these have the same rows.
+constexpr int own_rows = KERNOPS_OWN_ROWS, tile_threads = KERNOPS_WARPGROUPS ? 256 : 128,
+              row_sharing = KERNOPS_WARPGROUPS == 2 ? 2 : 1;
 
 template <int n> struct Number { static constexpr int value = n; };
 
 // Which pairs a thread takes. Rows and columns come in groups of 16 bytes, far apart, so that the threads of a
 // warp (8 groups of rows x 4 groups of columns) read and write neighbouring groups: no bank conflicts.
 template <class T, int C> struct PairTile {
-  static constexpr int threads = 128, quad = 16 / sizeof(T), R = 2 * own_rows, rows = 16 * R, columns = 8 * C;
-  static constexpr int column_quad = C < quad ? C : quad, depth = 64 / sizeof(T);
+  static constexpr int threads = tile_threads, quad = 16 / sizeof(T), rows = threads / 4 * own_rows / row_sharing,
+                       columns = 8 * C, R = rows / 16, column_threads = threads / 16,
+                       own_columns = columns / column_threads;
+  static constexpr int column_quad = own_columns < quad ? own_columns : quad, depth = 64 / sizeof(T);
   static constexpr int stride = rows + quad;  // from the values of a column to those of the next, in shared memory
   static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
   static __device__ __forceinline__ int column_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
   static __device__ __forceinline__ int row(int r) { return (r / quad * 16 + row_thread()) * quad + r % quad; }
   static __device__ __forceinline__ int column(int c) {
-    return (c / column_quad * 8 + column_thread()) * column_quad + c % column_quad;
+    return (c / column_quad * column_threads + column_thread()) * column_quad + c % column_quad;
   }
 };
 
@@ -40,9 +45,10 @@ template <class T, int C> struct PairTile {
 template <int C> struct OwnPairs {
   static constexpr int rows = own_rows, columns = 2 * C,
                        sharing = 4;  // so many threads, next to each other, have the same rows
+  static __device__ __forceinline__ int warp() { return row_sharing == 2 ? threadIdx.x / 32 % 4 : threadIdx.x / 32; }
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
-  static __device__ __forceinline__ int row(int r) { return threadIdx.x / 32 * (8 * rows) + 8 * r + i(); }
+  static __device__ __forceinline__ int row(int r) { return warp() * (8 * rows) + 8 * r + i(); }
   static __device__ __forceinline__ int column(int n) { return n / 2 * 8 + 2 * j() + n % 2; }
 };
 
@@ -62,7 +68,8 @@ template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from
 
 // A set of entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
 template <class T, int items, int depth> struct Stage {
-  static constexpr int threads = 128, quad = 16 / sizeof(T), quads = depth / quad, across = items < 16 ? items : 16;
+  static constexpr int threads = tile_threads, quad = 16 / sizeof(T), quads = depth / quad,
+                       across = items < 16 ? items : 16;
   static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4, entries = depth * stride;
   Few<quad, T> held[loads];
 
@@ -105,6 +112,9 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
 __device__ __forceinline__ void wait_for_sent() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+#if KERNOPS_WARPGROUPS && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // also for tensor cores, which read it by themselves
 #endif
 }
 

@@ -19,7 +19,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
   static constexpr bool whole = chunks * C <= (Terms::summed ? 2 : 1) * Numbers::most_whole,
                         resident = whole && chunks <= most_resident, by_parts = resident, in_shared = false;
   static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::columns,
-                       shared = 2 * stage, ahead = 2, held = resident ? chunks : ahead;
+                       shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
 
   // A thread's unit of a chunk of its rows.
@@ -48,7 +48,7 @@ template <class Numbers, int C, class Terms, int most_resident = Numbers::most_r
       x[to][r] = Numbers::part(own);
     }
   }
-  __device__ __forceinline__ void begin(const TilePlace<T>& at) {
+  __device__ __forceinline__ void begin(const TilePlace<T>& at, T*) {
     if (resident) KERNOPS_UNROLL
     for (int k = 0; k < held; ++k) take(units(at, k), k, k);
   }

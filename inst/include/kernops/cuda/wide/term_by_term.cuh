@@ -15,18 +15,18 @@ template <class T, int C, class Terms> struct SumsOfTerms {
   using Once = typename Terms::Once;
   using RowStage = Stage<T, Tile::rows, Tile::depth>;
   using ColumnStage = Stage<T, Tile::columns, Tile::depth>;
-  T sum[Tile::R][C];
+  T sum[Tile::R][Tile::own_columns];
 
   __device__ __forceinline__ void start() {
     KERNOPS_UNROLL
     for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-    for (int c = 0; c < C; ++c) sum[r][c] = 0;
+    for (int c = 0; c < Tile::own_columns; ++c) sum[r][c] = 0;
   }
   template <class O> __device__ __forceinline__ void add(const Buffer<T>& buffer, const O& o) {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < buffer.depth; ++k) {
       Vec<T, Rows::room> x[Tile::R];
-      Vec<T, Columns::room> y[C];
+      Vec<T, Columns::room> y[Tile::own_columns];
       Vec<T, Once::room> z;
       KERNOPS_UNROLL
       for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
@@ -37,7 +37,7 @@ template <class T, int C, class Terms> struct SumsOfTerms {
       }
       KERNOPS_UNROLL
       for (int n = 0; n < Columns::count; ++n) KERNOPS_UNROLL
-      for (int c = 0; c < C; c += Tile::column_quad) {
+      for (int c = 0; c < Tile::own_columns; c += Tile::column_quad) {
         const auto some = few<Tile::column_quad>(buffer.columns + n * ColumnStage::entries + k * ColumnStage::stride +
                                                  Tile::column(c));
         KERNOPS_UNROLL
@@ -47,12 +47,12 @@ template <class T, int C, class Terms> struct SumsOfTerms {
       for (int n = 0; n < Once::count; ++n) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
       KERNOPS_UNROLL
       for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-      for (int c = 0; c < C; ++c) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
+      for (int c = 0; c < Tile::own_columns; ++c) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
     }
   }
   __device__ __forceinline__ void put(T* values) const {
     KERNOPS_UNROLL
-    for (int c = 0; c < C; ++c) KERNOPS_UNROLL
+    for (int c = 0; c < Tile::own_columns; ++c) KERNOPS_UNROLL
     for (int r = 0; r < Tile::R; r += Tile::quad) {
       Few<Tile::quad, T> some;
       KERNOPS_UNROLL
@@ -74,7 +74,7 @@ template <class T, int C, class Terms> struct TermByTerm {
   static constexpr int of_rows = Rows::count * RowStage::entries,
                        buffer = of_rows + Columns::count * ColumnStage::entries,
                        exchange = Tile::columns * Tile::stride, shared = 2 * buffer > exchange ? 2 * buffer : exchange,
-                       stage = 0;
+                       stage = 0, for_rows = 0;
   static constexpr bool by_parts = false, in_shared = true;
 
   struct Stages {
@@ -96,7 +96,7 @@ template <class T, int C, class Terms> struct TermByTerm {
     }
   };
 
-  __device__ __forceinline__ void begin(const TilePlace<T>&) {}
+  __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
   // Not inlined: it would take registers from those who contract otherwise as long as they can.

@@ -73,7 +73,8 @@ template <class Formula, int C, int room> struct TileMemory {
   using ForAll = AllContractions<T, C, typename Formula::Contractions>;
   using Kept = KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, PairTile<T, C>::columns>;
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
-                       numbers = needed > room ? needed : room, bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
+                       before_rows = needed > room ? needed : room, numbers = before_rows + ForNear::for_rows,
+                       bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
   // Where it is more than every GPU has for a block, the launch asks for it.
   static constexpr int asked_for = bytes > 48 * 1024 ? numbers* int(sizeof(T)) : 0;
 
@@ -82,7 +83,7 @@ template <class Formula, int C, int room> struct TileMemory {
       KERNOPS_DYNAMIC_SHARED(memory);
       return reinterpret_cast<T*>(memory);
     } else {
-      __shared__ alignas(16) T memory[numbers];
+      __shared__ alignas(KERNOPS_WARPGROUPS ? 512 : 16) T memory[numbers];
       return memory;
     }
   }
@@ -108,7 +109,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
 
   const auto o = load<Formula::kept_once>(block.once());
   ForNear contract;
-  if (ahead) contract.begin(block.place(block.begin));
+  if (ahead) contract.begin(block.place(block.begin), shared + Memory::before_rows);
   T *now = shared, *next = shared + ForNear::stage;
   int turn = 0;
   bool sent = false;
@@ -121,7 +122,8 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
         send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
-      if (!ahead) contract.begin(at);  // each time, so that its registers are free for what is done with the values
+      // each time, so that its registers are free for what is done with the values
+      if (!ahead) contract.begin(at, shared + Memory::before_rows);
       wait_for_sent();
       const bool own_column = int(threadIdx.x) < at.column_count;
       const bool near =
@@ -158,7 +160,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
           ForAll contract_all;
           PairValues<T, C, ForAll::count> values;
           T *first = shared, *second = shared + ForAll::stage;
-          contract_all.begin(at);
+          contract_all.begin(at, shared);
           contract_all.send_first(at, first);
           wait_for_sent();
           __syncthreads();

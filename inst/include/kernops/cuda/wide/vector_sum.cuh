@@ -136,17 +136,18 @@ template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_memory()
 
 // How many blocks share a multiprocessor.
 template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks() {
+  if (KERNOPS_WARPGROUPS) return Formula::VectorSum::size > 64 ? 1 : 2;
   if (sums_columns<Formula, Row>()) return 3;
   return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::VectorSum::size <= 64 ? 3 : 2;
 }
 
-#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                          \
-  extern "C" __global__ void __launch_bounds__(128, kernops::vector_sum_blocks<Formula, Row>())          \
-      kernops_pairs(kernops::PairJob job) {                                                              \
-    kernops::wait_for_kernel_before();                                                                   \
-    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                    \
-  }                                                                                                      \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * kernops::kept_totals<Formula>(); \
+#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                   \
+  extern "C" __global__ void __launch_bounds__(kernops::tile_threads, kernops::vector_sum_blocks<Formula, Row>()) \
+      kernops_pairs(kernops::PairJob job) {                                                                       \
+    kernops::wait_for_kernel_before();                                                                            \
+    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                             \
+  }                                                                                                               \
+  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * kernops::kept_totals<Formula>();          \
   extern "C" __device__ const int kernops_shared_bytes = kernops::vector_sum_memory<Formula, Row>();
 #define KERNOPS_VECTOR_SUM_MERGE(Formula, Row) \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_totals<Formula, Row>(job); }

@@ -80,6 +80,39 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
+// The same for all runs, by warp groups, two runs at a time: large and small parts of vectors are one matrix, and the
+// products of small parts are made, too. Only what is `finite` joins the totals.
+template <class Totals>
+__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, float unit,
+                                             bool finite) {
+  using Own = ScaledNumbers::Own;
+  constexpr int runs = Totals::Batch::runs, chunk = ScaledNumbers::columns * 4;  // units of a chunk
+  const unsigned y = place_of(stage + totals.base * ScaledNumbers::columns);
+  float factor[Own::rows];
+  KERNOPS_UNROLL
+  for (int r = 0; r < Own::rows; ++r) factor[r] = w.back[r] * unit;
+  KERNOPS_UNROLL
+  for (int q = 0; q < runs; q += 2) {
+    float c[32];
+    begin_products();
+    KERNOPS_UNROLL
+    for (int k = 0; k < ScaledNumbers::groups; ++k) {
+      const auto some = found_at(y + q * chunk + k * 64, q + 1 < runs ? chunk : 0);
+      multiply_numbers(c, w.part[k][0].high, w.part[k][1].high, some, k > 0);
+      multiply_numbers(c, w.part[k][0].low, w.part[k][1].low, some, true);
+    }
+    end_products();
+    if (finite) KERNOPS_UNROLL
+    for (int p = 0; p < 2 && q + p < runs; ++p) KERNOPS_UNROLL
+    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int odd = 0; odd < 2; ++odd) {
+      const float* both = c + 16 * p + 4 * u + 2 * r + odd;
+      Totals::add(totals.sum[r][q + p][2 * u + odd], factor[r], both[0] + both[8]);
+    }
+  }
+}
+
 // What multiplies the scaled vectors of columns, where they are added up.
 template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
   const float c = once[Formula::VectorSum::factor];
@@ -102,17 +135,18 @@ template <class Formula> KERNOPS_FN constexpr bool keeps_totals() {
 }
 
 // Those sums.
+// long: one kernel; what its parts share lives in registers
 template <class Formula, class Row, class BlockPairs>
 __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
   constexpr int C = 4;
   using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
-  using S = EntryBatch<float, 1, Contract::chunks>;
+  using S = EntryBatch<float, 1, (Contract::chunks + row_sharing - 1) / row_sharing>;
   Block<Formula, BlockPairs, C> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept = totals_of_block<Formula, Row>(job, block.first);
   const OwnRows<Formula, C> rows(begin);
   const float unit = unit_of_columns<Formula>(begin.once);
-  Totals<Formula, Row, C, S> totals(0);
+  Totals<Formula, Row, C, S> totals(row_sharing == 2 ? threadIdx.x / 128 * S::size : 0);
   Contracted<float, C> exact;
   bool added = false;
   for_tiles<Formula, BlockPairs, C, 0, true>(
@@ -125,7 +159,13 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
         if constexpr (!SameType<Pairs, Formula>::value) {
           ScaledNumbers scaled;
           added = scaled.take(numbers, 0);
-          if (added) {
+          if constexpr (KERNOPS_WARPGROUPS) {
+            if (added)
+              totals.add_numbers(numbers);
+            else
+              exact = numbers;
+            return add_products(totals, scaled, stage, unit, added);
+          } else if (added) {
             totals.add_numbers(numbers);
             return add_products<Block<Formula, BlockPairs, C>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0,
                                                                                           unit);

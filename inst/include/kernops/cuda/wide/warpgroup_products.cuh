@@ -1,0 +1,78 @@
+// Products of numbers of 16 bits by the tensor cores of compute capability 9.0: for four warps together, a warp group,
+// whose 16 rows each they multiply with what is in shared memory. They go on by themselves until they are waited for.
+#pragma once
+#include <kernops/cuda/wide/pair_tile.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool has_warpgroups = true;
+#else
+constexpr bool has_warpgroups = false;
+#endif
+
+// How tensor cores find vectors of a chunk in shared memory, 64 bytes each, whose units have changed places as
+// unit_of_column() says: large parts are there, and small ones 2 units further. A place counts units, and is the same
+// for all threads of a warp. Where the vectors are what is added up, the next chunk is so many units away.
+__device__ __forceinline__ unsigned place_of(const float* vectors) {
+  return __shfl_sync(~0u, static_cast<unsigned>(__cvta_generic_to_shared(vectors)) >> 4, 0);
+}
+__device__ __forceinline__ unsigned long long found_at(unsigned place, int next_chunk = 1) {
+  constexpr unsigned long long eight_vectors = 8 * 4, in_units_of_64_bytes = 2;
+  return place | (unsigned(next_chunk) << 16 | eight_vectors << 32 | in_units_of_64_bytes << 62);
+}
+constexpr int small_parts = 2;
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define KERNOPS_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define KERNOPS_NAMES_32 \
+  KERNOPS_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define KERNOPS_NAMES_64                                                                                 \
+  KERNOPS_NAMES_32                                                                                       \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51" \
+  ", %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define KERNOPS_4(c, n) "+f"(c[n]), "+f"(c[n + 1]), "+f"(c[n + 2]), "+f"(c[n + 3])
+#define KERNOPS_16(c, n) KERNOPS_4(c, n), KERNOPS_4(c, n + 4), KERNOPS_4(c, n + 8), KERNOPS_4(c, n + 12)
+// c = x y, or c + x y with `more`: x of a warp group's rows, in shared memory or as threads have it, and y of so many
+// columns, or of as many numbers of some columns (`turned`).
+#define KERNOPS_PRODUCT(columns, names, x, y, more, turned)                                                        \
+  "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32.f16.f16 {" names \
+  "}, " x ", " y ", p, 1, 1, " turned ";}"
+__device__ __forceinline__ void multiply_rows(float (&c)[16], unsigned long long x, unsigned long long y, bool more) {
+  asm volatile(KERNOPS_PRODUCT("32", KERNOPS_NAMES_16, "%16", "%17", "%18", "0, 0")
+               : KERNOPS_16(c, 0)
+               : "l"(x), "l"(y), "r"(int(more)));
+}
+__device__ __forceinline__ void multiply_rows(float (&c)[32], unsigned long long x, unsigned long long y, bool more) {
+  asm volatile(KERNOPS_PRODUCT("64", KERNOPS_NAMES_32, "%32", "%33", "%34", "0, 0")
+               : KERNOPS_16(c, 0), KERNOPS_16(c, 16)
+               : "l"(x), "l"(y), "r"(int(more)));
+}
+__device__ __forceinline__ void multiply_rows(float (&c)[64], unsigned long long x, unsigned long long y, bool more) {
+  asm volatile(KERNOPS_PRODUCT("128", KERNOPS_NAMES_64, "%64", "%65", "%66", "0, 0")
+               : KERNOPS_16(c, 0), KERNOPS_16(c, 16), KERNOPS_16(c, 32), KERNOPS_16(c, 48)
+               : "l"(x), "l"(y), "r"(int(more)));
+}
+__device__ __forceinline__ void multiply_numbers(float (&c)[32], const unsigned (&x)[2], const unsigned (&x8)[2],
+                                                 unsigned long long y, bool more) {
+  asm volatile(KERNOPS_PRODUCT("64", KERNOPS_NAMES_32, "{%32, %33, %34, %35}", "%36", "%37", "1")
+               : KERNOPS_16(c, 0), KERNOPS_16(c, 16)
+               : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "l"(y), "r"(int(more)));
+}
+// What threads have changed of what is multiplied is done before; what is multiplied, before they go on.
+__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void end_products() {
+  asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+#else
+template <int n>
+__device__ __forceinline__ void multiply_rows(float (&)[n], unsigned long long, unsigned long long, bool) {}
+__device__ __forceinline__ void multiply_numbers(float (&)[32], const unsigned (&)[2], const unsigned (&)[2],
+                                                 unsigned long long, bool) {}
+__device__ __forceinline__ void begin_products() {}
+__device__ __forceinline__ void end_products() {}
+#endif
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

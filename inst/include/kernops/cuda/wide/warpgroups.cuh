@@ -1,0 +1,109 @@
+// Inner products of long vectors by warp groups.
+#pragma once
+#include <kernops/cuda/wide/tensor_numbers.cuh>
+#include <kernops/cuda/wide/warpgroup_products.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// The same as ByTensorCores, for numbers that put_scaled() has made. The rows of a block stay in shared memory where
+// they find room beside the columns (`resident`), and come with the columns in stages otherwise.
+template <int C, class Terms> struct ByWarpgroups {
+  using T = float;
+  using Tile = PairTile<T, C>;
+  using Own = OwnPairs<C>;
+  static_assert(has_warpgroups && Own::rows == 2, "as the text is written");
+  static constexpr int chunk = 16, chunks = (Terms::size + chunk - 1) / chunk;
+  static constexpr bool resident = Terms::summed || chunks <= 20, by_parts = false, in_shared = false;
+  static constexpr int most_at_once = Terms::summed ? chunks
+                                      : !resident   ? 6
+                                      : chunks > 8  ? 8
+                                                    : 4,
+                       at_once = chunks < most_at_once ? chunks : most_at_once,
+                       of_columns = at_once * chunk * Tile::columns, of_rows = at_once * chunk * Tile::rows,
+                       stage = of_columns + (resident ? 0 : of_rows), shared = 2 * stage,
+                       for_rows = resident ? chunks * chunk * Tile::rows : 0;
+  static constexpr bool whole = at_once == chunks;
+  unsigned rows;  // where they are
+
+  __device__ __forceinline__ void begin(const TilePlace<T>& at, T* to) {
+    if (resident) send_rows<chunks>(at, to, 0);
+    rows = place_of(to + first_row() * chunk);
+  }
+  __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send(at, to, 0); }
+
+ private:
+  // Of the warp group.
+  static __device__ __forceinline__ int first_row() { return row_sharing == 2 ? 0 : threadIdx.x / 128 * 64; }
+  // Chunks of vectors from number `first` on. A thread sends the same unit of all of them, of every 64th vector.
+  template <int count, int vectors>
+  static __device__ __forceinline__ void send(const T* from, int there, int stride, T* to, int first) {
+    const int u = threadIdx.x % 4;
+    KERNOPS_UNROLL
+    for (int n = threadIdx.x / 4; n < vectors; n += Tile::threads / 4) {
+      const T* vector = from + (n < there ? n : 0) * (long long)stride + u * 4;
+      KERNOPS_UNROLL
+      for (int k = 0; k < count; ++k)
+        if (count == chunks || first + k < chunks)
+          kernops::send(to + unit_of_column<vectors>(k, n, u) * 4, vector + (first + k) * chunk, 16);
+    }
+  }
+  template <int count> static __device__ __forceinline__ void send_rows(const TilePlace<T>& at, T* to, int first) {
+    send<count, Tile::rows>(at.rows + Terms::Rows::nth(0), at.row_count, at.row_stride, to, first);
+  }
+  // A stage.
+  static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
+    send<at_once, Tile::columns>(at.columns + Terms::Columns::nth(0), at.column_count, at.column_stride, to, first);
+    if (!resident) send_rows<at_once>(at, to + of_columns, first);
+  }
+
+  // `count` chunks of a stage, which are number `first` and those after it; a few at a time, whose products are added
+  // up before they join others.
+  template <int count>
+  __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, C>& sum, bool fresh) const {
+    constexpr int some = Halves::together;
+    const unsigned y = place_of(stage),
+                   x = resident ? rows + first * 4 * Tile::rows : place_of(stage + of_columns + first_row() * chunk);
+    KERNOPS_UNROLL
+    for (int begin = 0; begin < count; begin += some) {
+      T c[4 * C];
+      begin_products();
+      KERNOPS_UNROLL
+      for (int part = 0; part < 3; ++part) KERNOPS_UNROLL
+      for (int k = begin; k < begin + some && k < count; ++k)
+        multiply_rows(c, found_at(x + k * 4 * Tile::rows + (part == 0 ? small_parts : 0)),
+                      found_at(y + k * 4 * Tile::columns + (part == 1 ? small_parts : 0)), part > 0 || k > begin);
+      end_products();
+      KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+      for (int n = 0; n < Own::columns; ++n) {
+        const T part = c[n / 2 * 4 + r * 2 + n % 2];
+        sum.v[r][n] = fresh && begin == 0 ? part : sum.v[r][n] + part;
+      }
+    }
+  }
+
+ public:
+  template <class O, class Send>
+  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
+                                      Send send_next) {
+    constexpr int stages = (chunks - 1) / at_once;  // before the last
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = 0;
+    KERNOPS_UNROLL_BY(1)
+    for (int s = 0; s < stages; ++s) {
+      send(at, next, (s + 1) * at_once);
+      multiply<at_once>(now, s * at_once, sum, false);
+      wait_for_sent();
+      __syncthreads();
+      swap(now, next);
+    }
+    send_next(next);
+    multiply<chunks - stages * at_once>(now, stages * at_once, sum, stages == 0);
+    swap(now, next);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
