@@ -50,6 +50,35 @@ template <class Formula, class Row, int C, class S> struct Totals {
     }
   }
 
+  // Takes the runs one after another: take(q, where it stands). Of many, registers change places, so that the code is
+  // that of one: compiling them all takes seconds.
+  static constexpr bool rotates = KERNOPS_WARPGROUPS && S::runs > 4;
+  template <class Take> __device__ __forceinline__ void each_run(Take take) {
+    if constexpr (rotates) {
+      KERNOPS_UNROLL_BY(1)
+      for (int q = 0; q < S::runs; ++q) {
+        if (base + q * S::run < Terms::size) take(q, 0);
+        rotate();
+      }
+    } else {
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) {
+        if (base + q * S::run >= Terms::size) break;
+        take(q, q);
+      }
+    }
+  }
+  __device__ __forceinline__ void rotate() {
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int e = 0; e < S::own; ++e) {
+      const Row first = sum[r][0][e];
+      KERNOPS_UNROLL
+      for (int next = 1; next < S::runs; ++next) sum[r][next - 1][e] = sum[r][next][e];
+      sum[r][S::runs - 1][e] = first;
+    }
+  }
+
   __device__ __forceinline__ int entry(int q, int e) const { return base + S::first(q) + e; }
   __device__ __forceinline__ const T* row_item(const TilePlace<T>& at, int r) const {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
@@ -149,9 +178,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // number `first`.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
-    KERNOPS_UNROLL
-    for (int q = 0; q < S::runs; ++q) {
-      if (base + q * S::run >= Terms::size) break;
+    each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
       int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
@@ -175,10 +202,10 @@ template <class Formula, class Row, int C, class S> struct Totals {
           const T number = number_of(column, r);
           KERNOPS_UNROLL
           for (int e = 0; e < S::own; ++e)
-            add(sum[r][q][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
+            add(sum[r][there][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
         }
       }
-    }
+    });
   }
 
   static __device__ __forceinline__ void add(Row& to, T number, T entry, int column = 0) {
@@ -207,8 +234,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     join_numbers(change, at.row_count, totals, stride);
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
-    KERNOPS_UNROLL
-    for (int q = 0; q < S::runs; ++q) {
+    each_run([&](int q, int there) {
       Row total[Own::rows][S::own];  // all are read before one is written
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
@@ -220,21 +246,21 @@ template <class Formula, class Row, int C, class S> struct Totals {
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
-          add(sum[r][q][e], numbers[r], T(Terms::of_row) * x);
+          add(sum[r][there][e], numbers[r], T(Terms::of_row) * x);
         }
       }
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < S::own; ++e) {
         if (!exists(r, q, e)) continue;
-        total[r][e].absorb(sum[r][q][e]);
+        total[r][e].absorb(sum[r][there][e]);
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
         if (last) block.complete(total[r][e]);
         *place(r, q, e) = total[r][e];
       }
-    }
+    });
     if constexpr (shifts<Formula>()) hand_over_numbers(block, change, totals, stride, last);
     begun = true, tiles = 0;
     start();
@@ -262,7 +288,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
   }
   // Where there are no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
-    for (int n = threadIdx.x; n < rows * S::size; n += Tile::threads)
+    constexpr int threads = Tile::threads / row_sharing;
+    for (int n = row_sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
       if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
     if constexpr (shifts<Formula>())
       for (int row = threadIdx.x; base == 0 && row < rows; row += Tile::threads) {
