@@ -99,9 +99,9 @@ test_that("distances do not depend on the origin", {
 
 test_that("exponentials of distances and their gradients do not depend on the origin either", {
   withr::local_seed(1)
-  # in float32, a thread has the totals of a gradient up to 256 entries, or half of them up to 416 (compute capability
+  # in float32, a thread has the totals of a gradient up to 256 entries, or half of them up to 448 (compute capability
   # 9.0), and rows stay in shared memory up to 320
-  for (D in c(40, 130, 256, 257, 330, 416, 417)) {
+  for (D in c(40, 130, 256, 257, 330, 448, 449)) {
     x <- round(256 * points(150, D)) / 256
     y <- round(256 * points(90, D)) / 256
     k <- exp(-sq_dist(x, y) * 8 / D)
@@ -206,7 +206,7 @@ test_that("texts by warp groups compile, for GPUs that have these", {
   gauss <- \(D) keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
   for (D in c(33, 128, 320, 321)) compiles(gauss(D), 1)
   for (D in c(64, 256)) compiles(keops_grad(gauss(D), "x"), 1)
-  compiles(keops_grad(gauss(416), "x"), 2)
+  compiles(keops_grad(gauss(448), "x"), 2)
 })
 
 test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {

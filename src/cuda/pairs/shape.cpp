@@ -120,7 +120,7 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
 // Exponents that are expanded: for a number of each pair, or x - y times one, as long as these find room in shared
 // memory.
 bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows) {
-  constexpr int shortest = 33, longest_summed = 416;
+  constexpr int shortest = 33, longest_summed = 448;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
   const int contracted = plan.inner_product.size;
   const bool sums = reduction.sums() && plan.row_in_vector_sum() != 0 && contracted <= longest_summed,
