@@ -46,6 +46,13 @@ test_that("every reduction takes what long vectors give", {
     u <- points(67, 3)
     softmax <- kernel("SumSoftMaxWeight_Reduction(SqDist(x, y), u, 1)", vectors(D, "u = Vj(3)"))
     close(softmax(list(x, y, u)), exp(d) %*% u / rowSums(exp(d)))
+    # of exponents that are expanded
+    k <- exp(-d)
+    near <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), u, 1)", vectors(D, "u = Vj(3)"))
+    close(near(list(x, y, u)), k %*% u / rowSums(k))
+    close(kernel("LogSumExp_Reduction(-SqDist(x, y), 1)", vectors(D))(list(x, y)), log(rowSums(k)))
+    weighed <- kernel("LogSumExp_Reduction(-SqDist(x, y), v, 1)", vectors(D, "v = Vj(1)"))
+    close(weighed(list(x, y, abs(u[, 1]))), log(k %*% abs(u[, 1])))
   })
 })
 
@@ -207,6 +214,27 @@ test_that("texts by warp groups compile, for GPUs that have these", {
   for (D in c(33, 128, 320, 321)) compiles(gauss(D), 1)
   for (D in c(64, 256)) compiles(keops_grad(gauss(D), "x"), 1)
   compiles(keops_grad(gauss(448), "x"), 2)
+})
+
+test_that("texts of every reduction compile for GPUs that have warp groups", {
+  skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
+  skip_on_cran()
+  by_groups <- character()
+  args <- c(x = "x = Vi(64)", y = "y = Vj(64)", u = "u = Vj(1)", b = "b = Vj(3)")
+  for (name in unique(keops_reductions()[[1]])) for (of in c("", ", u", ", b", ", 3")) {
+    formula <- sprintf("%s_Reduction(-SqDist(x, y)%s, 1)", name, of)
+    formula <- c(formula, sub("-SqDist(x, y)", "Exp(-SqDist(x, y))", formula, fixed = TRUE))
+    for (f in formula) {
+      used <- args[vapply(names(args), \(v) grepl(paste0("\\b", v, "\\b"), f), NA)]
+      kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # that it does not take
+      if (is.null(kernel)) next
+      text <- kernops:::cuda_sources(kernel, TRUE, FALSE, "sm_90")[[1]]
+      if (!grepl("WARPGROUPS", text)) next
+      by_groups <- c(by_groups, name)
+      expect_compiles(text, "sm_90")
+    }
+  }
+  expect_setequal(by_groups, c("Sum", "LogSumExp", "SumSoftMaxWeight", "Max_SumShiftExp", "Max_SumShiftExpWeight"))
 })
 
 test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {

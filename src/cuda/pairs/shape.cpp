@@ -124,7 +124,8 @@ bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count row
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
   const int contracted = plan.inner_product.size;
   const bool sums = reduction.sums() && plan.row_in_vector_sum() != 0 && contracted <= longest_summed,
-             numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || reduction.exponentiates());
+             weighs = reduction.exponentiates() && plan.w_size <= 1,
+             numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || weighs);
   return adds_by_tiles(settings) && in_place(plan, settings) && contracted >= shortest &&
          plan.contractions.size() == 1 && (sums || numbers) && (rows > few_rows || contracted <= longest_resident);
 }

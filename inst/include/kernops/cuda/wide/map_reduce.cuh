@@ -126,6 +126,7 @@ template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
 }
 
 template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_by_row(const PairJob& job) {
+  static_assert(!KERNOPS_WARPGROUPS, "a thread has a row, of which there would be half as many");
   Block<Formula, BlockPairs, C> block(job);
   const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
