@@ -118,7 +118,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
 }
 
 template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_vector_sum(const PairJob& job) {
-  static_assert(!KERNOPS_WARPGROUPS || (sums_scaled<Formula, Row>() && keeps_totals<Formula>()), "no others know them");
+  static_assert(!KERNOPS_WARPGROUPS || sums_scaled<Formula, Row>(), "others do not know warp groups");
   if constexpr (sums_columns<Formula, Row>())
     ColumnVectorSum<Formula, Row, BlockPairs, C>::run(job);
   else if constexpr (!sums_scaled<Formula, Row>())
