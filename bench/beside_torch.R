@@ -27,7 +27,7 @@ for (D in c(64, 128, 256, 784, 2048)) {
 if ("nearest" %in% commandArgs(TRUE)) quit()
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
-for (D in c(64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048)) {
+for (D in c(64, 128, 160, 200, 256, 257, 320, 400, 448, 512, 784, 1024, 2048)) {
   points <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 1))
   args <- c("g = Pm(1)", points, "b = Vj(1)")

@@ -7,14 +7,15 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The same as ByTensorCores, for numbers that put_scaled() has made. The rows of a block stay in shared memory where
-// they find room beside the columns (`resident`), and come with the columns in stages otherwise.
+// they find room beside the columns (`resident`); else they come with the columns in stages, and tiles have 128
+// columns.
 template <int C, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   static_assert(has_warpgroups && Own::rows == 2, "as the text is written");
   static constexpr int chunk = 16, chunks = (Terms::size + chunk - 1) / chunk;
-  static constexpr bool resident = Terms::summed || chunks <= 20, by_parts = false, in_shared = false;
+  static constexpr bool resident = Terms::summed || C < 16, by_parts = false, in_shared = false;
   static constexpr int most_at_once = Terms::summed ? chunks
                                       : !resident   ? 6
                                       : chunks > 8  ? 8
