@@ -9,19 +9,21 @@ inline namespace KERNOPS_ISA {
 
 constexpr float few_turns = 65536;  // radians
 
+// Half turns are counted in units of 2^-23 below a number near 2, whose bits count, too: up to 2^15 of them either way
+// leave the upper bits as they are, most of which are 1; those of any other number have a 0 there.
+constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
-  constexpr float to_integer = 12582912;  // 1.5 * 2^23: the low bits of the sum count
-  const float shifted = fma(x, 0x1.45f306p-2f, to_integer), count = shifted - to_integer;
+  constexpr float centre = -0x1.ffp0f;
+  const float shifted = fma(x, 0x1.45f306p-25f, centre), count = shifted - centre;
   half_turns = __float_as_int(shifted);
-  return fma(count, 0x1.777a5cp-24f, fma(count, -0x1.921fb6p1f, x));
+  return fma(count, 0x1.777a5cp-1f, fma(count, -0x1.921fb6p24f, x));
 }
 // Adds to the sign bit: one instruction.
 KERNOPS_FN float with_sign(float x, int half_turns) {
   return __int_as_float(__float_as_int(x) + int(unsigned(half_turns) << 31));
 }
 
-KERNOPS_FN float cos_of_few_turns(float x) {
-  int half_turns;
+KERNOPS_FN float cos_of_few_turns(float x, int& half_turns) {
   const float r = less_half_turns(x, half_turns), z = r * r;
   float p = 2.3153931659e-5f;
   p = fma(p, z, -1.3853704308e-3f);
@@ -29,8 +31,7 @@ KERNOPS_FN float cos_of_few_turns(float x) {
   p = fma(p, z, -4.9999905347e-1f);
   return with_sign(fma(p, z, 9.9999995347e-1f), half_turns);
 }
-KERNOPS_FN float sin_of_few_turns(float x) {
-  int half_turns;
+KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
   const float r = less_half_turns(x, half_turns), z = r * r;
   float p = 2.5904885006e-6f;
   p = fma(p, z, -1.9800897763e-4f);
@@ -43,19 +44,28 @@ KERNOPS_FN float sin_of_few_turns(float x) {
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 
-// How pairs take them: all arguments as if they were few turns, with the largest kept, since a branch in each pair
-// would cost half as much again;
+// How pairs take them: all arguments as if they were few turns, with what their bits have in common, for half an
+// instruction each, since a branch in each pair would cost half as much again;
 struct FewTurns {
-  float most = 0;
-  KERNOPS_FN bool enough() const { return most <= few_turns; }
-  KERNOPS_FN float saw(float x) { return most = larger(most, abs(x)), x; }
-  KERNOPS_FN float cos(float x) { return cos_of_few_turns(saw(x)); }
-  KERNOPS_FN float sin(float x) { return sin_of_few_turns(saw(x)); }
+  unsigned common = ~0u;
+  KERNOPS_FN bool enough() const { return (common & upper_bits) == upper_bits; }
+  KERNOPS_FN float saw(float result, int half_turns) { return common &= unsigned(half_turns), result; }
+  KERNOPS_FN float cos(float x) {
+    int half_turns;
+    const float result = cos_of_few_turns(x, half_turns);
+    return saw(result, half_turns);
+  }
+  KERNOPS_FN float sin(float x) {
+    int half_turns;
+    const float result = sin_of_few_turns(x, half_turns);
+    return saw(result, half_turns);
+  }
 };
 // or each as it is.
 struct AnyTurns {
-  KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x) : cos_of_any(x); }
-  KERNOPS_FN float sin(float x) { return abs(x) <= few_turns ? sin_of_few_turns(x) : sin_of_any(x); }
+  int half_turns;
+  KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x, half_turns) : cos_of_any(x); }
+  KERNOPS_FN float sin(float x) { return abs(x) <= few_turns ? sin_of_few_turns(x, half_turns) : sin_of_any(x); }
 };
 
 template <class Turns, int D> KERNOPS_FN Vec<float, D> cos_by(Turns& turns, const Vec<float, D>& x) {
