@@ -8,16 +8,17 @@ inline namespace KERNOPS_ISA {
 // Inner products of the rows and columns of a tile. The columns come by way of shared memory: all chunks (`whole`), or
 // in stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they
 // stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`. Vectors that are
-// also summed have totals in most registers, and the columns are wanted again: twice as many chunks come whole.
-template <class Numbers, int C, class Terms, int most_resident = Numbers::most_resident> struct ByTensorCores {
+// also summed have totals in most registers, and the columns are wanted again: more chunks come whole.
+template <class Numbers, int C, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, C>;
   using Own = OwnPairs<C>;
   static constexpr int unit = 16 / sizeof(T);
   using Part = typename Numbers::template Part<unit>;
   static constexpr int chunk = 4 * unit, chunks = (Terms::size + chunk - 1) / chunk;
-  static constexpr bool whole = chunks * C <= (Terms::summed ? 2 : 1) * Numbers::most_whole,
-                        resident = whole && chunks <= most_resident, by_parts = resident, in_shared = false;
+  static constexpr bool whole = chunks * C <= (Terms::summed ? 4 : 1) * Numbers::most_whole,
+                        resident = whole && chunks <= (Terms::summed ? 2 : 1) * Numbers::most_resident,
+                        by_parts = resident, in_shared = false;
   static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::columns,
                        shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];

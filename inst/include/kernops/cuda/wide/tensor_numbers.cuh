@@ -124,7 +124,7 @@ struct Floats : InTwoParts<Floats> {
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
-  static constexpr int together = 2, most_chunks = 4, most_whole = 32, most_resident = 8;
+  static constexpr int together = 2, most_chunks = 4, most_whole = 8 * own_rows, most_resident = 2 * own_rows;
 
   static __device__ __forceinline__ Part<4> part(const Few<4, float>& unit) {
     return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},
