@@ -223,7 +223,8 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
   args <- c(x = "x = Vi(64)", y = "y = Vj(64)", u = "u = Vj(1)", b = "b = Vj(3)")
   for (name in unique(keops_reductions()[[1]])) for (of in c("", ", u", ", b", ", 3")) {
     formula <- sprintf("%s_Reduction(-SqDist(x, y)%s, 1)", name, of)
-    formula <- c(formula, sub("-SqDist(x, y)", "Exp(-SqDist(x, y))", formula, fixed = TRUE))
+    of_pair <- \(f) sub("-SqDist(x, y)", f, formula, fixed = TRUE)
+    formula <- c(formula, of_pair("Exp(-SqDist(x, y))"), of_pair("(x | y)"))
     for (f in formula) {
       used <- args[vapply(names(args), \(v) grepl(paste0("\\b", v, "\\b"), f), NA)]
       kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # that it does not take

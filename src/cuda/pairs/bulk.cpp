@@ -55,13 +55,13 @@ Bulk bulk_of(const TiledPlan& plan, const Settings& settings) {
 // Where they can, tiles are faster by warp groups for longer.
 bool tiles_are_faster(const TiledPlan& plan, const Settings& settings, Count rows) {
   const bool able = current_device().warpgroups() && takes_warpgroups(plan, settings, rows);
-  return able && (plan.vector_sum.size > 0 || plan.inner_product.size <= 896);
+  return able && (plan.vector_sum.size > 0 || plan.contractions[0].size <= 896);
 }
 
 }  // namespace
 
 TiledPlan for_bulk(const Plan& plan, const Settings& settings) {
-  TiledPlan made = tile(plan, true, true);
+  TiledPlan made = tile(plan, {true, false, true});
   made.bulk = bulk_of(made, settings);
   return made;
 }

@@ -25,21 +25,20 @@ bool adds_up(const OpRow& op) {
 
 class Tiler : Tiling {
  public:
-  Tiler(const Plan& untiled, bool long_vectors, bool bulk) : long_vectors_(long_vectors), bulk_(bulk) {
-    static_cast<Plan&>(plan) = untiled;
-  }
+  Tiler(const Plan& untiled, const Wanted& wanted) : wanted_(wanted) { static_cast<Plan&>(plan) = untiled; }
 
   TiledPlan make() {
     own_slots();
     take_out_factor();
     multiply_opposite();
-    plan.expansion = find_expansion(plan, long_vectors_);
+    plan.expansion = find_expansion(plan, wanted_.long_vectors);
+    if (!plan.expansion.exponent && wanted_.long_vectors && wanted_.products) plan.expansion = find_product(plan);
     used.assign(plan.slots.size(), false);
     used[0] = true;
-    if (long_vectors_) find_vector_sum();
-    if (bulk_) find_nearest(plan);
+    if (wanted_.long_vectors) find_vector_sum();
+    if (wanted_.bulk) find_nearest(plan);
     need(plan.f), need(plan.w);
-    place_expansion(*this, long_vectors_);
+    place_expansion(*this, wanted_.long_vectors);
     plan.weighted = can_weight_columns(*this);
     auto& steps = plan.steps[int(Level::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return !computed.count(step.out); }),
@@ -133,7 +132,7 @@ class Tiler : Tiling {
   }
 
   bool contracts(const Step& step) {
-    if (!long_vectors_ || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
+    if (!wanted_.long_vectors || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
         step.sizes[0] < long_vector)
       return false;
     Entries made{step.out, step.sizes[0], {}, {}};
@@ -187,7 +186,7 @@ class Tiler : Tiling {
     }
   }
 
-  const bool long_vectors_, bulk_;
+  const Wanted wanted_;
 };
 
 }  // namespace
@@ -202,13 +201,13 @@ bool TiledPlan::is_product(const Entries& made) const {
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;
-  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent ||
+  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent || e.product ||
       !reduction_table()[reduction.row].sums())
     return 0;
   const int* in = made.steps[0].in;
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
-TiledPlan tile(const Plan& plan, bool long_vectors, bool bulk) { return Tiler(plan, long_vectors, bulk).make(); }
+TiledPlan tile(const Plan& plan, const Wanted& wanted) { return Tiler(plan, wanted).make(); }
 
 }  // namespace kernops

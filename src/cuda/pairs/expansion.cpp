@@ -8,6 +8,8 @@
 // stands before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
 //
 // The distance may have a weight for each coordinate, which costs a pair nothing then.
+#include <kernops/reductions.h>
+
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -50,7 +52,10 @@ class Expander {
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
     // a column has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
-    return {exponent, made->out, root, factor, row, column, weights, 0, 0, 0, 0, 0, {}};
+    Expansion found{};
+    found.exponent = exponent, found.distance = made->out, found.root = root, found.factor = factor;
+    found.row = row, found.column = column, found.weights = weights;
+    return found;
   }
 
   // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next
@@ -104,5 +109,23 @@ class Expander {
 }  // namespace
 
 Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(plan, long_vectors).make(); }
+
+// The inner product of a long vector of the row and one of the column. Where a pair adds to some numbers, or looks for
+// the largest exponent, a thread with a row of its own is faster for longer.
+Expansion find_product(const Plan& plan) {
+  const bool weighs = reduction_table()[plan.reduction.row].exponentiates();
+  const bool some = weighs ? plan.w_size < many_weights : plan.f_size > 1 && plan.f_size < many_weights;
+  const int shortest = some ? 24 : long_vector;
+  for (const Step& step : plan.steps[int(Level::pair)]) {
+    if (!op_row(step.op).is(OpId::Scalprod) || step.sizes[0] < shortest || step.sizes[0] != step.sizes[1]) continue;
+    int row = step.in[0], column = step.in[1];
+    if (plan.slots[row].level == Level::column) std::swap(row, column);
+    if (plan.slots[row].level != Level::row || plan.slots[column].level != Level::column) continue;
+    Expansion found{};
+    found.exponent = found.distance = step.out, found.row = row, found.column = column, found.product = true;
+    return found;
+  }
+  return {};
+}
 
 }  // namespace kernops

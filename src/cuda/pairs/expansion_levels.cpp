@@ -19,7 +19,7 @@ class Placing {
     if (!e_.exponent) return;
     const bool contracted = std::any_of(plan_.contractions.begin(), plan_.contractions.end(),
                                         [&](const Entries& made) { return made.slot == e_.distance; });
-    if (long_vectors_ && !contracted) {
+    if (long_vectors_ && (!contracted || (e_.product && plan_.contractions.size() > 1))) {
       e_ = {};
       return;
     }
@@ -38,11 +38,14 @@ class Placing {
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
     // any point would do, as long as it is among the others: distances do not depend on the origin
-    e_.centre = tiling_.first_row(e_.row);
+    if (!e_.product) e_.centre = tiling_.first_row(e_.row);
     e_.row_norm = tiling_.new_slot(Level::row, 1), e_.column_norm = tiling_.new_slot(Level::column, 1);
     e_.row_vector = tiling_.new_slot(Level::row, padded), e_.column_vector = tiling_.new_slot(Level::column, padded);
     const Step product = make_step(OpId::Scalprod, {e_.distance, 1}, {e_.row_vector, size}, {e_.column_vector, size});
     plan_.inner_product = {e_.distance, size, {e_.row_vector, e_.column_vector}, {product}};
+    if (!e_.product) return;
+    e_.row_power = tiling_.new_slot(Level::row, 1), e_.column_power = tiling_.new_slot(Level::column, 1);
+    tiling_.used[e_.row_power] = tiling_.used[e_.column_power] = true;
   }
 
   void multiply_row() {

@@ -72,6 +72,13 @@ bool sums_columns(const TiledPlan& plan, const Settings& settings) {
          in_place(plan, settings);
 }
 
+// Of the vectors that tensor cores take as numbers of 16 bits, or would take where panels do not.
+int scaled_size(const TiledPlan& plan) {
+  if (plan.inner_product.size > 0) return plan.inner_product.size;
+  const bool product = plan.contractions.size() == 1 && plan.is_product(plan.contractions[0]);
+  return product ? plan.contractions[0].size : 0;
+}
+
 constexpr int longest_resident = 320;  // of vectors of rows that stay in shared memory
 
 // Two warp groups have rows of their own while a thread has room for the totals of 256 entries; beyond, half of the
@@ -98,12 +105,12 @@ bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_c
 // earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const int needed = words(plan, plan.entries[int(Level::row)]);
-  const TiledPlan shared = tile(plan, needed > 18);
+  const TiledPlan shared = tile(plan, {needed > 18, adds_by_tiles(settings)});
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;
   if (shared.vector_sum.size > 0 && grouped(plan)) return shared;
-  return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, false);
+  return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, {});
 }
 
 // Pairs that take longer than loading their columns gain nothing from more rows or from several columns at a time, and
@@ -117,12 +124,12 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
          plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
-// Exponents that are expanded: for a number of each pair, or x - y times one, as long as these find room in shared
-// memory.
+// Exponents and products that are expanded: for a number of each pair, or x - y times one, as long as these find room
+// in shared memory.
 bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows) {
   constexpr int shortest = 33, longest_summed = 448;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
-  const int contracted = plan.inner_product.size;
+  const int contracted = scaled_size(plan);
   const bool sums = reduction.sums() && plan.row_in_vector_sum() != 0 && contracted <= longest_summed,
              weighs = reduction.exponentiates() && plan.w_size <= 1,
              numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || weighs);
@@ -141,7 +148,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   if (sums_columns(plan, settings)) return {Shape::vector_sum, 4, 128, 64};
   for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) columns /= 2;
   const bool sums_vectors = plan.vector_sum.size > 0;
-  if (warpgroups && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
+  if (warpgroups && plan.inner_product.size > 0 && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
   const int rows_per_thread = sums_vectors && in_place(plan, settings) ? 2 : 4;
   return {sums_vectors ? Shape::vector_sum : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }

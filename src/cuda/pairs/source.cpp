@@ -117,6 +117,10 @@ class Writer {
     const bool row = where == Level::row;
     const Slot& slot = plan.slots[row ? e.row_vector : e.column_vector];
     const Slot& norm = plan.slots[row ? e.row_norm : e.column_norm];
+    if (e.product)
+      return "    put_product<" + number(slot.offset) + ", " + number(norm.offset) + ", " +
+             number(plan.slots[row ? e.row_power : e.column_power].offset) + ", " + yes_or_no(!row) + ", " +
+             number(slot.size) + ">(" + target + ", " + words.names[row ? e.row : e.column] + ");\n";
     const bool panels = shape.kind == Shape::panels;
     const bool summed = (settings.single || panels) && !row && plan.row_in_vector_sum() != 0;
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +

@@ -18,7 +18,7 @@ bool is_special(const Step& step) {
   return special.count(op_row(step.op).name) > 0;
 }
 
-bool turns(const Step& step) { return op_row(step.op).is(OpId::Cos) || op_row(step.op).is(OpId::Sin); }
+bool is_turn(const Step& step) { return op_row(step.op).is(OpId::Cos) || op_row(step.op).is(OpId::Sin); }
 
 }  // namespace
 
@@ -58,13 +58,13 @@ bool Words::takes_turns(const Step& step) const {
 // Of sums, whose states are few numbers, as a tile may be met twice.
 bool Words::watches_turns() const {
   const auto& steps = plan.steps[int(Level::pair)];
-  return settings.single && !wide() && reduction_table()[plan.reduction.row].sums() &&
-         std::any_of(steps.begin(), steps.end(), turns);
+  return settings.single && reduction_table()[plan.reduction.row].sums() &&
+         std::any_of(steps.begin(), steps.end(), is_turn);
 }
 
 std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
-  if (watches_turns() && turns(step))
+  if (watches_turns() && is_turn(step))
     return std::string(op_row(step.op).is(OpId::Cos) ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
   const bool empty = op_row(step.op).vectors.empty();
   return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) +

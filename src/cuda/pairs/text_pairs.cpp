@@ -23,11 +23,17 @@ class Pairs {
     if (near && !wide) out += norm();
     out += "  using F = Vec<T, " + number(sums_vectors ? 1 : plan.slots[plan.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(sums_vectors ? 1 : plan.w_size) + ">;\n";
-    out += "  template <class O, class X, class Y, class " + std::string(wide ? "C" : "A") +
-           "> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
-           (wide ? "const C& c, F& f, W& w) {\n" : "F& f, W& w, int turn, A& turns) {\n");
+    out += "  template <class O, class X, class Y, " + std::string(wide ? "class C, " : "") +
+           "class A> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
+           (wide ? "const C& c, F& f, W& w, A& turns) {\n" : "F& f, W& w, int turn, A& turns) {\n");
     Names names = words.names;
     int count = 0;
+    if (near && plan.expansion.product) {
+      const Expansion& e = plan.expansion;
+      out += "    const auto product = rescaled(" + names[e.distance] + ", " + names[e.row_power] + ", " +
+             names[e.column_power] + ");\n";
+      names[e.distance] = "product";
+    }
     for (const Step& step : plan.steps[int(Level::pair)]) {
       if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
       const std::string name = "t" + number(count++);
@@ -48,6 +54,7 @@ class Pairs {
   }
 
   std::string near_call(const Step& step, const Names& names) const {
+    if (plan.expansion.product) return words.call(step, step.size, names);
     return plan.expansion.root ? scaled_call(step, names) : expanded_call(step, names);
   }
   std::string scaled_call(const Step& step, const Names& names) const {

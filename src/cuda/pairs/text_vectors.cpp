@@ -37,11 +37,12 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
     names[leaf] = part(count[at], 1, letters[at]);
     offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
   }
-  const bool scaled = &made == &words.plan.inner_product;
+  // whatever tensor cores cannot take as numbers of 16 bits is rare
+  const bool scaled = &made == &words.plan.inner_product, rare = words.plan.expansion.product && !scaled;
   std::string out =
       "struct " + name + " {\n  static constexpr int size = " + number(made.size) + ";\n  using Rows = At<" +
       offsets[1] + ">;\n  using Columns = At<" + offsets[2] + ">;\n  using Once = At<" + offsets[0] +
-      ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made)) +
+      ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made) && !rare) +
       ", scaled = " + yes_or_no(scaled) + ", summed = " + yes_or_no(scaled && sums_scaled(words)) +
       (&made == &words.plan.vector_sum ? ";\n  static constexpr int" + parts_of_vector_sum(words).substr(1) : "") +
       ";\n  template <class X, class Y, class Z, class O>\n" +

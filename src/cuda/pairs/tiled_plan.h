@@ -20,10 +20,15 @@ struct Entries {
 // then, and infinite or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their
 // slots, what multiplies those of x' and y' instead. Where there are weights of the coordinates, those of the vectors
 // have them too, and norms are infinite or NaN unless all weights are >= 0. All 0 where there is none.
+//
+// Where it is a `product`, exponent and distance are both (x | y), a contraction, which is that of the two vectors
+// times powers of two, one of the row and one of the column; norms are 0, or infinite where there is no such power.
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
   std::map<int, int> factors;
+  bool product = false;
+  int row_power = 0, column_power = 0;
 };
 
 // The columns that are nearest to each row: how many are wanted, and listed, a multiple of 32
@@ -60,12 +65,17 @@ struct TiledPlan : Plan {
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
 };
-// Whether to look for long vectors, and for what is reduced in bulk.
-TiledPlan tile(const Plan& plan, bool long_vectors, bool bulk = false);
+// Whether to look for long vectors, for inner products of floats that tensor cores take as numbers of 16 bits, and for
+// what is reduced in bulk.
+struct Wanted {
+  bool long_vectors = false, products = false, bulk = false;
+};
+TiledPlan tile(const Plan& plan, const Wanted& wanted);
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.
 constexpr int long_vector = 16;  // from here on, a thread does not keep it in its registers
 Expansion find_expansion(const Plan& plan, bool long_vectors);
+Expansion find_product(const Plan& plan);
 
 }  // namespace kernops

@@ -35,12 +35,10 @@ template <class A> struct SameType<A, A> { static constexpr bool value = true; }
 
 template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 
-// Entries offset .. offset + size - 1 of a longer value.
-template <int offset, int size, class T, int N> KERNOPS_FN Vec<T, size> part(const Vec<T, N>& whole) {
-  Vec<T, size> some;
-  KERNOPS_UNROLL_FEW(size)
-  for (int k = 0; k < size; ++k) some.v[k] = whole.v[offset + k];
-  return some;
+// Entries offset .. offset + size - 1 of a longer value, where they are: copies take longer to compile.
+template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& part(const Vec<T, N>& whole) {
+  static_assert(offset + size <= N, "entries of it");
+  return reinterpret_cast<const Vec<T, size>&>(whole.v[offset]);
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
@@ -180,14 +178,9 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }
 
-// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
-// vector of a column is also `summed`, it must not be so short that its numbers of 16 bits become coarse: not near,
-// then.
-template <int offset, int norm, int sign, int room, bool summed, class T, int size>
-KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
-  const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
+// A vector of `room` entries, those beyond `size` 0, from what at(k) says: as it is kept. Returns its squared length.
+template <int size, int room, bool of_column, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
-  bool zero = true;
   KERNOPS_UNROLL_BY(1)
   for (int k = 0; k < room; k += 16) {
     alignas(16) T chunk[16];
@@ -195,18 +188,48 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
     for (int n = 0; n < 16; n += 4) {
       T some[4];
       KERNOPS_UNROLL
-      for (int e = n; e < n + 4; ++e) {
-        const T seen = k + e < size ? (centre.v ? x.v[k + e] - centre.v[k + e] : x.v[k + e]) : T(0);
-        some[e - n] = scale * seen;
-        zero = zero && seen == T(0);
-      }
-      square += put_scaled_quad(chunk, n / 4, sign > 0 || KERNOPS_WARPGROUPS, some);
+      for (int e = 0; e < 4; ++e) some[e] = k + n + e < size ? at(k + n + e) : T(0);
+      square += put_scaled_quad(chunk, n / 4, of_column || KERNOPS_WARPGROUPS, some);
     }
     KERNOPS_UNROLL
-    for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + offset + k + e, chunk + e);
+    for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + k + e, chunk + e);
   }
+  return square;
+}
+
+// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
+// vector of a column is also `summed`, it must not be so short that its numbers of 16 bits become coarse: not near,
+// then.
+template <int offset, int norm, int sign, int room, bool summed, class T, int size>
+KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
+  const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
+  bool zero = true;
+  const double square = put_halves<size, room, (sign > 0)>(whole + offset, [&](int k) {
+    const T seen = centre.v ? x.v[k] - centre.v[k] : x.v[k];
+    zero = zero && seen == T(0);
+    return scale * seen;
+  });
   const bool coarse = summed && !zero && square < (sizeof(T) == 4 ? 1e-9 : 1e-280);
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
+}
+
+// A vector of an inner product, divided by the power of two that its largest entry has. Not near where that is not
+// finite, or far from others.
+template <int offset, int norm, int power, bool of_column, int room, int size>
+KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
+  float most = 0;
+  bool finite = true;
+  KERNOPS_UNROLL_BY(4)
+  for (int k = 0; k < size; ++k) finite = finite && abs(x.v[k]) <= 0x1p60f, most = larger(most, abs(x.v[k]));
+  const bool near = finite && (most == 0 || most >= 0x1p-60f);
+  const unsigned exponent = near && most > 0 ? __float_as_uint(most) & 0x7f800000u : 127u << 23;
+  const float inverse = __uint_as_float((254u << 23) - exponent);
+  put_halves<size, room, of_column>(whole + offset, [&](int k) { return inverse * x.v[k]; });
+  whole[norm] = near ? 0.0f : 1e30f;
+  whole[power] = __uint_as_float(exponent);
+}
+KERNOPS_FN Vec<float, 1> rescaled(const Vec<float, 1>& product, const Vec<float, 1>& row, const Vec<float, 1>& column) {
+  return {product.v[0] * (unscaled<float>().v[0] * row.v[0]) * column.v[0]};
 }
 
 // Operations from memory to memory, for what is done once an item.

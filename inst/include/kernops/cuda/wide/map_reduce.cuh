@@ -9,6 +9,42 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+// Angles are watched for some of a thread's pairs together, which are done again where one is of many turns: out of the
+// way of the others.
+template <class Pairs, class O, class X, class Y, class Part>
+KERNOPS_CALL void pair_of_any_turns(const O& o, const X& x, const Y& y, const Part& part, typename Pairs::F& f,
+                                    typename Pairs::W& w) {
+  AnyTurns any;
+  Pairs::pair(o, x, y, part, f, w, any);
+}
+template <class Pairs, int C, int columns, class T, class O, class X, class Y, class Part, class Take>
+__device__ __forceinline__ void turning_pairs(const TilePlace<T>& at, const O& o, const X& x, const Y (&y)[columns],
+                                              const Part& part, int first, Take take) {
+  using Own = OwnPairs<C>;
+  using F = typename Pairs::F;
+  using W = typename Pairs::W;
+  F f[Own::rows][columns][1];
+  W w[Own::rows][columns][1];
+  const auto each = [&](auto with) {
+    KERNOPS_UNROLL
+    for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) with(r, n);
+  };
+  FewTurns few;
+  each([&](int r, int n) { Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], few); });
+  if (!few.enough())
+    each([&](int r, int n) {
+      const O own_o = o;  // copies: what a function is given is in memory
+      const auto own_x = x[r];
+      const Y own_y = y[n];
+      F of;
+      W weight;
+      pair_of_any_turns<Pairs>(own_o, own_x, own_y, part.of(r, n), of, weight);
+      f[r][n][0] = of, w[r][n][0] = weight;
+    });
+  each([&](int r, int n) { take(r, first + n, f[r][n], w[r][n], Own::column(first + n) < at.column_count); });
+}
+
 // The values of a thread's pairs, a few of its columns at a time: take(r, n, f, w, how many) for groups of its
 // columns, n and those after it, with row r.
 template <class Pairs, int C, int group, class T, class O, class X, class Values, class Kept, class Take>
@@ -19,22 +55,30 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   KERNOPS_UNROLL
   for (int first = 0; first < Own::columns; first += columns) {
     const auto part = values.template part<groups>(first / 2);
-    KERNOPS_UNROLL
-    for (int n = 0; n < columns; n += some) {
-      decltype(kept.of(0)) y[some];
-      int count = 0;
+    if constexpr (Pairs::turns) {
+      decltype(kept.of(0)) y[columns];
       KERNOPS_UNROLL
-      for (int u = 0; u < some; ++u) {
-        y[u] = kept.of(Own::column(first + n + u));
-        count += Own::column(first + n + u) < at.column_count;
-      }
+      for (int n = 0; n < columns; ++n) y[n] = kept.of(Own::column(first + n));
+      turning_pairs<Pairs, C>(at, o, x, y, part, first, take);
+    } else {
       KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) {
-        typename Pairs::F f[some];
-        typename Pairs::W w[some];
+      for (int n = 0; n < columns; n += some) {
+        decltype(kept.of(0)) y[some];
+        int count = 0;
         KERNOPS_UNROLL
-        for (int u = 0; u < some; ++u) Pairs::pair(o, x[r], y[u], part.of(r, n + u), f[u], w[u]);
-        take(r, first + n, f, w, count);
+        for (int u = 0; u < some; ++u) {
+          y[u] = kept.of(Own::column(first + n + u));
+          count += Own::column(first + n + u) < at.column_count;
+        }
+        KERNOPS_UNROLL
+        for (int r = 0; r < Own::rows; ++r) {
+          typename Pairs::F f[some];
+          typename Pairs::W w[some];
+          AnyTurns turns;
+          KERNOPS_UNROLL
+          for (int u = 0; u < some; ++u) Pairs::pair(o, x[r], y[u], part.of(r, n + u), f[u], w[u], turns);
+          take(r, first + n, f, w, count);
+        }
       }
     }
   }
@@ -115,7 +159,8 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
     for (int u = 0; u < group; ++u) {
       const int column = n + u < at.column_count ? n + u : n;
       const auto y = load<Pairs::kept_column>(at.columns + column * (long long)at.column_stride);
-      Pairs::pair(o, x, y, Values::at(shared, column, threadIdx.x), f[u], w[u]);
+      AnyTurns turns;
+      Pairs::pair(o, x, y, Values::at(shared, column, threadIdx.x), f[u], w[u], turns);
     }
     take(f, w, n, at.column_count - n < group ? at.column_count - n : group);
   }

@@ -8,6 +8,7 @@
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/fill.cuh>
+#include <kernops/cuda/turns.cuh>
 #include <kernops/cuda/wide/pair_tile.cuh>
 #include <kernops/cuda/wide/panel_digits.cuh>
 
@@ -79,7 +80,8 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
           const double contraction = digits ? some.v[e] * (step * steps[n + e]) : some.v[e];
           typename Near::F f;
           typename Near::W weight;
-          Near::pair(o, x, y[n + e], Vec<double, 1>{contraction}, f, weight);
+          AnyTurns turns;
+          Near::pair(o, x, y[n + e], Vec<double, 1>{contraction}, f, weight, turns);
           w[r][n + e] = f[0] * weight[0];
         }
       }

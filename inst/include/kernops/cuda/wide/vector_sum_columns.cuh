@@ -35,8 +35,9 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     for (int r = 0; r < Own::rows; ++r) {
       typename Pairs::F f[2];
       typename Pairs::W w;
-      Pairs::pair(o, rows.x[r], even, Vec<T, 1>{}, f[0], w);
-      Pairs::pair(o, rows.x[r], odd, Vec<T, 1>{}, f[1], w);
+      AnyTurns turns;
+      Pairs::pair(o, rows.x[r], even, Vec<T, 1>{}, f[0], w, turns);
+      Pairs::pair(o, rows.x[r], odd, Vec<T, 1>{}, f[1], w, turns);
       take(r, f[0][0], f[1][0]);
     }
   }

@@ -1,0 +1,77 @@
+# Inner products of long vectors: on a GPU, tensor cores take these as numbers of 16 bits, scaled by powers of two.
+
+vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
+entries <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
+lengths <- c(16, 24, 40, 130, 330, 450)
+longest <- \(x) sqrt(rowSums(x^2))
+
+test_that("inner products are as accurate as their vectors are long, whatever the length", {
+  withr::local_seed(1)
+  for (D in lengths) {
+    x <- entries(131, D) * 10^runif(131, -12, 12)
+    y <- entries(67, D) * 10^runif(67, -3, 3)
+    x[2, ] <- 0
+    y[3, ] <- 0
+    x[5, 2] <- 1e25  # beyond what is scaled
+    x[6, ] <- x[6, ] * 1e-25
+    b <- rnorm(67)
+    products <- tcrossprod(x, y)
+    scale <- pmax(longest(x) * max(longest(y)), 1e-300)
+    for_each_backend(\(kernel, precision) {
+      near <- \(actual, expected, scale) expect_close(actual, expected, precision, scale = scale, info = paste("D =", D))
+      near(kernel("Max_Reduction((x | y), 1)", vectors(D))(list(x, y)), apply(products, 1, max), scale)
+      total <- kernel("Sum_Reduction((x | y) * b, 1)", vectors(D, "b = Vj(1)"))
+      near(total(list(x, y, b)), products %*% b, scale * sum(abs(b)))
+    })
+  }
+})
+
+test_that("functions of inner products, their gradients and softmax are right", {
+  withr::local_seed(2)
+  for (D in lengths) {
+    x <- entries(131, D) * runif(131)
+    y <- entries(67, D)
+    y[3, ] <- 0
+    b <- rnorm(67)
+    u <- cbind(1, entries(67, 19))
+    power <- exp(tcrossprod(x, y))
+    for_each_backend(\(kernel, precision) {
+      close <- \(actual, expected, ...) expect_close(actual, expected, precision, ..., info = paste("D =", D))
+      near <- \(actual, expected) close(actual, expected, scale = max(abs(expected)))
+      total <- kernel("Sum_Reduction(Exp((x | y)) * b, 1)", vectors(D, "b = Vj(1)"))
+      near(total(list(x, y, b)), power %*% b)
+      near(keops_grad(total, "x")(list(x, y, b, rep(1, 131))), power %*% (b * y))
+      close(kernel("Sum_Reduction(Square(1 + (x | y)), 0)", vectors(D))(list(x, y)), colSums((1 + log(power))^2))
+      near(kernel("LogSumExp_Reduction((x | y), 1)", vectors(D))(list(x, y)), log(rowSums(power)))
+      softmax <- kernel("SumSoftMaxWeight_Reduction((x | y), u, 1)", vectors(D, "u = Vj(20)"))
+      near(softmax(list(x, y, u)), power %*% u / rowSums(power))
+      # of x - y, which no product says
+      moved <- kernel("Sum_Reduction(Exp((x | y)) * (x - y), 1)", vectors(D))
+      near(moved(list(x, y)), rowSums(power) * x - power %*% y)
+      both <- kernel("Sum_Reduction(Exp((x | y) - SqDist(x, y)), 1)", vectors(D))
+      square <- outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * log(power)
+      close(both(list(x, y)), rowSums(power * exp(-square)))
+    })
+  }
+})
+
+test_that("angles that are inner products may be of many turns, or of none", {
+  withr::local_seed(3)
+  for (D in c(16, 40, 330)) {
+    x <- round(16 * entries(131, D) * 10^runif(131, -1, 4)) / 16  # products are exact in float32
+    y <- round(16 * entries(67, D)) / 16
+    b <- rnorm(67)
+    angles <- tcrossprod(x, y)
+    exact <- apply(abs(x) %*% t(abs(y)), 1, max) < 2^15
+    expect_gt(sum(exact), 90)
+    for_each_backend(\(kernel, precision) {
+      near <- \(actual, expected) expect_close(actual[exact, , drop = FALSE], expected[exact, , drop = FALSE], precision,
+                                                scale = sum(abs(b)))
+      near(kernel("Sum_Reduction(Cos((x | y)) * b, 1)", vectors(D, "b = Vj(1)"))(list(x, y, b)), cos(angles) %*% b)
+      far <- kernel("Sum_Reduction(Sin(64 * (x | y)) * b, 1)", vectors(D, "b = Vj(1)"))
+      near(far(list(x, y, b)), sin(64 * angles) %*% b)
+      odd <- kernel("Sum_Reduction(Cos((x | y)), 1)", vectors(D))(list(replace(x, 3:4, c(Inf, NaN)), y))
+      expect_true(all(is.nan(odd[3:4])))
+    })
+  }
+})
