@@ -1,9 +1,10 @@
 # Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
-# Rscript bench/beside_torch.R [float32] [nearest], with `nearest` these rows alone
+# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances], with some of the last three these rows alone
 #
-# Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values, gradients in
-# x, and 64 right-hand sides; a softmax-weighted sum; nearest neighbours. Milliseconds between two CUDA events around
-# repeated calls, data on the device.
+# `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
+# gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and
+# softmax-weighted sums. `nearest`: nearest neighbours. Milliseconds between two CUDA events around repeated calls, data
+# on the device.
 library(kernops)
 
 precision <- if ("float32" %in% commandArgs(TRUE)) "float32" else "float64"
@@ -17,17 +18,17 @@ milliseconds <- function(formula, declarations, data) {
   time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, 5)
   c(ms = stats::median(replicate(3, time()[["device"]])), first = 1e3 * first)
 }
-show <- \(name, t) cat(sprintf("%-28s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
+show <- \(name, t) cat(sprintf("%-36s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
 
-for (D in c(64, 128, 256, 784, 2048)) {
+wants <- \(rows) rows %in% commandArgs(TRUE) || !any(c("nearest", "products", "distances") %in% commandArgs(TRUE))
+if (wants("nearest")) for (D in c(64, 128, 256, 784, 2048)) {
   data <- list(x = random(1e4, D), y = random(6e4, D))
   show(paste("11 nearest, D =", D),
        milliseconds("ArgKMin_Reduction(SqDist(x, y), 11, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), data))
 }
-if ("nearest" %in% commandArgs(TRUE)) quit()
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
-for (D in c(64, 128, 160, 200, 256, 257, 320, 400, 448, 512, 784, 1024, 2048)) {
+if (wants("distances")) for (D in c(64, 128, 160, 200, 256, 257, 320, 400, 448, 512, 784, 1024, 2048)) {
   points <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 1))
   args <- c("g = Pm(1)", points, "b = Vj(1)")
@@ -35,13 +36,26 @@ for (D in c(64, 128, 160, 200, 256, 257, 320, 400, 448, 512, 784, 1024, 2048)) {
   gradient <- sprintf("Grad(%s, x, e)", gauss)
   show(paste("gradient D =", D), milliseconds(gradient, c(args, "e = Vi(1)"), c(data, e = random(n, 1))))
 }
-for (D in c(64, 256, 512)) {
+if (wants("distances")) for (D in c(64, 256, 512)) {
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 64))
   show(paste("64 columns, D =", D),
        milliseconds(gauss, c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(64)"), data))
 }
+products <- c("exp of products" = "Sum_Reduction(Exp(x | y) * b, 1)",
+              "cosines of products" = "Sum_Reduction(Cos(x | y) * b, 1)",
+              "LogSumExp of products" = "LogSumExp_Reduction(x | y, 1)",
+              "gradient of exp of products" = "Grad(Sum_Reduction(Exp(x | y) * b, 1), x, e)")
+if (wants("products")) for (D in c(16, 32, 64, 128, 256, 512)) {
+  args <- c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)")
+  short <- gpu_matrix(matrix(stats::runif(n * D), n) / D, precision)
+  data <- list(x = random(n, D), y = short, b = random(n, 1), e = random(n, 1))
+  for (name in names(products)) {
+    used <- vapply(names(data), \(v) grepl(paste0("\\b", v, "\\b"), products[[name]]), NA)
+    show(paste0(name, ", D = ", D), milliseconds(products[[name]], args[used], data[used]))
+  }
+}
 weighted <- "SumSoftMaxWeight_Reduction(x | y, b, 1)"
-for (D in c(64, 300)) {
+if (wants("products")) for (D in c(64, 128, 300)) {
   data <- list(x = random(3e4, D), y = random(3e4, D), b = random(3e4, D))
   show(paste("softmax, D =", D), milliseconds(weighted, sprintf(c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(%d)"), D), data))
 }

@@ -1,4 +1,5 @@
-"""What a user of torch writes for the rows of bench/beside_torch.R, on the same card: python3 bench/torch_rows.py [float32] [nearest]
+"""What a user of torch writes for the rows of bench/beside_torch.R, on the same card:
+python3 bench/torch_rows.py [float32] [nearest] [products] [distances]
 
 Blocks of 8192 rows, addmm, exp_, @; float32 without TF32. Milliseconds between two CUDA events, the median of two
 times three calls, tensors on the device.
@@ -56,23 +57,43 @@ def nearest(x, y, k):
     return torch.cat([distances(part, y).topk(k, largest=False).indices for part in x.split(2048)])
 
 
+def product(x, y, b, function):
+    return torch.cat([function(part @ y.T) @ b for part in x.split(block)])
+
+
+def product_gradient(x, y, b, e):
+    """That of sum_i e_i sum_j exp(x_i | y_j) b_j in x."""
+    parts = zip(x.split(block), e.split(block))
+    return torch.cat([(part @ y.T).exp_().mul_(b.T).mul_(weight) @ y for part, weight in parts])
+
+
+def wants(rows):
+    return rows in sys.argv or not {"nearest", "products", "distances"} & set(sys.argv)
+
+
 def show(name, work, calls=3):
-    print(f"{name:28s} {milliseconds(work, calls):8.3g}", flush=True)
+    print(f"{name:36s} {milliseconds(work, calls):8.3g}", flush=True)
 
 
 print(torch.cuda.get_device_name(), "torch", torch.__version__, str(dtype))
-for size in (64, 128, 256, 784, 2048):
+for size in (64, 128, 256, 784, 2048) if wants("nearest") else ():
     x, y = random(10000, size), random(60000, size)
     show(f"11 nearest, D = {size}", lambda: nearest(x, y, 11))
-if "nearest" in sys.argv:
-    sys.exit()
-for size in (64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048):
+for size in (64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048) if wants("distances") else ():
     x, y, b, e = random(n, size), random(n, size), random(n, 1), random(n, 1)
     show(f"value D = {size}", lambda: gaussian(x, y, b, 5 / size))
     show(f"gradient D = {size}", lambda: gradient(x, y, b, e, 5 / size))
-for size in (64, 256, 512):
+for size in (64, 256, 512) if wants("distances") else ():
     x, y, b = random(n, size), random(n, size), random(n, 64)
     show(f"64 columns, D = {size}", lambda: gaussian(x, y, b, 5 / size))
+for size in (16, 32, 64, 128, 256, 512) if wants("products") else ():
+    x, y, b, e = random(n, size), random(n, size) / size, random(n, 1), random(n, 1)
+    show(f"exp of products, D = {size}", lambda: product(x, y, b, torch.exp_))
+    show(f"cosines of products, D = {size}", lambda: product(x, y, b, torch.cos_))
+    show(f"LogSumExp of products, D = {size}", lambda: torch.cat([torch.logsumexp(p @ y.T, 1) for p in x.split(block)]))
+    show(f"gradient of exp of products, D = {size}", lambda: product_gradient(x, y, b, e))
+if not wants("products"):
+    sys.exit()
 x, y, b = (random(30000, 64) for _ in range(3))
 attention = torch.nn.functional.scaled_dot_product_attention
 show("softmax, attention", lambda: attention(x[None, None], y[None, None], b[None, None], scale=1.0), 3)

@@ -208,6 +208,14 @@ int TiledPlan::row_in_vector_sum() const {
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
+bool TiledPlan::sums_columns_of_product() const {
+  if (contractions.size() != 1 || !is_product(contractions[0]) || !reduction_table()[reduction.row].sums())
+    return false;
+  const std::vector<int>& leaves = contractions[0].leaves;
+  return vector_sum.size > 0 && vector_sum.steps.empty() && slots[vector_sum.slot].level == Level::column &&
+         std::find(leaves.begin(), leaves.end(), vector_sum.slot) != leaves.end();
+}
+
 TiledPlan tile(const Plan& plan, const Wanted& wanted) { return Tiler(plan, wanted).make(); }
 
 }  // namespace kernops

@@ -130,7 +130,8 @@ bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count row
   constexpr int shortest = 33, longest_summed = 448;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
   const int contracted = scaled_size(plan);
-  const bool sums = reduction.sums() && plan.row_in_vector_sum() != 0 && contracted <= longest_summed,
+  const bool sums = reduction.sums() && contracted <= longest_summed &&
+                    (plan.row_in_vector_sum() != 0 || plan.sums_columns_of_product()),
              weighs = reduction.exponentiates() && plan.w_size <= 1,
              numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || weighs);
   return adds_by_tiles(settings) && in_place(plan, settings) && contracted >= shortest &&

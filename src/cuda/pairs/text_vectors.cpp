@@ -7,6 +7,15 @@ namespace kernops {
 namespace cuda {
 namespace {
 
+// Whether the sums are those of cuda/wide/vector_sum_scaled.cuh.
+bool sums_scaled(const Words& words) {
+  const TiledPlan& plan = words.plan;
+  const bool products = plan.expansion.product && plan.sums_columns_of_product() &&
+                        (words.shape.warpgroups || plan.inner_product.size <= 256);  // whose totals stay in registers
+  return (products || plan.row_in_vector_sum() != 0) && plan.contractions.size() == 1 &&
+         adds_by_tiles(words.settings) && in_place(plan, words.settings);
+}
+
 // How the vector of a sum is made of those of row and column, where it is a column's, or such a difference: then they
 // are near each other where the exponent is expanded, and there seen from a centre and scaled.
 std::string parts_of_vector_sum(const Words& words) {
@@ -16,13 +25,8 @@ std::string parts_of_vector_sum(const Words& words) {
   const bool of_column = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
   return ", of_row = " + number(of_row) + ", of_column = " + number(of_column ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
-         ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1);
-}
-
-// Whether the sums are those of cuda/wide/vector_sum_scaled.cuh.
-bool sums_scaled(const Words& words) {
-  return words.plan.row_in_vector_sum() != 0 && words.plan.contractions.size() == 1 && adds_by_tiles(words.settings) &&
-         in_place(words.plan, words.settings);
+         ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) +
+         ", power = " + number(!of_row && sums_scaled(words) ? words.plan.slots[e.column_power].offset : -1);
 }
 
 // One entry of long vectors: x, y and z hold that of each vector of the rows, of the columns and of what is there once.

@@ -64,6 +64,7 @@ struct TiledPlan : Plan {
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
+  bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
 };
 // Whether to look for long vectors, for inner products of floats that tensor cores take as numbers of 16 bits, and for
 // what is reduced in bulk.

@@ -1,7 +1,8 @@
 // Sums of differences x - y, each times a number of the pair, where x and y are the vectors of an exponent that is
 // expanded, as in the gradient of a Gaussian: x sum w - sum w y. What the exponent's inner products read of the
 // columns, numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The
-// numbers w become such, too.
+// numbers w become such, too. Likewise sums of y where pairs have a function of (x | y), as in its gradient: columns
+// have powers of two there (`power`), which the numbers take.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
@@ -10,7 +11,7 @@ inline namespace KERNOPS_ISA {
 
 template <class Formula, class Row> KERNOPS_FN constexpr bool sums_scaled() {
   return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::expands &&
-         Formula::VectorSum::of_row != 0 && Formula::Near::Contractions::count == 1;
+         (Formula::VectorSum::of_row != 0 || Formula::VectorSum::power >= 0) && Formula::Near::Contractions::count == 1;
 }
 
 // The numbers of a thread's pairs with 32 columns, as two numbers of 16 bits each. A power of 2 for each row keeps them
@@ -115,6 +116,7 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
 
 // What multiplies the scaled vectors of columns, where they are added up.
 template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
+  if constexpr (Formula::VectorSum::power >= 0) return 1 / halves_scale;
   const float c = once[Formula::VectorSum::factor];
   return c == 0 ? 0.0f : float(Formula::VectorSum::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
@@ -126,6 +128,20 @@ __device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, cons
   own_pairs<Pairs, C, 1>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto&, int count) {
     numbers.v[r][n] = count ? f[0][0] : 0.0f;
   });
+}
+
+// The same times what the vectors of columns have been divided by.
+template <class Formula, int C, class Kept>
+__device__ __forceinline__ Contracted<float, C> with_powers(const Contracted<float, C>& numbers, const Kept& kept) {
+  constexpr int power = Formula::VectorSum::power;
+  Contracted<float, C> product = numbers;
+  if constexpr (power >= 0) KERNOPS_UNROLL
+  for (int n = 0; n < OwnPairs<C>::columns; ++n) {
+    const float factor = kept.of(OwnPairs<C>::column(n)).v[power];
+    KERNOPS_UNROLL
+    for (int r = 0; r < OwnPairs<C>::rows; ++r) product.v[r][n] *= factor;
+  }
+  return product;
 }
 
 // Whether a tile's vectors are a stage of shared memory and the totals of all entries find room in registers: up to
@@ -158,7 +174,7 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
         take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
         if constexpr (!SameType<Pairs, Formula>::value) {
           ScaledNumbers scaled;
-          added = scaled.take(numbers, 0);
+          added = scaled.take(with_powers<Formula>(numbers, kept_columns), 0);
           if constexpr (KERNOPS_WARPGROUPS) {
             if (added)
               totals.add_numbers(numbers);
