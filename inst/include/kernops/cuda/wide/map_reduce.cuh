@@ -11,39 +11,39 @@ inline namespace KERNOPS_ISA {
 
 // Angles are watched for some of a thread's pairs together, which are done again where one is of many turns: out of the
 // way of the others.
-template <class Pairs, class O, class X, class Y, class Part>
-KERNOPS_CALL void pair_of_any_turns(const O& o, const X& x, const Y& y, const Part& part, typename Pairs::F& f,
-                                    typename Pairs::W& w) {
-  AnyTurns any;
-  Pairs::pair(o, x, y, part, f, w, any);
-}
-template <class Pairs, int C, int columns, class T, class O, class X, class Y, class Part, class Take>
-__device__ __forceinline__ void turning_pairs(const TilePlace<T>& at, const O& o, const X& x, const Y (&y)[columns],
-                                              const Part& part, int first, Take take) {
-  using Own = OwnPairs<C>;
-  using F = typename Pairs::F;
-  using W = typename Pairs::W;
-  F f[Own::rows][columns][1];
-  W w[Own::rows][columns][1];
-  const auto each = [&](auto with) {
+template <class Pairs, int rows, int columns> struct TurningPairs {
+  typename Pairs::F f[rows][columns][1];
+  typename Pairs::W w[rows][columns][1];
+
+  template <class O, class X, class Y, class Part>
+  __device__ __forceinline__ void make(const O& o, const X (&x)[rows], const Y (&y)[columns], const Part& part) {
+    FewTurns few;
     KERNOPS_UNROLL
     for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) with(r, n);
-  };
-  FewTurns few;
-  each([&](int r, int n) { Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], few); });
-  if (!few.enough())
-    each([&](int r, int n) {
-      const O own_o = o;  // copies: what a function is given is in memory
-      const auto own_x = x[r];
-      const Y own_y = y[n];
-      F of;
-      W weight;
-      pair_of_any_turns<Pairs>(own_o, own_x, own_y, part.of(r, n), of, weight);
-      f[r][n][0] = of, w[r][n][0] = weight;
-    });
-  each([&](int r, int n) { take(r, first + n, f[r][n], w[r][n], Own::column(first + n) < at.column_count); });
-}
+    for (int r = 0; r < rows; ++r) Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], few);
+    if (few.enough()) return;
+    struct {
+      O o;
+      X x[rows];
+      Y y[columns];
+      Part part;
+    } given{o, {}, {}, part};  // in memory, as a function wants it
+    KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) given.x[r] = x[r];
+    KERNOPS_UNROLL
+    for (int n = 0; n < columns; ++n) given.y[n] = y[n];
+    TurningPairs again;
+    again.make_any(given.o, given.x, given.y, given.part);
+    *this = again;
+  }
+  template <class O, class X, class Y, class Part>
+  KERNOPS_CALL void make_any(const O& o, const X (&x)[rows], const Y (&y)[columns], const Part& part) {
+    AnyTurns any;
+    KERNOPS_UNROLL_BY(1)
+    for (int n = 0; n < columns; ++n) KERNOPS_UNROLL_BY(1)
+    for (int r = 0; r < rows; ++r) Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], any);
+  }
+};
 
 // The values of a thread's pairs, a few of its columns at a time: take(r, n, f, w, how many) for groups of its
 // columns, n and those after it, with row r.
@@ -59,7 +59,12 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
       decltype(kept.of(0)) y[columns];
       KERNOPS_UNROLL
       for (int n = 0; n < columns; ++n) y[n] = kept.of(Own::column(first + n));
-      turning_pairs<Pairs, C>(at, o, x, y, part, first, take);
+      TurningPairs<Pairs, Own::rows, columns> pairs;
+      pairs.make(o, x, y, part);
+      KERNOPS_UNROLL
+      for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
+      for (int r = 0; r < Own::rows; ++r)
+        take(r, first + n, pairs.f[r][n], pairs.w[r][n], Own::column(first + n) < at.column_count);
     } else {
       KERNOPS_UNROLL
       for (int n = 0; n < columns; n += some) {
