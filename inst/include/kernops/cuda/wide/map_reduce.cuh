@@ -15,12 +15,15 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
   typename Pairs::F f[rows][columns][1];
   typename Pairs::W w[rows][columns][1];
 
+  template <class With> static __device__ __forceinline__ void each(With with) {
+    KERNOPS_UNROLL
+    for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) with(r, n);
+  }
   template <class O, class X, class Y, class Part>
   __device__ __forceinline__ void make(const O& o, const X (&x)[rows], const Y (&y)[columns], const Part& part) {
     FewTurns few;
-    KERNOPS_UNROLL
-    for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], few);
+    each([&](int r, int n) { Pairs::pair(o, x[r], y[n], part.of(r, n), f[r][n][0], w[r][n][0], few); });
     if (few.enough()) return;
     struct {
       O o;
@@ -61,10 +64,9 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
       for (int n = 0; n < columns; ++n) y[n] = kept.of(Own::column(first + n));
       TurningPairs<Pairs, Own::rows, columns> pairs;
       pairs.make(o, x, y, part);
-      KERNOPS_UNROLL
-      for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r)
+      pairs.each([&](int r, int n) {
         take(r, first + n, pairs.f[r][n], pairs.w[r][n], Own::column(first + n) < at.column_count);
+      });
     } else {
       KERNOPS_UNROLL
       for (int n = 0; n < columns; n += some) {
