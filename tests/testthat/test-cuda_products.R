@@ -58,6 +58,31 @@ test_that("functions of inner products, their gradients and softmax are right", 
   }
 })
 
+test_that("entries that are small next to others count where they meet large ones", {
+  withr::local_seed(4)
+  D <- 40
+  units <- 10^seq(6, -3, length.out = D)
+  x <- entries(300, D) %*% diag(units)
+  rates <- entries(67, D) %*% diag(1 / units)  # products are of one size
+  for_each_backend(\(kernel, precision) {
+    close <- \(y, x, scales) {
+      products <- tcrossprod(x, y)
+      scale <- apply(abs(x) %*% t(abs(y)), 1, max)
+      largest <- kernel("Max_Reduction((x | y), 1)", vectors(D))
+      expect_close(largest(list(x, y)), apply(products, 1, max), precision, scale = scale)
+      total <- kernel("Sum_Reduction(Square((x | y)), 1)", vectors(D))
+      expect_close(total(list(x, y)), rowSums(products^2), precision)
+      moved <- kernel("Sum_Reduction(Sin((x | y)) * y, 1)", vectors(D))
+      expect_close(moved(list(x, y)) %*% diag(scales), sin(products) %*% y %*% diag(scales), precision,
+                   scale = max(abs(y %*% diag(scales))) * nrow(y))
+    }
+    close(rates, x, units)
+    close(diag(1 / units), x, units)
+    close(replace(rates, abs(rates) < 1e-4, 0), x, units)
+    close(x[1:67, ] / 1e6, sign(x), 1e6 / units)  # sums have small entries themselves
+  })
+})
+
 test_that("angles that are inner products may be of many turns, or of none", {
   withr::local_seed(3)
   for (D in c(16, 40, 330)) {

@@ -29,7 +29,9 @@ class Writer {
            ", weighted = " + yes_or_no(expands && plan.weighted) + ";\n";
     out += "  static constexpr int once = " + number(plan.entries[0]) + ", kept_once = " + number(plan.kept[0]) +
            ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
-    if (wide) out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) + ";\n";
+    if (wide)
+      out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) +
+             ", products = " + yes_or_no(expands && plan.expansion.product) + ";\n";
     if (wide && words.sums_vectors()) out += "  using VectorSum = ::VectorSum;\n";
     if (shape.kind == Shape::vector_sum || shape.kind == Shape::panels) out += "  using Powers = " + powers() + ";\n";
     if (shape.kind == Shape::panels && !words.sums_vectors()) out += "  using VectorSum = NoVectors;\n";
@@ -120,7 +122,8 @@ class Writer {
     if (e.product)
       return "    put_product<" + number(slot.offset) + ", " + number(norm.offset) + ", " +
              number(plan.slots[row ? e.row_power : e.column_power].offset) + ", " + yes_or_no(!row) + ", " +
-             number(slot.size) + ">(" + target + ", " + words.names[row ? e.row : e.column] + ");\n";
+             number(slot.size) + ", " + yes_or_no(!row && plan.sums_columns_of_product()) + ">(" + target + ", " +
+             words.names[row ? e.row : e.column] + ");\n";
     const bool panels = shape.kind == Shape::panels;
     const bool summed = (settings.single || panels) && !row && plan.row_in_vector_sum() != 0;
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +

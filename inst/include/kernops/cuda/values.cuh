@@ -213,19 +213,29 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 
-// A vector of an inner product, divided by the power of two that its largest entry has. Not near where that is not
-// finite, or far from others.
-template <int offset, int norm, int power, bool of_column, int room, int size>
+// A vector of an inner product, divided by a power of two, so that its largest entry is from 4 to 8. Not near where
+// that is not finite, or far from others. Entries that are much smaller lose digits, which counts where they meet with
+// a vector that has its large entries there, and 0 or small ones elsewhere: the norm is 2 where there are such entries,
+// 1 where they are all 0, else 0, and pairs are near whose norms add up to less than 3. Where the vector of a column is
+// also `summed`, no entry may be so small that it has too few digits itself.
+template <int offset, int norm, int power, bool of_column, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;
   bool finite = true;
   KERNOPS_UNROLL_BY(4)
   for (int k = 0; k < size; ++k) finite = finite && abs(x.v[k]) <= 0x1p60f, most = larger(most, abs(x.v[k]));
   const bool near = finite && (most == 0 || most >= 0x1p-60f);
-  const unsigned exponent = near && most > 0 ? __float_as_uint(most) & 0x7f800000u : 127u << 23;
+  const unsigned exponent = near && most > 0 ? (__float_as_uint(most) & 0x7f800000u) - (2u << 23) : 127u << 23;
   const float inverse = __uint_as_float((254u << 23) - exponent);
-  put_halves<size, room, of_column>(whole + offset, [&](int k) { return inverse * x.v[k]; });
-  whole[norm] = near ? 0.0f : 1e30f;
+  float least = most;  // but for zeros
+  bool zero = false;
+  put_halves<size, room, of_column>(whole + offset, [&](int k) {
+    zero = zero || x.v[k] == 0;
+    if (x.v[k] != 0 && abs(x.v[k]) < least) least = abs(x.v[k]);
+    return inverse * x.v[k];
+  });
+  const bool coarse = summed && least < most * 0x1p-23f;
+  whole[norm] = !near || coarse ? 1e30f : least < most * 0x1p-17f ? 2.0f : zero ? 1.0f : 0.0f;
   whole[power] = __uint_as_float(exponent);
 }
 KERNOPS_FN Vec<float, 1> rescaled(const Vec<float, 1>& product, const Vec<float, 1>& row, const Vec<float, 1>& column) {

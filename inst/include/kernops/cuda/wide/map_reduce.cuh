@@ -95,13 +95,13 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
 template <class Formula, int C> struct OwnRows {
   using T = typename Formula::T;
   Vec<T, Formula::kept_row> x[OwnPairs<C>::rows];
-  bool near = true;
+  OwnNorms<T> norms;
   explicit __device__ __forceinline__ OwnRows(const TilePlace<T>& at) {
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) {
       const int row = OwnPairs<C>::row(r);
       x[r] = load<Formula::kept_row>(at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
-      near = near && is_near(x[r].v[0]);
+      norms.take(x[r].v[0]);
     }
   }
 };
@@ -129,7 +129,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
   for (int r = 0; r < Own::rows; ++r)
     start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
   for_tiles<Formula, BlockPairs, C, 0, true>(
-      block, rows.near, [](const auto&, int) {},
+      block, rows.norms, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
         own_pairs<typename decltype(kind)::type, C, Row::group>(
             at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
@@ -184,7 +184,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
   Row state;
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
   for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
-      block, is_near(x.v[0]), [](const auto&, int) {},
+      block, OwnNorms<typename Formula::T>(x.v[0]), [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto&, auto* shared,
           int) {
         pass_row<typename decltype(kind)::type, C, Row::group>(

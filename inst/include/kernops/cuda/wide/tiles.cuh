@@ -89,6 +89,31 @@ template <class Formula, int C, int room> struct TileMemory {
   }
 };
 
+// The norms of a thread's own rows: whether they are near, and the largest one.
+template <class T> struct OwnNorms {
+  bool near = true;
+  T largest = 0;
+  __device__ __forceinline__ OwnNorms() {}
+  explicit __device__ __forceinline__ OwnNorms(T norm) { take(norm); }
+  __device__ __forceinline__ void take(T norm) { near = near && is_near(norm), largest = larger(norm, largest); }
+};
+
+// Which columns are near the rows of a block. Of products, two norms count together (put_product()); no register has
+// that of the rows meanwhile.
+template <class T, bool products> struct NearRows {
+  bool near;
+  __device__ __forceinline__ NearRows(const OwnNorms<T>& own, T& largest) : near(own.near) {
+    if constexpr (products) {
+      const bool uneven = __syncthreads_or(own.largest > T(1.5)), zero = __syncthreads_or(own.largest > T(0.5));
+      if (threadIdx.x == 0) largest = uneven ? T(2) : zero ? T(1) : T(0);
+      __syncthreads();
+    }
+  }
+  __device__ __forceinline__ bool has(T norm, const T& largest) const {
+    return is_near(norm) && (!products || norm + largest < T(2.5));
+  }
+};
+
 // Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
 // contracted values, first column, kept columns, shared memory, turn), then done(at, once, shared memory, whether it is
 // the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
@@ -96,8 +121,9 @@ template <class Formula, int C, int room> struct TileMemory {
 // it.
 // long: one pipeline of loads and tiles
 template <class Formula, class BlockPairs, int C, int room, bool ahead, class Send, class Visit, class Done>
-__device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, bool rows_near, Send send_more,
-                                          Visit visit, Done done) {
+__device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block,
+                                          const OwnNorms<typename Formula::T>& norms, Send send_more, Visit visit,
+                                          Done done) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   using Tile = PairTile<T, C>;
@@ -107,6 +133,8 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
   T* const shared = Memory::begin();
   __shared__ typename Memory::Kept kept[2];
 
+  __shared__ T largest_norm;
+  const NearRows<T, Formula::products> rows(norms, largest_norm);
   const auto o = load<Formula::kept_once>(block.once());
   ForNear contract;
   if (ahead) contract.begin(block.place(block.begin), shared + Memory::before_rows);
@@ -127,7 +155,8 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block, 
       wait_for_sent();
       const bool own_column = int(threadIdx.x) < at.column_count;
       const bool near =
-          !Formula::expands || (rows_near && (!own_column || is_near(kept[turn].v[threadIdx.x * kept[0].stride])));
+          !Formula::expands ||
+          (rows.near && (!own_column || rows.has(kept[turn].v[threadIdx.x * kept[0].stride], largest_norm)));
       const bool all_near = __syncthreads_and(near), more = column + Tile::columns < block.end;
       sent = ahead && more;
       const auto send_next = [&](T* to) {

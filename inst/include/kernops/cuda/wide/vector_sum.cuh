@@ -70,9 +70,9 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
     if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
     bool product = false;
     int first = 0;  // column of the tile
-    const auto by_tiles = [&](bool rows_near, auto visit) {
+    const auto by_tiles = [&](const OwnNorms<T>& norms, auto visit) {
       for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
-          block, rows_near,
+          block, norms,
           [&](const auto& at, int) {
             if constexpr (ever) columns.send(at, Terms::Columns::nth(0), base, Terms::size);
           },
@@ -90,8 +90,8 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
     };
     if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
-      by_tiles(rows.near, [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
-                              const auto& kept_columns, auto* shared, int) {
+      by_tiles(rows.norms, [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
+                               const auto& kept_columns, auto* shared, int) {
         using Pairs = typename decltype(kind)::type;
         Contracted<T, C> numbers;
         first = int(column);
@@ -104,8 +104,8 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
       });
     } else {
       const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
-      by_tiles(is_near(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
-                                    const auto&, auto* shared, int) {
+      by_tiles(OwnNorms<T>(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
+                                        const auto&, auto* shared, int) {
         first = int(column);
         pass_row<typename decltype(kind)::type, C, 1>(
             at, o, x, values, shared,

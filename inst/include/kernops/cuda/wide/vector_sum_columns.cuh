@@ -137,7 +137,7 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
       Sums totals(base);
       if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
       for_tiles<Formula, BlockPairs, C, 0, true>(
-          block, rows.near,
+          block, rows.norms,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
             using Pairs = typename decltype(kind)::type;

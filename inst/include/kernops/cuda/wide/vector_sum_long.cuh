@@ -117,7 +117,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
   __device__ __forceinline__ void run() {
     const OwnRows<Formula, C> rows(begin);
     for_tiles<Formula, BlockPairs, C, 0, false>(
-        block, rows.near, [](const auto&, int) {},
+        block, rows.norms, [](const auto&, int) {},
         [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns, float*,
             int) {
           using Pairs = typename decltype(kind)::type;

@@ -166,7 +166,7 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
   Contracted<float, C> exact;
   bool added = false;
   for_tiles<Formula, BlockPairs, C, 0, true>(
-      block, rows.near, [](const auto&, int) {},
+      block, rows.norms, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns,
           const float* stage, int) {
         using Pairs = typename decltype(kind)::type;
