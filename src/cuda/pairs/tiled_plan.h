@@ -22,7 +22,7 @@ struct Entries {
 // have them too, and norms are infinite or NaN unless all weights are >= 0. All 0 where there is none.
 //
 // Where it is a `product`, exponent and distance are both (x | y), a contraction, which is that of the two vectors
-// times powers of two, one of the row and one of the column; norms are 0, or infinite where there is no such power.
+// times powers of two, one of the row and one of the column; norms say how far apart entries are (put_product()).
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
