@@ -13,9 +13,8 @@ namespace {
 bool fits_panels(const TiledPlan& plan, const Settings& settings) {
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
   const Entries& vector = plan.vector_sum;
-  const bool of_columns = vector.size > 0 && vector.steps.empty() && plan.slots[vector.slot].level == Level::column;
-  const bool contracts =
-      plan.contractions.size() == 1 && (plan.inner_product.size > 0 || plan.is_product(plan.contractions[0]));
+  const bool of_columns = plan.adds_columns();
+  const bool contracts = plan.contracts_product() || (plan.contractions.size() == 1 && plan.inner_product.size > 0);
   const bool numbers = vector.size == 0 && plan.f_size == 1;
   const bool reduces = reduction.sums() ? numbers || of_columns || plan.row_in_vector_sum() != 0
                                         : reduction.exponentiates() && of_columns;

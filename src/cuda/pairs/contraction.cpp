@@ -208,12 +208,14 @@ int TiledPlan::row_in_vector_sum() const {
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
+bool TiledPlan::contracts_product() const { return contractions.size() == 1 && is_product(contractions[0]); }
+bool TiledPlan::adds_columns() const {
+  return vector_sum.size > 0 && vector_sum.steps.empty() && slots[vector_sum.slot].level == Level::column;
+}
 bool TiledPlan::sums_columns_of_product() const {
-  if (contractions.size() != 1 || !is_product(contractions[0]) || !reduction_table()[reduction.row].sums())
-    return false;
+  if (!contracts_product() || !adds_columns() || !reduction_table()[reduction.row].sums()) return false;
   const std::vector<int>& leaves = contractions[0].leaves;
-  return vector_sum.size > 0 && vector_sum.steps.empty() && slots[vector_sum.slot].level == Level::column &&
-         std::find(leaves.begin(), leaves.end(), vector_sum.slot) != leaves.end();
+  return std::find(leaves.begin(), leaves.end(), vector_sum.slot) != leaves.end();
 }
 
 TiledPlan tile(const Plan& plan, const Wanted& wanted) { return Tiler(plan, wanted).make(); }

@@ -67,16 +67,14 @@ bool adds_vectors(const TiledPlan& plan) {
 
 // Whether each pair adds a number of little work times a vector of the column (cuda/wide/vector_sum_columns.cuh).
 bool sums_columns(const TiledPlan& plan, const Settings& settings) {
-  return adds_by_tiles(settings) && adds_vectors(plan) && plan.vector_sum.steps.empty() &&
-         plan.slots[plan.vector_sum.slot].level == Level::column && plan.contractions.empty() &&
+  return adds_by_tiles(settings) && adds_vectors(plan) && plan.adds_columns() && plan.contractions.empty() &&
          in_place(plan, settings);
 }
 
 // Of the vectors that tensor cores take as numbers of 16 bits, or would take where panels do not.
 int scaled_size(const TiledPlan& plan) {
   if (plan.inner_product.size > 0) return plan.inner_product.size;
-  const bool product = plan.contractions.size() == 1 && plan.is_product(plan.contractions[0]);
-  return product ? plan.contractions[0].size : 0;
+  return plan.contracts_product() ? plan.contractions[0].size : 0;
 }
 
 constexpr int longest_resident = 320;  // of vectors of rows that stay in shared memory

@@ -20,10 +20,8 @@ bool sums_scaled(const Words& words) {
 // are near each other where the exponent is expanded, and there seen from a centre and scaled.
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
-  const Entries& made = words.plan.vector_sum;
   const int of_row = words.plan.row_in_vector_sum();
-  const bool of_column = made.steps.empty() && words.plan.slots[made.slot].level == Level::column;
-  return ", of_row = " + number(of_row) + ", of_column = " + number(of_column ? 1 : -of_row) +
+  return ", of_row = " + number(of_row) + ", of_column = " + number(words.plan.adds_columns() ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) +
          ", power = " + number(!of_row && sums_scaled(words) ? words.plan.slots[e.column_power].offset : -1);

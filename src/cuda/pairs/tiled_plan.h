@@ -64,6 +64,8 @@ struct TiledPlan : Plan {
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
+  bool contracts_product() const;        // whether that is the only contraction
+  bool adds_columns() const;             // whether the vector of a sum is one of the column
   bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
 };
 // Whether to look for long vectors, for inner products of floats that tensor cores take as numbers of 16 bits, and for
