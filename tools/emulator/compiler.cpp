@@ -52,10 +52,13 @@ EXPORT int nvrtcCompileProgram(void* handle, int count, const char* const* optio
   if (!mkdtemp(folder)) return 1;
   const std::string base = folder, source = base + "/kernel.cpp", library = base + "/kernel.so", log = base + "/log";
   std::ofstream(source) << program.text;
-  // static variables of templates are not to be shared by libraries that have the same names for different formulas
-  const std::string command = "${CXX:-g++} -std=c++17 -O1 -w -fPIC -shared -fno-gnu-unique -fno-strict-aliasing -I'" +
-                              include + "' -include '" + here() + "/device.h' '" + source + "' '" + here() +
-                              "/libcuda.so.1' -o '" + library + "' 2> '" + log + "'";
+  // static variables of templates are not to be shared by libraries that have the same names for different formulas;
+  // what is read 16 bytes at a time must stand at multiples of these, as on a GPU
+  const std::string flags =
+      " -std=c++17 -O1 -w -fPIC -shared -fno-gnu-unique -fno-strict-aliasing"
+      " -fsanitize=alignment -fno-sanitize-recover=alignment";
+  const std::string command = "${CXX:-g++}" + flags + " -I'" + include + "' -include '" + here() + "/device.h' '" +
+                              source + "' '" + here() + "/libcuda.so.1' -o '" + library + "' 2> '" + log + "'";
   const int result = std::system(command.c_str());
   program.binary = contents(library), program.log = contents(log);
   for (const auto& file : {source, library, log}) unlink(file.c_str());

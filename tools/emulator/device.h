@@ -19,12 +19,11 @@
 #define __noinline__
 #define __shared__ static
 #define KERNOPS_DYNAMIC_SHARED(name) double* const name = static_cast<double*>(emulator_shared())
-#define alignas(bytes)  // "static alignas(16) float x[n]" is no C++; the CPU does not mind
 
-struct float4 {
+struct alignas(16) float4 {
   float x, y, z, w;
 };
-struct double2 {
+struct alignas(16) double2 {
   double x, y;
 };
 struct Index3 {

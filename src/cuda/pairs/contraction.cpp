@@ -160,8 +160,17 @@ class Tiler : Tiling {
     }
   }
 
-  // Norms come first within a level, then what pairs read; long vectors after it, and those of a sum of vectors, start
-  // at multiples of 16 bytes.
+  // Whether a slot is read as a vector, 16 bytes at a time: that of contractions, whether or not pairs read it as well,
+  // or of a sum of vectors.
+  bool is_leaf(int slot) const {
+    const auto reads = [&](const Entries& made) {
+      return std::find(made.leaves.begin(), made.leaves.end(), slot) != made.leaves.end();
+    };
+    return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
+  }
+
+  // Norms come first within a level, then what pairs read, then the rest; vectors that are read 16 bytes at a time
+  // start at multiples of these.
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
@@ -174,9 +183,7 @@ class Tiler : Tiling {
         for (int n = 0; n < int(plan.slots.size()); ++n) {
           Slot& slot = plan.slots[n];
           if (slot.level != level || rank(n) != now) continue;
-          const auto& sums = plan.vector_sum.leaves;
-          const bool summed = std::find(sums.begin(), sums.end(), n) != sums.end();
-          if (summed || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
+          if (is_leaf(n) || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }

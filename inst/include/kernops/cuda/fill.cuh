@@ -25,6 +25,15 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   }
   return part<0, N>(all);
 }
+// The same where they are to stand, as apply_to().
+template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to, const T* from) {
+  if constexpr (KERNOPS_IS_LONG(N)) {
+    KERNOPS_UNROLL_BY(4)
+    for (int k = 0; k < N; ++k) to.v[k] = from[k];
+  } else {
+    to = load<N>(from);
+  }
+}
 
 // Entry k of item n. What kind it is of is asked for each entry: a loop for each kind takes longer to compile.
 template <class T>
@@ -98,7 +107,7 @@ template <class Formula> __device__ void fill_levels(const FillJob& job) {
   T* there = static_cast<T*>(job.levels[0].out);
   const T* once = there;
   if constexpr (Formula::once <= FillJob::most_own) {
-    __shared__ alignas(16) T own[padded<T>(Formula::once)];
+    alignas(16) __shared__ T own[padded<T>(Formula::once)];
     fill_once<Formula>(job, own);
     if (blockIdx.x == 0)
       for (int k = threadIdx.x; k < Formula::once; k += blockDim.x) there[k] = own[k];

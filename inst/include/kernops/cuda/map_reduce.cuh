@@ -47,7 +47,7 @@ __device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, P
     constexpr int copies = Pairs::much_work ? 1 : group.size;
     Vec<T, Pairs::column> y[group.size];
     KERNOPS_UNROLL_BY(copies)
-    for (int u = 0; u < group.size; ++u) y[u] = load<Pairs::column>(columns + (n + u) * column_stride);
+    for (int u = 0; u < group.size; ++u) load_to(y[u], columns + (n + u) * column_stride);
     KERNOPS_UNROLL
     for (int r = 0; r < R; ++r) {
       typename Pairs::F f[group.size];
@@ -91,7 +91,7 @@ __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
   constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column), tile = threads;
-  __shared__ alignas(16) T columns[tile * column_stride];
+  alignas(16) __shared__ T columns[tile * column_stride];
 
   const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
   BlockPairs block(job, threads * R);
@@ -105,7 +105,7 @@ __device__ void map_reduce(const PairJob& job) {
   bool rows_near = true;
   KERNOPS_UNROLL
   for (int r = 0; r < R; ++r) {
-    x[r] = load<Near::row>(row_item(r));
+    load_to(x[r], row_item(r));
     rows_near = rows_near && is_near(x[r].v[0]);
     start_row(state[r], job, first + r * threads, first + r * threads < block.row_end);
   }
@@ -128,7 +128,7 @@ __device__ void map_reduce(const PairJob& job) {
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
         KERNOPS_UNROLL
-        for (int r = 0; r < R; ++r) exact[r] = load<Formula::row>(row_item(r));
+        for (int r = 0; r < R; ++r) load_to(exact[r], row_item(r));
         meet<Formula, unrolled>(once_values, exact, state, columns, column_stride, int(column), count);
       }
       KERNOPS_UNROLL

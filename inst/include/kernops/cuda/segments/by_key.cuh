@@ -59,8 +59,8 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
 
   // long: one kernel; what its steps share lives in registers
   static __device__ __forceinline__ void reduce(const KeyedRun& all) {
-    __shared__ alignas(16) char rooms[warps][Tile::room];
-    __shared__ alignas(16) Key key_rooms[warps][Turn<Key, VT>::room];
+    alignas(16) __shared__ char rooms[warps][Tile::room];
+    alignas(16) __shared__ Key key_rooms[warps][Turn<Key, VT>::room];
     __shared__ State carries[warps];
     __shared__ int counts[warps], goes_on, before;
     const SegmentRun& job = all.run;

@@ -165,7 +165,7 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
   }
 
   static __device__ __forceinline__ void reduce(const SegmentRun& job) {
-    __shared__ alignas(16) char rooms[warps][room];
+    alignas(16) __shared__ char rooms[warps][room];
     __shared__ State carries[warps];
     __shared__ int counts[warps];
     const int warp = threadIdx.x / 32, tile = blockIdx.x, first = tile * size + warp * across;

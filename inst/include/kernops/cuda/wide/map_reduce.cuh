@@ -100,7 +100,7 @@ template <class Formula, int C> struct OwnRows {
     KERNOPS_UNROLL
     for (int r = 0; r < OwnPairs<C>::rows; ++r) {
       const int row = OwnPairs<C>::row(r);
-      x[r] = load<Formula::kept_row>(at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
+      load_to(x[r], at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
       norms.take(x[r].v[0]);
     }
   }
@@ -165,7 +165,8 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
     KERNOPS_UNROLL_BY(copies)
     for (int u = 0; u < group; ++u) {
       const int column = n + u < at.column_count ? n + u : n;
-      const auto y = load<Pairs::kept_column>(at.columns + column * (long long)at.column_stride);
+      Vec<T, Pairs::kept_column> y;
+      load_to(y, at.columns + column * (long long)at.column_stride);
       AnyTurns turns;
       Pairs::pair(o, x, y, Values::at(shared, column, threadIdx.x), f[u], w[u], turns);
     }
@@ -178,9 +179,10 @@ template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
 }
 
 template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_by_row(const PairJob& job) {
-  static_assert(!KERNOPS_WARPGROUPS, "a thread has a row, of which there would be half as many");
+  static_assert(!KERNOPS_WARPGROUPS || C == 0, "a thread has a row, of which there would be half as many");
   Block<Formula, BlockPairs, C> block(job);
-  const auto x = load<Formula::kept_row>(block.place(block.begin).rows + block.own_row() * block.row_stride);
+  Vec<typename Formula::T, Formula::kept_row> x;
+  load_to(x, block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
   for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(

@@ -83,7 +83,7 @@ template <class Formula, int C, int room> struct TileMemory {
       KERNOPS_DYNAMIC_SHARED(memory);
       return reinterpret_cast<T*>(memory);
     } else {
-      __shared__ alignas(KERNOPS_WARPGROUPS ? 512 : 16) T memory[numbers];
+      alignas(KERNOPS_WARPGROUPS ? 512 : 16) __shared__ T memory[numbers];
       return memory;
     }
   }
