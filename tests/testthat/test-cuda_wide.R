@@ -154,6 +154,24 @@ test_that("pairs may read the vectors that are contracted", {
   }, D = c(16, 21, 70, 130))
 })
 
+test_that("the entries of long sums may take several numbers of a pair", {
+  for_each_size(\(kernel, D, x, y, close) {
+    b <- rnorm(nrow(y))
+    k <- exp(-sq_dist(x, y))
+    args <- vectors(D, "b = Vj(1)")
+    near <- \(actual, expected) close(actual, expected, scale = max(abs(expected)))
+    both <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (x + y) * y, 1)", vectors(D))
+    near(both(list(x, y)), x * (k %*% y) + k %*% y^2)
+    mixed <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * x * y + b * (x - y) / (1 + Square(x | y)), 1)", args)
+    w <- rep(b, each = nrow(x)) / (1 + tcrossprod(x, y)^2)
+    near(mixed(list(x, y, b)), x * (k %*% y) + x * rowSums(w) - w %*% y)
+    of_rows <- kernel("Sum_Reduction((x | y) * y + Abs(x) * b, 0)", args)
+    near(of_rows(list(x, y, b)), y * colSums(tcrossprod(x, y)) + outer(b, colSums(abs(x))))
+    most <- kernel("Max_Reduction(Exp(-SqDist(x, y)) + x * y, 1)", vectors(D))
+    close(most(list(x, y)), t(sapply(seq_len(nrow(x)), \(i) apply(k[i, ] + y * rep(x[i, ], each = nrow(y)), 2, max))))
+  }, D = c(47, 50, 130, 300))
+})
+
 test_that("exponents stay accurate where they are sums of large numbers", {
   for_each_size(\(kernel, D, x, y, close) {
     away <- \(x, by) sweep(x, 2, by, `+`)

@@ -13,8 +13,8 @@
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
 // A loop over n entries: beyond what registers hold, code of any length would win nothing and take long to compile.
-#define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY((n) <= 256 ? (n) : 4)
 #define KERNOPS_IS_LONG(n) ((n) > 256)
+#define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
 #define KERNOPS_FN KERNOPS_INLINE  // simd/isa.h
 #define KERNOPS_UNROLL

@@ -16,6 +16,7 @@ constexpr int shortest = 48;      // other reductions of vectors have their entr
 constexpr int most = 4;           // contractions at a time
 constexpr int most_levels = 200;  // of steps that make an entry
 constexpr int most_leaves = 2;    // vectors of each level that one of them reads
+constexpr int most_numbers = 4;   // of a pair that the entries of a sum of vectors read
 
 // The value for a vector is the sum of the values for its entries.
 bool adds_up(const OpRow& op) {
@@ -98,22 +99,42 @@ class Tiler : Tiling {
     if (plan.slots[plan.f].size > 1 && plan.slots[plan.w].size > 1)
       choices = {{add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w), 0}};
     for (const auto& [made, number] : choices) {
-      Entries vector{made, plan.slots[made].size, {}, {}};
+      Entries vector{made, plan.slots[made].size, {}, {}, {}};
       if (plan.slots[number].size != 1 || !collect(made, vector)) continue;
       plan.vector_sum = vector;
       plan.f = number, plan.w = 0;
       return;
     }
+    if (!weighs && plan.f_size >= shortest) find_sum_of_entries();
   }
 
-  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs; false where it
-  // takes more.
-  bool collect(int slot, Entries& made, int levels = most_levels) {
+  // Entries that are made of those of vectors and of some numbers of the pair.
+  void find_sum_of_entries() {
+    const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
+    Entries vector{made, plan.slots[made].size, {}, {}, {}};
+    if (!collect(made, vector, most_numbers) || vector.steps.empty()) return;
+    plan.vector_sum = vector;
+    plan.f = vector.numbers[0], plan.w = 0;
+    for (size_t n = 1; n < vector.numbers.size(); ++n)
+      plan.f = add(Level::pair, OpId::Concat, int(n) + 1, plan.f, vector.numbers[n]);
+  }
+
+  static void insert(std::vector<int>& slots, int slot) {
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
+  }
+
+  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs, and so many numbers of the
+  // pair; false where it takes more.
+  bool collect(int slot, Entries& made, int numbers = 0, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
+    if (s.size == 1 && numbers > 0) {
+      insert(made.numbers, slot);
+      return int(made.numbers.size()) <= numbers;
+    }
     if (s.size != made.size) return false;
     if (s.level != Level::pair) {
-      if (std::find(made.leaves.begin(), made.leaves.end(), slot) == made.leaves.end()) made.leaves.push_back(slot);
+      insert(made.leaves, slot);
       return leaves(made, s.level) <= most_leaves;
     }
     const auto same = [&](const Step& other) { return other.out == slot; };
@@ -121,7 +142,7 @@ class Tiler : Tiling {
     const Step& step = *plan.maker(slot);
     if (levels == 0 || !op_row(step.op).entrywise()) return false;
     for (const int in : step.in)
-      if (!collect(in, made, levels - 1)) return false;
+      if (!collect(in, made, numbers, levels - 1)) return false;
     made.steps.push_back(step);
     return true;
   }
@@ -135,7 +156,7 @@ class Tiler : Tiling {
     if (!wanted_.long_vectors || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
         step.sizes[0] < long_vector)
       return false;
-    Entries made{step.out, step.sizes[0], {}, {}};
+    Entries made{step.out, step.sizes[0], {}, {}, {}};
     for (const int in : step.in)
       if (!collect(in, made)) return false;
     if (!leaves(made, Level::row) || !leaves(made, Level::column)) return false;

@@ -118,8 +118,8 @@ bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
 // Formulas of little work on a few values of rows and columns, which start at multiples of 16 bytes.
 bool in_place(const TiledPlan& plan, const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
-  return padded(plan.entries[int(Level::column)], bytes) * bytes % 16 == 0 && work(plan) <= 16 &&
-         plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
+  return plan.vector_sum.numbers.empty() && padded(plan.entries[int(Level::column)], bytes) * bytes % 16 == 0 &&
+         work(plan) <= 16 && plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
 // Exponents and products that are expanded: for a number of each pair, or x - y times one, as long as these find room
@@ -145,7 +145,8 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   int columns = settings.single && plan.vector_sum.size == 0 && plan.inner_product.size <= 64 ? 64 : 32;
   if (!settings.single && plan.vector_sum.size > 0 && !in_place(plan, settings)) columns = 16;
   if (sums_columns(plan, settings)) return {Shape::vector_sum, 4, 128, 64};
-  for (int sums = 1; sums < int(plan.contractions.size()); sums *= 2) columns /= 2;
+  const size_t numbers = std::max(plan.contractions.size(), plan.vector_sum.numbers.size());
+  for (size_t n = 1; n < numbers; n *= 2) columns /= 2;
   const bool sums_vectors = plan.vector_sum.size > 0;
   if (warpgroups && plan.inner_product.size > 0 && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
   const int rows_per_thread = sums_vectors && in_place(plan, settings) ? 2 : 4;

@@ -20,6 +20,10 @@ bool is_special(const Step& step) {
 
 bool is_turn(const Step& step) { return op_row(step.op).is(OpId::Cos) || op_row(step.op).is(OpId::Sin); }
 
+std::string template_arguments(const Step& step, int size) {
+  return operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]);
+}
+
 }  // namespace
 
 std::string number(int n) { return std::to_string(n); }
@@ -62,13 +66,17 @@ bool Words::watches_turns() const {
          std::any_of(steps.begin(), steps.end(), is_turn);
 }
 
+bool Words::has_own_call(const Step& step) const { return takes_turns(step) || (watches_turns() && is_turn(step)); }
+
 std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
   if (watches_turns() && is_turn(step))
     return std::string(op_row(step.op).is(OpId::Cos) ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
   const bool empty = op_row(step.op).vectors.empty();
-  return "apply<" + operation(step) + ", " + number(size) + ", " + number(step.ints[0]) + ", " + number(step.ints[1]) +
-         (empty ? ", T>(" : ">(") + arguments(step, names, "");
+  return "apply<" + template_arguments(step, size) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
+}
+std::string Words::call_to(const std::string& result, const Step& step, const Names& names) const {
+  return "apply_to<" + template_arguments(step, step.size) + ">(" + arguments(step, names, result);
 }
 
 }  // namespace cuda

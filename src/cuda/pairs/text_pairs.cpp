@@ -7,6 +7,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
+constexpr int longest_copied = 256;  // of values that are made anywhere, then copied to where they are to stand
+
 class Pairs {
  public:
   explicit Pairs(const Words& words) : words(words), plan(words.plan) {}
@@ -21,7 +23,7 @@ class Pairs {
                       ", turns = " + yes_or_no(words.watches_turns()) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
-    out += "  using F = Vec<T, " + number(sums_vectors ? 1 : plan.slots[plan.f].size) + ">;\n";
+    out += "  using F = Vec<T, " + number(sums_vectors ? words.f_size() : plan.slots[plan.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(sums_vectors ? 1 : plan.w_size) + ">;\n";
     out += "  template <class O, class X, class Y, " + std::string(wide ? "class C, " : "") +
            "class A> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +
@@ -37,8 +39,11 @@ class Pairs {
     for (const Step& step : plan.steps[int(Level::pair)]) {
       if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
       const std::string name = "t" + number(count++);
-      out += "    const auto " + name + " = " + (near ? near_call(step, names) : words.call(step, step.size, names)) +
-             ";\n";
+      const bool moved = step.size > longest_copied && !words.has_own_call(step);
+      out +=
+          moved ? "    Vec<T, " + number(step.size) + "> " + name + ";\n    " + words.call_to(name, step, names) + ";\n"
+                : "    const auto " + name + " = " +
+                      (near ? near_call(step, names) : words.call(step, step.size, names)) + ";\n";
       names[step.out] = name;  // buffers that the CPU reuses are new names here
     }
     if (near && plan.weighted && !plan.column_weight()) names[0] = names[plan.expansion.column_norm];

@@ -24,6 +24,7 @@ std::string parts_of_vector_sum(const Words& words) {
   return ", of_row = " + number(of_row) + ", of_column = " + number(words.plan.adds_columns() ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) +
+         ", numbers = " + number(int(words.plan.vector_sum.numbers.size())) +
          ", power = " + number(!of_row && sums_scaled(words) ? words.plan.slots[e.column_power].offset : -1);
 }
 
@@ -39,6 +40,8 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
     names[leaf] = part(count[at], 1, letters[at]);
     offsets[at] += (count[at]++ ? ", " : "") + number(slot.offset);
   }
+  const bool numbers = !made.numbers.empty();
+  for (size_t n = 0; n < made.numbers.size(); ++n) names[made.numbers[n]] = part(int(n), 1, "n");
   // whatever tensor cores cannot take as numbers of 16 bits is rare
   const bool scaled = &made == &words.plan.inner_product, rare = words.plan.expansion.product && !scaled;
   std::string out =
@@ -47,8 +50,9 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
       ">;\n  static constexpr bool is_product = " + yes_or_no(words.plan.is_product(made) && !rare) +
       ", scaled = " + yes_or_no(scaled) + ", summed = " + yes_or_no(scaled && sums_scaled(words)) +
       (&made == &words.plan.vector_sum ? ";\n  static constexpr int" + parts_of_vector_sum(words).substr(1) : "") +
-      ";\n  template <class X, class Y, class Z, class O>\n" +
-      "  KERNOPS_FN static Vec<T, 1> entry(const X& x, const Y& y, const Z& z, const O& o) {\n";
+      ";\n  template <" + (numbers ? "class N, " : "") + "class X, class Y, class Z, class O>\n" +
+      "  KERNOPS_FN static Vec<T, 1> entry(" + (numbers ? "const N& n, " : "") +
+      "const X& x, const Y& y, const Z& z, const O& o) {\n";
   int steps = 0;
   for (const Step& step : made.steps) {
     const std::string result = "t" + number(steps++);

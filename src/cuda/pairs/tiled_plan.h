@@ -11,6 +11,7 @@ struct Entries {
   int slot, size;
   std::vector<int> leaves;  // slots of vectors of rows, columns or once
   std::vector<Step> steps;
+  std::vector<int> numbers;  // slots of what a pair has for all entries, if these take more than vectors
 };
 
 // Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
@@ -46,7 +47,8 @@ struct Nearest {
 enum class Bulk { none, panels, digits, nearest };
 
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
-// entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0). With the
+// entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0);
+// f is the numbers that make its entries, if it has some. With the
 // norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
 // the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
 // weight of a column, or is it, instead of adding to each exponent; then that norm does not come first.

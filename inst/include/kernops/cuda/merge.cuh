@@ -28,17 +28,17 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
 }
 
 // States that stand `stride` apart, joined in order.
-template <class Row> __device__ Row merged(const Row* states, long long stride, int begin, int end, int step) {
-  Row state;
+template <class Row>
+__device__ void merge_states(Row& state, const Row* states, long long stride, int begin, int end, int step) {
   assign(state, states[begin * stride]);
   for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
-  return state;
 }
 
 // One thread joins the splits of a row: into the result, or into one state where others are to join.
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
-  Row state = merged(states, job.partial_rows, 0, job.splits, step);
+  Row state;
+  merge_states(state, states, job.partial_rows, 0, job.splits, step);
   if (job.out)
     finish(job, row, state);
   else
@@ -68,7 +68,11 @@ template <class Row> __device__ void merge_splits(const PairJob& job) {
   if (together) {
     step = (job.splits + blockDim.x - 1) / blockDim.x;
     const int begin = threadIdx.x * step, end = begin + step < job.splits ? begin + step : job.splits;
-    if (begin < job.splits) states[begin * job.partial_rows] = merged(states, job.partial_rows, begin, end, 1);
+    if (begin < job.splits) {
+      Row state;
+      merge_states(state, states, job.partial_rows, begin, end, 1);
+      assign(states[begin * job.partial_rows], state);
+    }
     __syncthreads();
     if (threadIdx.x > 0) return;
   }

@@ -49,13 +49,19 @@ template <class T> struct RegisterView {
   KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
 };
 
-template <class Op, int size, int p, int q, class T, int A, int B, int C>
-KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b, const Vec<T, C>& c) {
+// The result where it is to stand, which a long one wants: each member that is copied is apart.
+template <class Op, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
+KERNOPS_FN void apply_to(Vec<T, size>& result, const Vec<T, A>& a = one<T>(), const Vec<T, B>& b = one<T>(),
+                         const Vec<T, C>& c = one<T>()) {
   using View = RegisterView<T>;
-  Vec<T, size> result;
   KERNOPS_UNROLL_FEW(size)
   for (int k = 0; k < size; ++k)
     result.v[k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
+}
+template <class Op, int size, int p, int q, class T, int A, int B, int C>
+KERNOPS_FN Vec<T, size> apply(const Vec<T, A>& a, const Vec<T, B>& b, const Vec<T, C>& c) {
+  Vec<T, size> result;
+  apply_to<Op, size, p, q>(result, a, b, c);
   return result;
 }
 template <class Op, int size, int p, int q, class T, int A, int B>

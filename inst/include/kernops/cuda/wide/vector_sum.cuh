@@ -39,6 +39,13 @@ __device__ __forceinline__ void exponentiate(Totals& totals, const TilePlace<T>&
   PairValues<T, Own::columns / 2, 1>{{w}}.put(shared);
 }
 
+// Of the numbers of a pair that entries take, in shared memory.
+template <class Formula, int C> KERNOPS_FN constexpr int room_for_numbers() {
+  constexpr int one = PairTile<typename Formula::T, C>::columns * PairTile<typename Formula::T, C>::stride,
+                numbers = Formula::VectorSum::numbers * one;
+  return numbers > room_for_values<Formula, C>() ? numbers : room_for_values<Formula, C>();
+}
+
 // long: one kernel; what its loops share lives in registers
 template <class Formula, class Row, class BlockPairs, int C>
 __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
@@ -49,13 +56,14 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   using Terms = typename Formula::VectorSum;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
+  constexpr int room = room_for_numbers<Formula, C>(), number = Tile::columns * Tile::stride;
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
-  constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, C, room_for_values<Formula, C>()>::bytes : 0),
+  constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, C, room>::bytes : 0),
                 fit = (left < 28 * 1024 ? left : 28 * 1024) / int(run * Tile::columns * sizeof(T)),
                 held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = EntryBatch<T, units, (all + passes - 1) / passes>;
-  static_assert(TileMemory<Formula, C, room_for_values<Formula, C>()>::asked_for == 0, "as no launch is told");
+  static_assert(TileMemory<Formula, C, room>::asked_for == 0, "as no launch is told");
   static_assert(!ever || left >= int(sizeof(ColumnEntries<T, Tile::columns, S>)), "more than a block has");
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
@@ -68,20 +76,38 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
     Row* kept = totals_of_block<Formula, Row>(job, block.first);
     Totals<Formula, Row, C, S> totals(base);
     if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
-    bool product = false;
-    int first = 0;  // column of the tile
+    Contracted<T, C> numbers;
+    bool able = false;  // to be multiplied
+    int first = 0;      // column of the tile
     const auto by_tiles = [&](const OwnNorms<T>& norms, auto visit) {
-      for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
+      for_tiles<Formula, BlockPairs, C, room, false>(
           block, norms,
           [&](const auto& at, int) {
             if constexpr (ever) columns.send(at, Terms::Columns::nth(0), base, Terms::size);
           },
           visit,
           [&](const auto& at, const auto& o, auto* shared, bool last) {
+            bool product = false;
+            if constexpr (Formula::in_place) {
+              if constexpr (shifts<Formula>()) totals.exponentiate(numbers);
+              product = totals.template multiplied<ever>(at, numbers, columns, able);
+              if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
+            } else if constexpr (shifts<Formula>()) {
+              exponentiate(totals, at, shared);
+            }
             if (!product) {
               __syncthreads();
-              totals.add_terms(at, o, first,
-                               [&](int column, int r) { return shared[column * Tile::stride + Own::row(r)]; });
+              totals.add_terms(at, o, first, [&](int column, int r) {
+                const T* own = shared + column * Tile::stride + Own::row(r);
+                if constexpr (Terms::numbers == 0) {
+                  return *own;
+                } else {
+                  Vec<T, Terms::numbers> all;
+                  KERNOPS_UNROLL
+                  for (int i = 0; i < Terms::numbers; ++i) all.v[i] = own[i * number];
+                  return all;
+                }
+              });
             }
             __syncthreads();
             if (++totals.tiles == totals.most_tiles || last)
@@ -91,16 +117,12 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
     if constexpr (Formula::in_place) {
       const OwnRows<Formula, C> rows(begin);
       by_tiles(rows.norms, [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
-                               const auto& kept_columns, auto* shared, int) {
+                               const auto& kept_columns, auto*, int) {
         using Pairs = typename decltype(kind)::type;
-        Contracted<T, C> numbers;
-        first = int(column);
+        first = int(column), able = multiplies<Formula, Pairs, Row>();
         own_pairs<Pairs, C, 1>(
             at, o, rows.x, values, kept_columns,
             [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : none; });
-        if constexpr (shifts<Formula>()) totals.exponentiate(numbers);
-        product = totals.template multiplied<multiplies<Formula, Pairs, Row>()>(at, numbers, columns);
-        if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
       });
     } else {
       const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
@@ -108,9 +130,11 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
                                         const auto&, auto* shared, int) {
         first = int(column);
         pass_row<typename decltype(kind)::type, C, 1>(
-            at, o, x, values, shared,
-            [&](const auto& f, const auto&, int n, int) { shared[n * Tile::stride + threadIdx.x] = f[0][0]; });
-        if constexpr (shifts<Formula>()) exponentiate(totals, at, shared);
+            at, o, x, values, shared, [&](const auto& f, const auto&, int n, int) {
+              KERNOPS_UNROLL
+              for (int i = 0; i == 0 || i < Terms::numbers; ++i)
+                shared[i * number + n * Tile::stride + threadIdx.x] = f[0].v[i];
+            });
       });
     }
     if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);

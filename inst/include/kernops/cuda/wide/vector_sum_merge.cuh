@@ -67,7 +67,8 @@ template <class Formula, class Row> __device__ void merge_vector_sum(const PairJ
   const long long row = job.row_begin + blockIdx.x / blocks * (long long)merged_rows + threadIdx.x / entries;
   if (row >= job.row_end || k >= size) return;
   Row* states = static_cast<Row*>(job.partials) + k * job.partial_rows + row;
-  Row state = merged(states, size * job.partial_rows, 0, job.splits, 1);
+  Row state;
+  merge_states(state, states, size * job.partial_rows, 0, job.splits, 1);
   if (job.out)
     state.finish(job.out + row * job.out_row + k * job.out_entry, size * job.out_entry, job.any_columns);
   else

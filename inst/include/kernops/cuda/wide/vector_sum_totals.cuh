@@ -31,7 +31,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
   using Terms = typename Formula::VectorSum;
   using PairNumbers = Contracted<T, C>;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  static constexpr int most_tiles = 4096 / Tile::columns;  // that are added up before the totals are
+  // that are added up before the totals are; fewer where each is so many terms
+  static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
   T numbers[Own::rows];  // their sums, of what sum w x takes, or of exponentials
@@ -50,22 +51,13 @@ template <class Formula, class Row, int C, class S> struct Totals {
     }
   }
 
-  // Takes the runs one after another: take(q, where it stands). Of many, registers change places, so that the code is
-  // that of one: compiling them all takes seconds.
-  static constexpr bool rotates = KERNOPS_WARPGROUPS && S::runs > 4;
+  // Takes the runs one after another, out of the way of products: take(q), whose totals stand at 0. Registers change
+  // places, so that the code is that of one: compiling them all takes seconds.
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
-    if constexpr (rotates) {
-      KERNOPS_UNROLL_BY(1)
-      for (int q = 0; q < S::runs; ++q) {
-        if (base + q * S::run < Terms::size) take(q, 0);
-        rotate();
-      }
-    } else {
-      KERNOPS_UNROLL
-      for (int q = 0; q < S::runs; ++q) {
-        if (base + q * S::run >= Terms::size) break;
-        take(q, q);
-      }
+    KERNOPS_UNROLL_BY(1)
+    for (int q = 0; q < S::runs; ++q) {
+      if (base + q * S::run < Terms::size) take(q);
+      if (S::runs > 1) rotate();
     }
   }
   __device__ __forceinline__ void rotate() {
@@ -84,11 +76,12 @@ template <class Formula, class Row, int C, class S> struct Totals {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
   }
 
-  // Numbers times vectors, as matrices: whether that was done, for which all must be finite. To be called by
-  // all threads.
-  template <bool able, class Columns>
-  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Columns& columns) {
-    if constexpr (!able) {
+  // Numbers times vectors, as matrices: whether that was done, for which these must be `able`, and all finite. To be
+  // called by all threads.
+  template <bool ever, class Columns>
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Columns& columns,
+                                             bool able) {
+    if constexpr (!ever) {
       __syncthreads();
       return false;
     } else {
@@ -96,7 +89,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int n = 0; n < Own::columns; ++n) check += w.v[r][n] * T(0);
-      const bool finite = __syncthreads_and(check == 0);
+      const bool finite = __syncthreads_and(able && check == 0);
       if (finite) multiply(w, columns);
       return finite;
     }
@@ -178,7 +171,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // number `first`.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
-    each_run([&](int q, int there) {
+    each_run([&](int q) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
       int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
@@ -199,10 +192,14 @@ template <class Formula, class Row, int C, class S> struct Totals {
                                                       y + u * S::unit);
         KERNOPS_UNROLL
         for (int r = 0; r < Own::rows; ++r) {
-          const T number = number_of(column, r);
+          const auto number = number_of(column, r);
           KERNOPS_UNROLL
-          for (int e = 0; e < S::own; ++e)
-            add(sum[r][there][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
+          for (int e = 0; e < S::own; ++e) {
+            if constexpr (Terms::numbers > 0)
+              add(sum[r][0][e], T(1), Terms::entry(number, x[r][e], y[e], z[e], o).v[0], first + column);
+            else
+              add(sum[r][0][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
+          }
         }
       }
     });
@@ -234,7 +231,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     join_numbers(change, at.row_count, totals, stride);
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
-    each_run([&](int q, int there) {
+    each_run([&](int q) {
       Row total[Own::rows][S::own];  // all are read before one is written
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
@@ -246,14 +243,14 @@ template <class Formula, class Row, int C, class S> struct Totals {
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
-          add(sum[r][there][e], numbers[r], T(Terms::of_row) * x);
+          add(sum[r][0][e], numbers[r], T(Terms::of_row) * x);
         }
       }
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < S::own; ++e) {
         if (!exists(r, q, e)) continue;
-        total[r][e].absorb(sum[r][there][e]);
+        total[r][e].absorb(sum[r][0][e]);
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
