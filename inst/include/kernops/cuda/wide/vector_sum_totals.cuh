@@ -51,13 +51,22 @@ template <class Formula, class Row, int C, class S> struct Totals {
     }
   }
 
-  // Takes the runs one after another, out of the way of products: take(q), whose totals stand at 0. Registers change
-  // places, so that the code is that of one: compiling them all takes seconds.
+  // Takes the runs one after another, out of the way of products: take(q, where its totals stand). Of many, registers
+  // change places, so that the code is that of one: compiling them all takes seconds. Of few, that would cost registers.
+  static constexpr bool rotates = S::runs > (KERNOPS_WARPGROUPS ? 4 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
-    KERNOPS_UNROLL_BY(1)
-    for (int q = 0; q < S::runs; ++q) {
-      if (base + q * S::run < Terms::size) take(q);
-      if (S::runs > 1) rotate();
+    if constexpr (rotates) {
+      KERNOPS_UNROLL_BY(1)
+      for (int q = 0; q < S::runs; ++q) {
+        if (base + q * S::run < Terms::size) take(q, 0);
+        rotate();
+      }
+    } else {
+      KERNOPS_UNROLL
+      for (int q = 0; q < S::runs; ++q) {
+        if (base + q * S::run >= Terms::size) break;
+        take(q, q);
+      }
     }
   }
   __device__ __forceinline__ void rotate() {
@@ -171,7 +180,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // number `first`.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
-    each_run([&](int q) {
+    each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
       int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
@@ -196,9 +205,9 @@ template <class Formula, class Row, int C, class S> struct Totals {
           KERNOPS_UNROLL
           for (int e = 0; e < S::own; ++e) {
             if constexpr (Terms::numbers > 0)
-              add(sum[r][0][e], T(1), Terms::entry(number, x[r][e], y[e], z[e], o).v[0], first + column);
+              add(sum[r][there][e], T(1), Terms::entry(number, x[r][e], y[e], z[e], o).v[0], first + column);
             else
-              add(sum[r][0][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
+              add(sum[r][there][e], number, Terms::entry(x[r][e], y[e], z[e], o).v[0], first + column);
           }
         }
       }
@@ -231,7 +240,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
     join_numbers(change, at.row_count, totals, stride);
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
-    each_run([&](int q) {
+    each_run([&](int q, int there) {
       Row total[Own::rows][S::own];  // all are read before one is written
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
@@ -243,14 +252,14 @@ template <class Formula, class Row, int C, class S> struct Totals {
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
-          add(sum[r][0][e], numbers[r], T(Terms::of_row) * x);
+          add(sum[r][there][e], numbers[r], T(Terms::of_row) * x);
         }
       }
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int e = 0; e < S::own; ++e) {
         if (!exists(r, q, e)) continue;
-        total[r][e].absorb(sum[r][0][e]);
+        total[r][e].absorb(sum[r][there][e]);
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
