@@ -52,8 +52,9 @@ template <class Formula, class Row, int C, class S> struct Totals {
   }
 
   // Takes the runs one after another, out of the way of products: take(q, where its totals stand). Of many, registers
-  // change places, so that the code is that of one: compiling them all takes seconds. Of few, that would cost registers.
-  static constexpr bool rotates = S::runs > (KERNOPS_WARPGROUPS ? 4 : 2);
+  // change places, so that the code is that of one: compiling them all takes seconds. Of few, that costs registers
+  // which products need.
+  static constexpr bool rotates = S::runs > (KERNOPS_WARPGROUPS ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
       KERNOPS_UNROLL_BY(1)
