@@ -112,7 +112,7 @@ class Tiler : Tiling {
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
-    if (!collect(made, vector, most_numbers) || vector.steps.empty()) return;
+    if (!collect(made, vector, most_numbers) || vector.numbers.empty()) return;
     plan.vector_sum = vector;
     plan.f = vector.numbers[0], plan.w = 0;
     for (size_t n = 1; n < vector.numbers.size(); ++n)

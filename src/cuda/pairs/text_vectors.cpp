@@ -53,6 +53,8 @@ std::string entries(const Words& words, const std::string& name, const Entries& 
       ";\n  template <" + (numbers ? "class N, " : "") + "class X, class Y, class Z, class O>\n" +
       "  KERNOPS_FN static Vec<T, 1> entry(" + (numbers ? "const N& n, " : "") +
       "const X& x, const Y& y, const Z& z, const O& o) {\n";
+  const auto turns = [&](const Step& step) { return words.has_own_call(step); };
+  if (std::any_of(made.steps.begin(), made.steps.end(), turns)) out += "    AnyTurns turns;\n";
   int steps = 0;
   for (const Step& step : made.steps) {
     const std::string result = "t" + number(steps++);
