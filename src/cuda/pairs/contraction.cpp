@@ -18,6 +18,10 @@ constexpr int most_levels = 200;  // of steps that make an entry
 constexpr int most_leaves = 2;    // vectors of each level that one of them reads
 constexpr int most_numbers = 4;   // of a pair that the entries of a sum of vectors read
 
+bool contains(const std::vector<int>& slots, int slot) {
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
+
 // The value for a vector is the sum of the values for its entries.
 bool adds_up(const OpRow& op) {
   static const std::set<std::string> names = {"Sum", "Scalprod", "SqNorm2", "SqDist", "DiagSqNorm", "DiagSqDist"};
@@ -120,7 +124,7 @@ class Tiler : Tiling {
   }
 
   static void insert(std::vector<int>& slots, int slot) {
-    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
+    if (!contains(slots, slot)) slots.push_back(slot);
   }
 
   // What makes entry k of a vector: steps on entries k of vectors from outside the pairs, and so many numbers of the
@@ -184,9 +188,7 @@ class Tiler : Tiling {
   // Whether a slot is read as a vector, 16 bytes at a time: that of contractions, whether or not pairs read it as well,
   // or of a sum of vectors.
   bool is_leaf(int slot) const {
-    const auto reads = [&](const Entries& made) {
-      return std::find(made.leaves.begin(), made.leaves.end(), slot) != made.leaves.end();
-    };
+    const auto reads = [&](const Entries& made) { return contains(made.leaves, slot); };
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
   }
 
@@ -242,8 +244,7 @@ bool TiledPlan::adds_columns() const {
 }
 bool TiledPlan::sums_columns_of_product() const {
   if (!contracts_product() || !adds_columns() || !reduction_table()[reduction.row].sums()) return false;
-  const std::vector<int>& leaves = contractions[0].leaves;
-  return std::find(leaves.begin(), leaves.end(), vector_sum.slot) != leaves.end();
+  return contains(contractions[0].leaves, vector_sum.slot);
 }
 
 TiledPlan tile(const Plan& plan, const Wanted& wanted) { return Tiler(plan, wanted).make(); }

@@ -1,7 +1,5 @@
 // The parts of a plan's CUDA text: names and order only. What they mean stands in the headers under inst/include.
 #pragma once
-#include <algorithm>
-
 #include "cuda/cuda.h"
 
 namespace kernops {
@@ -19,7 +17,6 @@ struct Words {
   Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
   bool wide() const { return shape.kind != Shape::narrow && shape.kind != Shape::nearest; }
   bool sums_vectors() const { return plan.vector_sum.size > 0; }
-  int f_size() const { return sums_vectors() ? int(std::max<size_t>(plan.vector_sum.numbers.size(), 1)) : plan.f_size; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair

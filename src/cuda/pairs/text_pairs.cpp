@@ -23,7 +23,7 @@ class Pairs {
                       ", turns = " + yes_or_no(words.watches_turns()) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();
-    out += "  using F = Vec<T, " + number(sums_vectors ? words.f_size() : plan.slots[plan.f].size) + ">;\n";
+    out += "  using F = Vec<T, " + number(plan.slots[plan.f].size) + ">;\n";
     out += "  using W = Vec<T, " + number(sums_vectors ? 1 : plan.w_size) + ">;\n";
     out += "  template <class O, class X, class Y, " + std::string(wide ? "class C, " : "") +
            "class A> KERNOPS_FN static void pair(const O& o, const X& x, const Y& y, " +

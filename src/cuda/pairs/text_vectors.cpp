@@ -1,6 +1,8 @@
 // What is done for the entries of long vectors, as CUDA text.
 #include "cuda/pairs/text.h"
 
+#include <algorithm>
+
 #include "formula/op_table.h"
 
 namespace kernops {

@@ -125,7 +125,8 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
             [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : none; });
       });
     } else {
-      const auto x = load<Formula::kept_row>(begin.rows + block.own_row() * block.row_stride);
+      Vec<T, Formula::kept_row> x;
+      load_to(x, begin.rows + block.own_row() * block.row_stride);
       by_tiles(OwnNorms<T>(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
                                         const auto&, auto* shared, int) {
         first = int(column);
