@@ -1,10 +1,10 @@
 # Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
-# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances], with some of the last three these rows alone
+# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians], with some of these their rows alone
 #
 # `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
 # gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and
-# softmax-weighted sums. `nearest`: nearest neighbours. Milliseconds between two CUDA events around repeated calls, data
-# on the device.
+# softmax-weighted sums. `nearest`: nearest neighbours. `hessians`: those of the Gaussians times a vector. Milliseconds
+# between two CUDA events around repeated calls, data on the device.
 library(kernops)
 
 precision <- if ("float32" %in% commandArgs(TRUE)) "float32" else "float64"
@@ -20,7 +20,8 @@ milliseconds <- function(formula, declarations, data) {
 }
 show <- \(name, t) cat(sprintf("%-36s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))
 
-wants <- \(rows) rows %in% commandArgs(TRUE) || !any(c("nearest", "products", "distances") %in% commandArgs(TRUE))
+named <- intersect(c("nearest", "products", "distances", "hessians"), commandArgs(TRUE))
+wants <- \(rows) rows %in% named || length(named) == 0
 if (wants("nearest")) for (D in c(64, 128, 256, 784, 2048)) {
   data <- list(x = random(1e4, D), y = random(6e4, D))
   show(paste("11 nearest, D =", D),
@@ -40,6 +41,12 @@ if (wants("distances")) for (D in c(64, 256, 512)) {
   data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 64))
   show(paste("64 columns, D =", D),
        milliseconds(gauss, c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(64)"), data))
+}
+hessian <- sprintf("Grad(Grad(%s, x, e), x, h)", gauss)
+if (wants("hessians")) for (D in c(20, 32, 47, 48, 65, 100, 200, 300, 512, 1024)) {
+  data <- list(g = 5 / D, x = random(n, D), y = random(n, D), b = random(n, 1), e = random(n, 1), h = random(n, D))
+  args <- c("g = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)", sprintf("h = Vi(%d)", D))
+  show(paste("Hessian times vector, D =", D), milliseconds(hessian, args, data))
 }
 products <- c("exp of products" = "Sum_Reduction(Exp(x | y) * b, 1)",
               "cosines of products" = "Sum_Reduction(Cos(x | y) * b, 1)",

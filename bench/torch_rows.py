@@ -1,5 +1,5 @@
 """What a user of torch writes for the rows of bench/beside_torch.R, on the same card:
-python3 bench/torch_rows.py [float32] [nearest] [products] [distances]
+python3 bench/torch_rows.py [float32] [nearest] [products] [distances] [hessians]
 
 Blocks of 8192 rows, addmm, exp_, @; float32 without TF32. Milliseconds between two CUDA events, the median of two
 times three calls, tensors on the device.
@@ -53,6 +53,17 @@ def gradient(x, y, b, e, g):
     return torch.cat(parts)
 
 
+def hessian_times(x, y, b, e, h, g):
+    """Its second derivative in x, times h."""
+    parts = []
+    for part, weight, along in zip(x.split(block), e.split(block), h.split(block)):
+        k = distances(part, y).mul_(-g).exp_().mul_(b.T).mul_(weight)
+        total = k.sum(1, keepdim=True)
+        k.mul_((part * along).sum(1, keepdim=True) - along @ y.T)
+        parts.append((part * k.sum(1, keepdim=True) - k @ y).mul_(4 * g * g) - 2 * g * total * along)
+    return torch.cat(parts)
+
+
 def nearest(x, y, k):
     return torch.cat([distances(part, y).topk(k, largest=False).indices for part in x.split(2048)])
 
@@ -68,7 +79,7 @@ def product_gradient(x, y, b, e):
 
 
 def wants(rows):
-    return rows in sys.argv or not {"nearest", "products", "distances"} & set(sys.argv)
+    return rows in sys.argv or not {"nearest", "products", "distances", "hessians"} & set(sys.argv)
 
 
 def show(name, work, calls=3):
@@ -86,6 +97,9 @@ for size in (64, 128, 160, 200, 256, 400, 512, 784, 1024, 2048) if wants("distan
 for size in (64, 256, 512) if wants("distances") else ():
     x, y, b = random(n, size), random(n, size), random(n, 64)
     show(f"64 columns, D = {size}", lambda: gaussian(x, y, b, 5 / size))
+for size in (20, 32, 47, 48, 65, 100, 200, 300, 512, 1024) if wants("hessians") else ():
+    x, y, b, e, h = random(n, size), random(n, size), random(n, 1), random(n, 1), random(n, size)
+    show(f"Hessian times vector, D = {size}", lambda: hessian_times(x, y, b, e, h, 5 / size))
 for size in (16, 32, 64, 128, 256, 512) if wants("products") else ():
     x, y, b, e = random(n, size), random(n, size) / size, random(n, 1), random(n, 1)
     show(f"exp of products, D = {size}", lambda: product(x, y, b, torch.exp_))

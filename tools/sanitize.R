@@ -8,14 +8,17 @@ options(kernops.backend = "cuda")
 # A formula on points of dimension D, with b of E columns; `far` from one another, exponents are not expanded.
 pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, near = FALSE,
                   ranges = NULL) {
-  data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E))
+  data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E),
+               h = random(M, D))
   if (near) data[c("x", "y")] <- lapply(data[c("x", "y")], \(of) of * 1e-3 + row(of) %% 5)
-  declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf(c("b = Vj(%d)", "g = Vi(%d)"), E))
+  declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf(c("b = Vj(%d)", "g = Vi(%d)"), E),
+                sprintf("h = Vi(%d)", D))
   used <- names(data) %in% all.vars(str2lang(gsub("|", "+", formula, fixed = TRUE)))
   keops_kernel(formula, declared[used], precision = precision, ...)(data[used], ranges = ranges)
 }
 gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
+hessian <- "Grad(Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g), x, h)"
 
 # Sums over sets and weights, with derivatives and without, of points that are among the others and of new ones.
 point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
@@ -85,15 +88,18 @@ families <- alist(
   `gradient of very long vectors, float32` = pairs(slope, D = 300, M = 300, N = 1500),
   `gradient of longer vectors, float64` = pairs(slope, D = 200, M = 300, N = 500, precision = "float64"),
   `gradient by panels` = pairs(slope, D = 150, M = 600, N = 1100, precision = "float64"),
-  `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 20, N = 1100,
+  `softmax by panels` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 160, E = 140, N = 1100,
                               precision = "float64"),
+  `Hessian times vector by panels` = pairs(hessian, D = 40, M = 600, N = 1100, precision = "float64"),
+  `Hessian times vector of long vectors` = pairs(hessian, D = 60, M = 300, N = 500),
   `nearest` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 20, M = 4100, N = 120000),
   `nearest of long vectors` = pairs("ArgKMin_Reduction(SqDist(x, y), 40, 1)", D = 300, M = 4100, N = 8000,
                                     precision = "float64"),
   `nearest that are hard to tell` = pairs("ArgKMin_Reduction(SqDist(x, y), 10, 1)", D = 300, M = 4100, N = 8000,
                                           near = TRUE),
-  `gradient by panels of digits` = pairs(slope, D = 270, M = 600, N = 2100),
-  `softmax by panels of digits` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 140, M = 600, N = 2100),
+  `gradient by panels of digits` = pairs(slope, D = 470, M = 600, N = 2100),
+  `softmax by panels of digits` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 190, E = 140, M = 600, N = 2100),
+  `Hessian times vector by panels of digits` = pairs(hessian, D = 60, M = 600, N = 2100),
   `softmax of many weights` = pairs("SumSoftMaxWeight_Reduction(x | y, b, 1)", D = 40, E = 100, M = 300, N = 500),
   `entries of long vectors` = pairs("Min_ArgMin_Reduction(x * y, 1)", D = 100, M = 300, N = 500),
   `segments` = for (op in c("sum", "argmax", "var", "all")) seg_reduce(values, lengths = lengths, op = op),

@@ -52,17 +52,18 @@ bool adds_carefully(const Settings& settings);  // in more than the numbers have
 bool fits(const Plan& plan, const Settings& settings);
 bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one column at a time
 // Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
-bool in_place(const TiledPlan& plan, const Settings& settings);
+constexpr int little_work = 16;  // instructions of a pair, about
+bool in_place(const TiledPlan& plan, const Settings& settings, int most_work = little_work);
 // Whether warps multiply in groups where a GPU can (Device::warpgroups, cuda/wide/warpgroups.cuh).
 bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows);
 Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors, bool warpgroups);
 Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
 
 // A plan whose pairs are reduced in bulk (cuda/pairs/bulk.cpp), if there is a way; whether so many rows and columns
-// gain by it; and the shapes that are tried one after another. Tiles take what these do not.
+// gain by it, beside the plan for tiles; and the shapes that are tried one after another. Tiles take what these do not.
 TiledPlan for_bulk(const Plan& plan, const Settings& settings);
 Settings of_bulk(Settings settings);  // whose numbers are doubles, whatever is asked for
-bool gains_by_bulk(const TiledPlan& plan, const Settings& settings, Count rows, Count columns);
+bool gains_by_bulk(const TiledPlan& plan, const TiledPlan& tiled, const Settings& settings, Count rows, Count columns);
 std::vector<Shape> bulk_shapes(const TiledPlan& plan);
 
 // The shapes a plan may run in on at least so many rows, the one for many first.

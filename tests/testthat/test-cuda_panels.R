@@ -124,3 +124,28 @@ test_that("texts for panels compile", {
   compiles(keops_grad(gauss, "x"))
   compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(200, "b = Vj(200)")))
 })
+
+# sums of numbers of the pairs times vectors of rows and of columns: the second derivatives of a kernel along h
+test_that("Hessians times vectors of many points are right", {
+  for_each_size(\(kernel, D, x, y, close) {
+    b <- runif(nrow(y))
+    e <- rnorm(nrow(x))
+    h <- points(nrow(x), D)
+    shift <- drop(100 * points(1, D))  # what rows and columns have in common does not count
+    data <- list(sweep(x, 2, shift, `+`), sweep(y, 2, shift, `+`), b, e, h)
+    second <- \(f, by) kernel(
+      sprintf("Grad(Grad(Sum_Reduction(%s * b, 1), x, e), %s, h)", f, by),
+      arguments(D, "b = Vj(1)", "e = Vi(1)", sprintf("h = Vi(%d)", D))
+    )
+    kb <- exp(-0.7 * sq_dist(x, y)) * outer(e, b)
+    along <- rowSums(x * h) - tcrossprod(h, y)
+    close(second("Exp(-0.7 * SqDist(x, y))", "x")(data),
+          -1.4 * h * rowSums(kb) + 1.96 * (x * rowSums(kb * along) - (kb * along) %*% y))
+    close(second("Exp(-0.7 * SqDist(x, y))", "y")(data),
+          1.4 * crossprod(kb, h) - 1.96 * (crossprod(kb * along, x) - y * colSums(kb * along)))
+    data[1:2] <- list(x, y)
+    kb <- exp(tcrossprod(x, y)) * outer(e, b)
+    close(second("Exp(x | y)", "x")(data), (kb * tcrossprod(h, y)) %*% y)
+    close(second("Exp(x | y)", "y")(data), crossprod(kb, h) + crossprod(kb * tcrossprod(h, y), x))
+  })
+})

@@ -9,38 +9,44 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Whether a panel's kernels can have what the contractions are of, and what is added up.
+// Whether a panel's kernels can have what is added up. Where numbers are several, tiles are much slower.
 bool fits_panels(const TiledPlan& plan, const Settings& settings) {
-  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
-  const Entries& vector = plan.vector_sum;
-  const bool of_columns = plan.adds_columns();
-  const bool contracts = plan.contracts_product() || (plan.contractions.size() == 1 && plan.inner_product.size > 0);
-  const bool numbers = vector.size == 0 && plan.f_size == 1;
-  const bool reduces = reduction.sums() ? numbers || of_columns || plan.row_in_vector_sum() != 0
-                                        : reduction.exponentiates() && of_columns;
-  return contracts && reduces && settings.scheme != SumScheme::kahan && in_place(plan, of_bulk(settings));
+  const PanelPlan& panels = plan.panels;
+  return !panels.terms.empty() && settings.scheme != SumScheme::kahan &&
+         in_place(plan, of_bulk(settings), panels.several() ? 2 * little_work : little_work);
 }
 
 bool weighs(const TiledPlan& plan) { return reduction_table()[plan.reduction.row].exponentiates(); }
 
-// Tiles make the contractions again for some of the entries after the others.
+// A gradient's vectors, of rows and columns.
+bool adds_differences(const PanelPlan& panels) {
+  const PanelPlan::Term& term = panels.terms[0];
+  return term.row && term.column;
+}
+
+// Tiles make the contractions again for some of the entries after the others, and those of several numbers term by
+// term.
 bool weighs_enough(int contracted, int summed, int least) {
   return contracted > 448 || (summed >= 128 && contracted + summed > least);
 }
 
 // Whether panels are faster than tiles on an H200, given many rows and columns.
 bool gains_by_doubles(const TiledPlan& plan) {
-  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  const PanelPlan& panels = plan.panels;
+  const int contracted = panels.products[0].size, summed = panels.width;
+  if (panels.several()) return contracted >= 24;
   if (weighs(plan)) return weighs_enough(contracted, summed, 280);
-  if (plan.row_in_vector_sum() != 0) return contracted > 112;
+  if (adds_differences(panels)) return contracted > 112;
   return summed > 0 ? summed >= 32 && contracted > 256 : contracted > 512;
 }
 bool gains_by_digits(const TiledPlan& plan, const Settings& settings) {
   constexpr int longest = 1 << 15;  // vectors whose products of digits are less than 2^31
-  const int contracted = plan.contractions[0].size, summed = plan.vector_sum.size;
+  const PanelPlan& panels = plan.panels;
+  const int contracted = panels.products[0].size, summed = panels.width;
   if (contracted > longest) return false;
+  if (panels.several()) return contracted >= 48;
   if (weighs(plan)) return weighs_enough(contracted, summed, 320);
-  if (plan.row_in_vector_sum() != 0) return contracted > (adds_by_tiles(settings) ? 256 : 128);
+  if (adds_differences(panels)) return contracted > (adds_by_tiles(settings) ? 256 : 128);
   return summed > 0 ? summed >= 32 && contracted > 320 : contracted > 448;
 }
 
@@ -52,9 +58,9 @@ Bulk bulk_of(const TiledPlan& plan, const Settings& settings) {
 }
 
 // Where they can, tiles are faster by warp groups for longer.
-bool tiles_are_faster(const TiledPlan& plan, const Settings& settings, Count rows) {
-  const bool able = current_device().warpgroups() && takes_warpgroups(plan, settings, rows);
-  return able && (plan.vector_sum.size > 0 || plan.contractions[0].size <= 896);
+bool tiles_are_faster(const TiledPlan& tiled, const Settings& settings, Count rows) {
+  const bool able = current_device().warpgroups() && takes_warpgroups(tiled, settings, rows);
+  return able && (tiled.vector_sum.size > 0 || tiled.inner_product.size <= 896);
 }
 
 }  // namespace
@@ -70,11 +76,11 @@ Settings of_bulk(Settings settings) {
   return settings;
 }
 
-bool gains_by_bulk(const TiledPlan& plan, const Settings& settings, Count rows, Count columns) {
+bool gains_by_bulk(const TiledPlan& plan, const TiledPlan& tiled, const Settings& settings, Count rows, Count columns) {
   switch (plan.bulk) {
     case Bulk::none: return false;
     case Bulk::nearest: return gains_by_lists(plan, rows, columns);
-    default: return gains_by_panels(plan, rows, columns) && !tiles_are_faster(plan, settings, rows);
+    default: return gains_by_panels(plan, rows, columns) && !tiles_are_faster(tiled, settings, rows);
   }
 }
 

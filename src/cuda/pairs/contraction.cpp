@@ -40,10 +40,14 @@ class Tiler : Tiling {
     if (!plan.expansion.exponent && wanted_.long_vectors && wanted_.products) plan.expansion = find_product(plan);
     used.assign(plan.slots.size(), false);
     used[0] = true;
-    if (wanted_.long_vectors) find_vector_sum();
-    if (wanted_.bulk) find_nearest(plan);
+    if (wanted_.bulk)
+      find_nearest(plan), take_sum_apart(*this);
+    else if (wanted_.long_vectors)
+      find_vector_sum();
     need(plan.f), need(plan.w);
+    for (const PanelPlan::Term& term : plan.panels.terms) need(term.number);
     place_expansion(*this, wanted_.long_vectors);
+    place_panels(*this);
     plan.weighted = can_weight_columns(*this);
     auto& steps = plan.steps[int(Level::pair)];
     steps.erase(std::remove_if(steps.begin(), steps.end(), [&](const Step& step) { return !computed.count(step.out); }),

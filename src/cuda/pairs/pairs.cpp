@@ -85,7 +85,8 @@ class CudaPairs : public Pairs {
     const TiledPlan& plan = tiled_once(untiled, settings, true);
     if (plan.bulk == Bulk::none) return false;
     use_device(first().number());
-    if (!gains_by_bulk(plan, settings, rows.count(), columns.count())) return false;
+    const TiledPlan& tiled = tiled_once(untiled, settings, false);
+    if (!gains_by_bulk(plan, tiled, settings, rows.count(), columns.count())) return false;
     const Settings doubles = of_bulk(settings);
     const bool others = wait_for_others(data, out);
     const auto shapes = bulk_shapes(plan);

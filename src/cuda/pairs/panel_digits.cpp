@@ -18,6 +18,11 @@ SmallNumbers from(const Digits& digits, int place, Count count) {
 
 Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_columns); }
 
+// Of a row, with panels of so many columns.
+Count places_of_results(const PanelPlan& panels, Count length) {
+  return std::max(Count(panels.products.size()) * places * length, sum_places * whole(panels.width));
+}
+
 }  // namespace
 
 Count PanelDigits::columns_of_panel(Count columns) { return whole(ceil_div(columns, panels_of(columns))); }
@@ -33,28 +38,34 @@ Digits PanelDigits::Vectors::digits(Count first) const {
           static_cast<double*>(steps.address()) + first, places, int(length)};
 }
 
-PanelDigits::PanelDigits(const Task& task, const Products& products, Count rows, Count columns)
+PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
     : task_(task),
-      products_(products),
+      panels_(task.plan.panels),
       rows_(rows),
       columns_(columns),
       length_(columns_of_panel(columns)),
-      width_(whole(products.width)),
-      row_(rows, places, whole(products.size)),
-      // the last panel has as many columns as the others, of which some do not exist
-      column_(panels_of(columns) * length_, places, whole(products.size)),
-      vector_(panels_of(columns) * width_, sum_places, length_),
-      numbers_(width_ > 0 ? rows : 0, sum_places, length_),
-      results_(size_t(rows * std::max(places * length_, sum_places * width_)) * sizeof(int)) {
+      width_(whole(panels_.width)),
+      results_(size_t(rows * places_of_results(panels_, length_)) * sizeof(int)) {
+  // the last panel has as many columns as the others, of which some do not exist
+  const Count panels = panels_of(columns);
+  for (const auto& [row, column, size] : panels_.products) {
+    row_.try_emplace(row, rows, places, whole(size));
+    column_.try_emplace(column, panels * length_, places, whole(size));
+  }
+  for (const PanelPlan::Term& term : panels_.terms) {
+    if (term.column == 0) continue;
+    vector_.try_emplace(term.column, panels * width_, sum_places, length_);
+    numbers_.emplace_back(rows, sum_places, length_);
+  }
   const std::string text = source(task.plan, task.settings, task.shape).of_pairs();
   make_digits_ = function(text, "kernops_digits"), add_products_ = function(text, "kernops_add_products");
 }
 
-Count PanelDigits::bytes(const Products& products, Count rows, Count columns) {
-  const Count size = whole(products.size), width = whole(products.width), length = columns_of_panel(columns);
-  const Count of_rows = rows * (places * size + sum_places * length + 16);
-  const Count of_columns = panels_of(columns) * length * (places * size + sum_places * width + 16);
-  return of_rows + of_columns + rows * std::max(places * length, sum_places * width) * Count(sizeof(int));
+Count PanelDigits::bytes(const PanelPlan& panels, Count rows, Count columns) {
+  const Count width = whole(panels.width), length = columns_of_panel(columns), all = panels_of(columns) * length;
+  Count bytes = rows * places_of_results(panels, length) * Count(sizeof(int));
+  for (const PanelPlan::Product& product : panels.products) bytes += (rows + all) * (places * whole(product.size) + 8);
+  return bytes + panels.adding() * (rows * (sum_places * length + 8) + all * (sum_places * width + 8));
 }
 
 // Vectors of items, or entry by entry those of all these items.
@@ -63,20 +74,21 @@ void PanelDigits::take(const Numbers& from, bool entries, const Digits& to, int*
   DigitJob job{};
   job.from = static_cast<const double*>(from.items) + task_.plan.slots[from.slot].offset;
   job.item = entries ? 1 : stride, job.entry = entries ? stride : 1;
-  job.items = int(entries ? products_.width : from.count), job.entries = int(entries ? from.count : products_.size);
+  job.items = int(entries ? from.size : from.count), job.entries = int(entries ? from.count : from.size);
   job.backwards = from.level == Level::column, job.to = to, job.odd = odd;
   launch(make_digits_, unsigned(std::min(job.items, 1 << 16)), 1, threads, &job);
 }
 
 void PanelDigits::take_columns(const PanelJob& job) const {
-  take({job.columns, Level::column, products_.column, columns_}, false, column_.digits(), job.odd);
-  if (products_.width == 0) return;
-  const Count bytes = task_.item_bytes(Level::column);
-  for (Count first = 0; first < columns_; first += length_) {
-    const void* const items = static_cast<const char*>(job.columns) + first * bytes;
-    take({items, Level::column, products_.vector, std::min(length_, columns_ - first)}, true,
-         vector_.digits(first / length_ * width_), job.odd);
-  }
+  const auto from = [&](int slot, Count first, Count count) {
+    const void* const items = static_cast<const char*>(job.columns) + first * task_.item_bytes(Level::column);
+    return Numbers{items, Level::column, slot, task_.plan.slots[slot].size, count};
+  };
+  for (const auto& [slot, digits] : column_) take(from(slot, 0, columns_), false, digits.digits(), job.odd);
+  for (Count first = 0; first < columns_; first += length_)
+    for (const auto& [slot, digits] : vector_)
+      take(from(slot, first, std::min(length_, columns_ - first)), true, digits.digits(first / length_ * width_),
+           job.odd);
 }
 
 Count PanelDigits::panel_of(const PanelJob& job) const {
@@ -86,9 +98,8 @@ Count PanelDigits::panel_of(const PanelJob& job) const {
 
 // Products of digits whose places have one sum, a product of matrices for each of these sums. Digits of the columns
 // stand from the smallest to the largest: those that belong together follow one another on both sides.
-void PanelDigits::multiply(const Digits& columns, Count count, const Digits& rows, PanelJob& job) const {
-  int* const results = static_cast<int*>(results_.address());
-  job.products = results, job.apart = rows_ * count, job.product_width = int(count);
+void PanelDigits::multiply(const Digits& columns, Count count, const Digits& rows, PanelJob& job, int* results) const {
+  job.apart = rows_ * count, job.product_width = int(count);
   for (int sum = 0; sum < rows.places; ++sum)
     gemm(from(columns, rows.places - 1 - sum, count), from(rows, 0, whole(job.row_count)),
          (sum + 1) * Count(rows.length), results + sum * job.apart);
@@ -96,16 +107,23 @@ void PanelDigits::multiply(const Digits& columns, Count count, const Digits& row
 
 void PanelDigits::contract(PanelJob& job) {
   if (!first_column_) take_columns(job), first_column_ = job.columns;
-  const Digits rows = row_.digits(), columns = column_.digits(panel_of(job) * length_);
-  if (job.first) take({job.rows, Level::row, products_.row, job.row_count}, false, rows, job.odd);
-  multiply(columns, length_, rows, job);
-  job.row_steps = rows.steps, job.column_steps = columns.steps, job.numbers = numbers_.digits();
+  if (job.first)
+    for (const auto& [slot, rows] : row_)
+      take({job.rows, Level::row, slot, task_.plan.slots[slot].size, job.row_count}, false, rows.digits(), job.odd);
+  for (size_t n = 0; n < panels_.products.size(); ++n) {
+    const Digits rows = row_.at(panels_.products[n].row).digits();
+    const Digits columns = column_.at(panels_.products[n].column).digits(panel_of(job) * length_);
+    multiply(columns, length_, rows, job, results() + Count(n) * places * rows_ * length_);
+    job.row_steps[n] = rows.steps, job.column_steps[n] = columns.steps;
+  }
+  job.products = results();
+  for (size_t n = 0; n < numbers_.size(); ++n) job.numbers[n] = numbers_[n].digits();
 }
 
-void PanelDigits::add_up(PanelJob& job) const {
-  const Digits vectors = vector_.digits(panel_of(job) * width_);
-  multiply(vectors, width_, job.numbers, job);
-  job.vector_steps = vectors.steps;
+void PanelDigits::add_up(PanelJob& job, int vector, int n) const {
+  const Digits vectors = vector_.at(vector).digits(panel_of(job) * width_);
+  multiply(vectors, width_, job.numbers[n], job, results());
+  job.number_steps = job.numbers[n].steps, job.vector_steps = vectors.steps;
   launch(add_products_, unsigned(ceil_div(Count(job.row_count) * job.width, threads)), 1, threads, &job);
 }
 

@@ -21,15 +21,6 @@ constexpr Count most_rows = 1 << 14, least_rows = 512, least_columns = 512;
 
 bool digits(const Task& task) { return task.plan.bulk == Bulk::digits; }
 
-Products products_of(const TiledPlan& plan) {
-  Products p{0, 0, plan.contractions[0].size, 0, plan.vector_sum.size};
-  for (const int leaf : plan.contractions[0].leaves) (plan.slots[leaf].level == Level::row ? p.row : p.column) = leaf;
-  const bool expands = plan.inner_product.size > 0, differences = plan.row_in_vector_sum() != 0;
-  if (expands) p.row = plan.expansion.row_vector, p.column = plan.expansion.column_vector;
-  if (p.width > 0) p.vector = differences ? p.column : plan.vector_sum.slot;
-  return p;
-}
-
 }  // namespace
 
 bool gains_by_panels(const TiledPlan& plan, Count rows, Count columns) {
@@ -40,7 +31,7 @@ bool gains_by_panels(const TiledPlan& plan, Count rows, Count columns) {
 Shape panel_shape(const TiledPlan& plan) {
   const bool digits = plan.bulk == Bulk::digits;
   const int columns = digits ? PanelDigits::most_columns : panel_columns;
-  return {Shape::panels, digits ? 1 : 4, columns / 4, columns};
+  return {Shape::panels, digits ? 1 : plan.panels.several() ? 2 : 4, columns / 4, columns};
 }
 
 // What is on a device while rows are reduced.
@@ -49,24 +40,24 @@ class PanelSums {
   PanelSums(const Task& task, const Levels& levels, Count rows, Count columns)
       : task_(task),
         levels_(levels),
-        products_(products_of(task.plan)),
+        panels_(task.plan.panels),
         rows_(at_a_time(task, rows)),
         columns_(digits(task) ? PanelDigits::columns_of_panel(columns) : panel_columns),
-        pairs_(digits(task) ? 0 : size_t(rows_ * panel_columns) * sizeof(double)),
-        sums_(size_t(rows_ * products_.width) * sizeof(double)),
-        totals_(size_t(rows_) * sizeof(double)),
+        pairs_(digits(task) ? 0 : size_t(kinds_of_pairs(panels_) * rows_ * panel_columns) * sizeof(double)),
+        sums_(size_t(rows_ * panels_.width) * sizeof(double)),
+        totals_(size_t(rows_ * Count(panels_.terms.size())) * sizeof(double)),
         shifts_(size_t(rows_) * sizeof(double)),
         odd_(sizeof(int)) {
     const int none = 0;
     copy_in(odd_.pointer(), &none, sizeof none);
-    if (digits(task)) digits_ = std::make_unique<PanelDigits>(task, products_, rows_, columns);
+    if (digits(task)) digits_ = std::make_unique<PanelDigits>(task, rows_, columns);
   }
 
   static Count bytes(const Task& task, Count rows, Count columns) {
-    const Products products = products_of(task.plan);
-    const Count some = at_a_time(task, rows), numbers = some * (products.width + 2) * Count(sizeof(double));
-    return numbers +
-           (digits(task) ? PanelDigits::bytes(products, some, columns) : some * panel_columns * Count(sizeof(double)));
+    const PanelPlan& panels = task.plan.panels;
+    const Count some = at_a_time(task, rows), numbers = some * (panels.width + Count(panels.terms.size()) + 1);
+    if (digits(task)) return numbers * Count(sizeof(double)) + PanelDigits::bytes(panels, some, columns);
+    return (numbers + kinds_of_pairs(panels) * some * panel_columns) * Count(sizeof(double));
   }
   Count columns() const { return columns_; }
   Count rows() const { return rows_; }
@@ -76,8 +67,9 @@ class PanelSums {
     job.once = levels_.once.address();
     job.rows = item(levels_.x, Level::row, rows.begin), job.columns = item(levels_.y, Level::column, columns.begin);
     job.pairs = doubles(pairs_), job.sums = doubles(sums_), job.shifts = doubles(shifts_);
+    job.kinds_apart = rows_ * panel_columns;
     job.totals = doubles(totals_), job.odd = static_cast<int*>(odd_.address());
-    job.row_count = int(rows.count()), job.column_count = int(columns.count()), job.width = products_.width;
+    job.row_count = int(rows.count()), job.column_count = int(columns.count()), job.width = panels_.width;
     job.first = columns.begin == 0;
     return job;
   }
@@ -85,15 +77,25 @@ class PanelSums {
   // The contractions of a panel.
   void contract(PanelJob& job) const {
     if (digits_) return digits_->contract(job);
-    gemm(1, vectors(job.columns, products_.column, products_.size, job.column_count), true,
-         vectors(job.rows, products_.row, products_.size, job.row_count), false, 0, pairs(job));
+    for (size_t n = 0; n < panels_.products.size(); ++n) {
+      const auto& [row, column, size] = panels_.products[n];
+      gemm(1, vectors(job.columns, column, size, job.column_count), true, vectors(job.rows, row, size, job.row_count),
+           false, 0, pairs(job, int(n)));
+    }
   }
   // Adds the numbers of a panel times the vectors of its columns.
   void add_up(PanelJob& job) const {
-    if (products_.vector == 0) return;
-    if (digits_) return digits_->add_up(job);
-    gemm(1, vectors(job.columns, products_.vector, products_.width, job.column_count), false, pairs(job), false,
-         job.first ? 0 : 1, {job.sums, job.width, job.row_count, job.width});
+    int kind = 0;
+    for (const PanelPlan::Term& term : panels_.terms) {
+      if (term.column == 0) continue;
+      job.adds = !job.first || kind > 0;
+      if (digits_)
+        digits_->add_up(job, term.column, kind);
+      else
+        gemm(1, vectors(job.columns, term.column, panels_.width, job.column_count), false, pairs(job, kind), false,
+             job.adds, {job.sums, job.width, job.row_count, job.width});
+      ++kind;
+    }
   }
 
   bool is_odd() const {
@@ -109,6 +111,8 @@ class PanelSums {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
+  // Contractions, and the numbers that take their places.
+  static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 
   const void* item(const Buffer& level, Level which, Count n) const {
@@ -120,11 +124,13 @@ class PanelSums {
     double* const first = static_cast<double*>(const_cast<void*>(items)) + s.offset;
     return {first, size, count, task_.stride(s.level)};
   }
-  static Panel pairs(const PanelJob& job) { return {job.pairs, job.column_count, job.row_count, panel_columns}; }
+  static Panel pairs(const PanelJob& job, int kind) {
+    return {job.pairs + kind * job.kinds_apart, job.column_count, job.row_count, panel_columns};
+  }
 
   const Task& task_;
   const Levels& levels_;
-  const Products products_;
+  const PanelPlan& panels_;
   const Count rows_, columns_;
   const Buffer pairs_, sums_, totals_, shifts_, odd_;
   std::unique_ptr<PanelDigits> digits_;

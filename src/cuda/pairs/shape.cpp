@@ -71,12 +71,6 @@ bool sums_columns(const TiledPlan& plan, const Settings& settings) {
          in_place(plan, settings);
 }
 
-// Of the vectors that tensor cores take as numbers of 16 bits, or would take where panels do not.
-int scaled_size(const TiledPlan& plan) {
-  if (plan.inner_product.size > 0) return plan.inner_product.size;
-  return plan.contracts_product() ? plan.contractions[0].size : 0;
-}
-
 constexpr int longest_resident = 320;  // of vectors of rows that stay in shared memory
 
 // Two warp groups have rows of their own while a thread has room for the totals of 256 entries; beyond, half of the
@@ -116,10 +110,10 @@ TiledPlan tiled(const Plan& plan, const Settings& settings) {
 bool much_work(const TiledPlan& plan) { return work(plan) > 64; }
 
 // Formulas of little work on a few values of rows and columns, which start at multiples of 16 bytes.
-bool in_place(const TiledPlan& plan, const Settings& settings) {
+bool in_place(const TiledPlan& plan, const Settings& settings, int most_work) {
   const int bytes = settings.single ? 4 : 8;
   return plan.vector_sum.numbers.empty() && padded(plan.entries[int(Level::column)], bytes) * bytes % 16 == 0 &&
-         work(plan) <= 16 && plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
+         work(plan) <= most_work && plan.kept[int(Level::row)] <= 8 && plan.kept[int(Level::column)] <= 16;
 }
 
 // Exponents and products that are expanded: for a number of each pair, or x - y times one, as long as these find room
@@ -127,7 +121,7 @@ bool in_place(const TiledPlan& plan, const Settings& settings) {
 bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows) {
   constexpr int shortest = 33, longest_summed = 448;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
-  const int contracted = scaled_size(plan);
+  const int contracted = plan.inner_product.size;
   const bool sums = reduction.sums() && contracted <= longest_summed &&
                     (plan.row_in_vector_sum() != 0 || plan.sums_columns_of_product()),
              weighs = reduction.exponentiates() && plan.w_size <= 1,
@@ -148,7 +142,7 @@ Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, 
   const size_t numbers = std::max(plan.contractions.size(), plan.vector_sum.numbers.size());
   for (size_t n = 1; n < numbers; n *= 2) columns /= 2;
   const bool sums_vectors = plan.vector_sum.size > 0;
-  if (warpgroups && plan.inner_product.size > 0 && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
+  if (warpgroups && takes_warpgroups(plan, settings, rows)) return by_warpgroups(plan);
   const int rows_per_thread = sums_vectors && in_place(plan, settings) ? 2 : 4;
   return {sums_vectors ? Shape::vector_sum : Shape::wide, rows_per_thread, 128, std::max(columns, 8)};
 }

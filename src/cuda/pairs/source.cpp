@@ -20,7 +20,7 @@ class Writer {
                              (shape.warpgroups ? "#define KERNOPS_WARPGROUPS " + number(shape.warpgroups) + "\n" : "");
     std::string out = (shape.kind != Shape::narrow ? rows : "") + "#include <kernops/" + headers[shape.kind] +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
-    if (wide) out += long_vectors(words);
+    if (wide && shape.kind != Shape::panels) out += long_vectors(words);
     if (shape.kind == Shape::nearest) out += nearest();
     if (expands) out += "struct Near {\n" + pairs(words, true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
@@ -32,9 +32,9 @@ class Writer {
     if (wide)
       out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) +
              ", products = " + yes_or_no(expands && plan.expansion.product) + ";\n";
-    if (wide && words.sums_vectors()) out += "  using VectorSum = ::VectorSum;\n";
+    if (wide && plan.vector_sum.size > 0) out += "  using VectorSum = ::VectorSum;\n";
+    if (shape.kind == Shape::panels) out += panel();
     if (shape.kind == Shape::vector_sum || shape.kind == Shape::panels) out += "  using Powers = " + powers() + ";\n";
-    if (shape.kind == Shape::panels && !words.sums_vectors()) out += "  using VectorSum = NoVectors;\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
     out += level("run_column(const T* o, T* y)", Level::column, "y");
@@ -50,6 +50,18 @@ class Writer {
     return shifts() ? "accumulators::" + reduction_table()[plan.reduction.row].accumulator_name +
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
+  }
+  // How long the vectors are that are summed, and where what multiplies their sums is; whether number n of a pair has
+  // one of the columns, and where its total has one of the row, and a factor.
+  std::string panel() const {
+    std::string columns, rows, factors;
+    const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
+    const auto offset = [&](int slot) { return slot ? plan.slots[slot].offset : -1; };
+    for (const PanelPlan::Term& term : plan.panels.terms)
+      add(columns, term.column != 0), add(rows, offset(term.row)), add(factors, offset(term.factor));
+    return "  static constexpr int width = " + number(plan.panels.width) +
+           ", scale = " + number(offset(plan.panels.scale)) + ";\n  using Columns = At<" + columns +
+           ">;\n  using Rows = At<" + rows + ">;\n  using Factors = At<" + factors + ">;\n";
   }
   std::string engine(const ReductionRow& row) const {
     if (!row.sums() && !shifts()) return row.accumulator_name;
@@ -124,8 +136,8 @@ class Writer {
              number(plan.slots[row ? e.row_power : e.column_power].offset) + ", " + yes_or_no(!row) + ", " +
              number(slot.size) + ", " + yes_or_no(!row && plan.sums_columns_of_product()) + ">(" + target + ", " +
              words.names[row ? e.row : e.column] + ");\n";
-    const bool panels = shape.kind == Shape::panels;
-    const bool summed = (settings.single || panels) && !row && plan.row_in_vector_sum() != 0;
+    const bool summed =
+        !row && (plan.panels.adds(e.column_vector) || (settings.single && plan.row_in_vector_sum() != 0));
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
            number(slot.size) + ", " + yes_or_no(summed) + ">(" + target + ", " + words.names[row ? e.row : e.column] +
            ", " + words.names[e.factor] + (e.centre ? ", " + words.names[e.centre] : "") + ");\n";

@@ -16,7 +16,7 @@ struct Words {
 
   Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
   bool wide() const { return shape.kind != Shape::narrow && shape.kind != Shape::nearest; }
-  bool sums_vectors() const { return plan.vector_sum.size > 0; }
+  bool sums_vectors() const { return plan.vector_sum.size > 0 || plan.panels.width > 0; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair

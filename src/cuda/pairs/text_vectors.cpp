@@ -78,14 +78,16 @@ std::string long_vectors(const Words& words) {
 }
 
 std::string contractions(const Words& words, bool near) {
+  const std::string kept = "  static constexpr int kept_row = " + number(at_least_one(words.plan.kept[1])) +
+                           ", kept_column = " + number(at_least_one(words.plan.kept[2]));
+  if (words.shape.kind == Shape::panels)
+    return kept + ", contracted = " + number(int(words.plan.contractions.size())) + ";\n";
   std::string list;
   for (size_t n = 0; n < words.plan.contractions.size(); ++n) {
     const bool expanded = near && words.plan.contractions[n].slot == words.plan.expansion.distance;
     list += (n ? ", " : "") + (expanded ? "InnerProduct" : "Contraction" + number(int(n)));
   }
-  return "  static constexpr int kept_row = " + number(at_least_one(words.plan.kept[1])) +
-         ", kept_column = " + number(at_least_one(words.plan.kept[2])) + ";\n  using Contractions = List<" + list +
-         ">;\n";
+  return kept + ";\n  using Contractions = List<" + list + ">;\n";
 }
 
 }  // namespace cuda

@@ -1,5 +1,6 @@
 // A Plan as a GPU takes it: with long vectors contracted and summed by tiles, and exponents of distances expanded.
 #pragma once
+#include <algorithm>
 #include <map>
 
 #include "formula/plan.h"
@@ -42,6 +43,31 @@ struct Nearest {
   bool negated;  // the result is that with the other sign
 };
 
+// What panels multiply, and what they add up: contraction n of a pair is the product of vectors of its row and its
+// column, of so many entries; number n of a pair is multiplied by a vector of the column, `width` long, and its total
+// by `factor`, if it has one, and by a vector of the row, each 0 where there is none. What vectors of columns give is
+// multiplied by `scale`, if there is one. No terms where panels cannot take the plan. While it is made, a `difference`
+// of 1 or -1 stands for what is to become both vectors: those of an expanded exponent, or the opposite.
+struct PanelPlan {
+  struct Product {
+    int row, column, size;
+  };
+  struct Term {
+    int number, column, row, difference, factor = 0;
+  };
+  std::vector<Product> products;
+  std::vector<Term> terms;
+  int width = 0;  // 0 where a result is the total of a number
+  int scale = 0;
+  bool several() const { return products.size() > 1 || terms.size() > 1; }
+  bool adds(int column) const {
+    return std::any_of(terms.begin(), terms.end(), [=](const Term& term) { return term.column == column; });
+  }
+  int adding() const {  // numbers that multiply vectors of the columns
+    return int(std::count_if(terms.begin(), terms.end(), [](const Term& term) { return term.column != 0; }));
+  }
+};
+
 // How all pairs of many rows and columns are reduced at a time (cuda/pairs/bulk.cpp): by panels, whose products of
 // matrices are those of doubles or of digits, or by lists of the columns that may be nearest.
 enum class Bulk { none, panels, digits, nearest };
@@ -59,6 +85,7 @@ struct TiledPlan : Plan {
   std::vector<Entries> contractions;
   Entries vector_sum{};
   Nearest nearest{};
+  PanelPlan panels{};
   std::array<int, 3> kept{};
   bool weighted = false;
   Bulk bulk = Bulk::none;

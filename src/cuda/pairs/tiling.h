@@ -24,6 +24,10 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
 
+// What is reduced becomes what panels can add up, if they can; and, once the expansion has slots, what they multiply.
+void take_sum_apart(Tiling& tiling);
+void place_panels(Tiling& tiling);
+
 // Distances of which the smallest are taken: nothing is left to do for each pair then.
 void find_nearest(TiledPlan& plan);
 

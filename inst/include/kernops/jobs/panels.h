@@ -21,24 +21,29 @@ struct DigitJob {
   int* odd;
 };
 
+constexpr int most_panel_terms = 4;  // contractions of a pair, and numbers
+
 // A panel: some rows and columns, in filled levels. `pairs` holds the contractions of its pairs, row by row, and then
-// their numbers; `sums` what these times the vectors of the columns are, `width` a row; `totals` and `shifts` have one
-// number a row.
+// those of their numbers that multiply vectors of the columns, each kind `kinds_apart` from the one before; `sums` what
+// these times the vectors are, `width` a row; `totals` of each row those of all numbers; `shifts` one number a row.
 //
 // Where products are those of digits, `products` holds them by the sum of their digits' places, each `apart` from the
-// one before: first of the vectors of rows and columns, then of pairs and vectors, `product_width` a row.
+// one before: first of the vectors of rows and columns, one contraction after another, then of pairs and vectors,
+// `product_width` a row.
 struct PanelJob {
   const void *once, *rows, *columns;
   double *pairs, *sums, *shifts, *totals;
+  long long kinds_apart;
   int* odd;  // becomes 1 where numbers are not finite, or vectors are too long for the expansion of their distances
   int row_count, column_count, width, first;  // whether it is the first panel of its rows
   double* out;                                // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
   const int* products;
   long long apart;
-  int product_width;
-  const double *row_steps, *column_steps, *vector_steps;
-  Digits numbers;  // of the pairs, by rows
+  int product_width, adds;                                                     // whether sums are there already
+  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // by contraction
+  Digits numbers[most_panel_terms];                                            // of the pairs, by rows
+  const double *number_steps, *vector_steps;                                   // of what is added up
 };
 
 }  // namespace kernops

@@ -104,8 +104,8 @@ __device__ __forceinline__ void add_products(const PanelJob& job) {
   long long whole = 0;
   KERNOPS_UNROLL
   for (int place = 0; place < 4; ++place) whole = 256 * whole + product[place * job.apart];
-  const double sum = double(whole) * job.numbers.steps[row] * job.vector_steps[k];
-  job.sums[n] = (job.first ? 0 : job.sums[n]) + sum;
+  const double sum = double(whole) * job.number_steps[row] * job.vector_steps[k];
+  job.sums[n] = (job.adds ? job.sums[n] : 0) + sum;
 }
 
 #define KERNOPS_DIGIT_KERNELS                                                                                       \

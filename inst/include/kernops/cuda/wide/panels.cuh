@@ -3,7 +3,7 @@
 // times the vectors of the columns are products of matrices, too. All numbers are doubles, but products may be those of
 // their digits.
 //
-// Where these vectors are those of an expanded exponent, the sum of w (x - y) is x sum w - sum w y.
+// Where vectors are those of the rows, the totals of the numbers are enough: the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -22,46 +22,56 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// The contractions of a row with columns next to each other; of digits, times the steps of both.
+constexpr int contraction_places = 3;
+
+// Contraction c of a row with columns next to each other; of digits, times the steps of both.
 template <int near, int columns, bool digits>
-__device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int row, int column) {
+__device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
-    const int* product = job.products + row * (long long)job.product_width + column;
+    const int* product =
+        job.products + c * (contraction_places * job.apart) + row * (long long)job.product_width + column;
     const auto high = few<4>(product), middle = few<4>(product + job.apart), low = few<4>(product + 2 * job.apart);
     Few<near, double> some;
     KERNOPS_UNROLL
     for (int e = 0; e < near; ++e) some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]);
     return some;
   } else {
-    return few<near>(job.pairs + row * (long long)columns + column);
+    return few<near>(job.pairs + c * job.kinds_apart + row * (long long)columns + column);
   }
 }
 
-// Where nothing but the numbers of the pairs is added up.
-struct NoVectors {
-  static constexpr int of_row = 0, of_column = 0, size = 1;
-};
+// Of number m of a pair: whether its total is wanted, and how many of those before it multiply vectors of columns.
+template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
+  return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
+}
+template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
+  if constexpr (m == 0)
+    return 0;
+  else
+    return kind_of<Formula, m - 1>() + Formula::Columns::nth(m - 1);
+}
 
 // The numbers of the pairs of some rows with all columns of a panel. A thread has 2 or 4 columns next to each other,
 // then those as many times the threads further.
 template <class Formula, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
-  using Terms = typename Formula::VectorSum;
-  static constexpr bool vectors = !SameType<Terms, NoVectors>::value,
-                        totals = Terms::of_row != 0 || shifts<Formula>() || !vectors;
-  static constexpr int own = 4, threads = columns / own, rows = digits ? 1 : 4, near = digits ? 4 : 2;
+  using Columns = typename Formula::Columns;
+  static constexpr int numbers = Columns::count, contracted = Near::contracted;
+  static constexpr int own = 4, threads = columns / own, rows = KERNOPS_OWN_ROWS, near = digits ? 4 : 2;
   const PanelJob& job;
   int first;  // of the rows
-  double w[rows][own];
-  double steps[own];  // of the columns' digits
-  double kept[rows];  // what multiplies the sums so far
+  double w[numbers][rows][own];
+  double steps[contracted][own];  // of the columns' digits
+  double kept[rows];              // what multiplies the sums so far
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
   static __device__ __forceinline__ int column(int n) { return near * (threadIdx.x + n / near * threads) + n % near; }
-  __device__ __forceinline__ double* pairs(int row) const { return job.pairs + row * (long long)columns; }
+  template <int m> __device__ __forceinline__ double* pairs(int row) const {
+    return job.pairs + kind_of<Formula, m>() * job.kinds_apart + row * (long long)columns;
+  }
   __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
   // Whether digits have room for these columns.
-  __device__ __forceinline__ bool has(int n) const { return column(n) < job.numbers.length; }
+  __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
   // Of some rows. Returns whether all are as they should be.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
@@ -70,70 +80,85 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     for (int r = 0; r < rows; ++r) {
       const int row = exists(r) ? first + r : first;
       const auto x = load<Formula::kept_row>(row_item<Formula>(job, row));
-      const double step = digits ? job.row_steps[row] : 1;
       if (Formula::expands) good = good && is_near(x.v[0]);
+      double step[contracted];
+      KERNOPS_UNROLL
+      for (int c = 0; c < contracted; ++c) step[c] = digits ? job.row_steps[c][row] : 1;
       KERNOPS_UNROLL
       for (int n = 0; n < own; n += near) {
-        const auto some = contractions<near, columns, digits>(job, row, !digits || has(n) ? column(n) : 0);
+        Few<near, double> some[contracted];
+        KERNOPS_UNROLL
+        for (int c = 0; c < contracted; ++c)
+          some[c] = contractions<near, columns, digits>(job, c, row, !digits || has(n) ? column(n) : 0);
         KERNOPS_UNROLL
         for (int e = 0; e < near; ++e) {
-          const double contraction = digits ? some.v[e] * (step * steps[n + e]) : some.v[e];
+          Vec<double, contracted> all;
+          KERNOPS_UNROLL
+          for (int c = 0; c < contracted; ++c)
+            all.v[c] = digits ? some[c].v[e] * (step[c] * steps[c][n + e]) : some[c].v[e];
           typename Near::F f;
           typename Near::W weight;
           AnyTurns turns;
-          Near::pair(o, x, y[n + e], Vec<double, 1>{contraction}, f, weight, turns);
-          w[r][n + e] = f[0] * weight[0];
+          Near::pair(o, x, y[n + e], all, f, weight, turns);
+          KERNOPS_UNROLL
+          for (int m = 0; m < numbers; ++m) w[m][r][n + e] = f[m] * weight[0];
         }
       }
     }
     put_where_none(0);
     double check = 0;
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) check += w[r][n] * 0;
+    for_all([&](double& number) { check += number * 0; });
     return good && check == 0;
+  }
+  template <class F> __device__ __forceinline__ void for_all(F f) {
+    KERNOPS_UNROLL
+    for (int m = 0; m < numbers; ++m) KERNOPS_UNROLL
+    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < own; ++n) f(w[m][r][n]);
   }
   // Where there are no such pairs. Not asked for each of them, which would be waited for.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n)
-      if (!exists(r) || column(n) >= job.column_count) w[r][n] = number;
+    for (int n = 0; n < own; ++n) KERNOPS_UNROLL
+    for (int m = 0; m < numbers; ++m)
+      if (!exists(r) || column(n) >= job.column_count) w[m][r][n] = number;
   }
 
-  __device__ __forceinline__ void put() const {
+  template <int m> __device__ __forceinline__ void put() const {
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
     for (int n = 0; n < own; n += near)
       if (exists(r))
-        *reinterpret_cast<Few<2, double>*>(pairs(first + r) + column(n)) = Few<2, double>{{w[r][n], w[r][n + 1]}};
+        *reinterpret_cast<Few<2, double>*>(pairs<m>(first + r) + column(n)) =
+            Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // What is there for each row, joined with f of its numbers, of all threads.
-  template <class F, class Join>
+  // What is there for each row, joined with f of its numbers m, of all threads.
+  template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) v[r] = join(f(w[r][n]), v[r]);
+    for (int n = 0; n < own; ++n) v[r] = join(f(w[m][r][n]), v[r]);
     join_block<threads / 32>(v, shared, join);
   }
 
-  // The digits of the numbers of each row.
-  __device__ __forceinline__ void put_digits() const {
+  // The digits of the numbers m of each row.
+  template <int m> __device__ __forceinline__ void put_digits() const {
     __shared__ double shared[threads / 32 * rows];
     double largest[rows] = {};
-    join_rows(
+    join_rows<m>(
         largest, shared, [](double x) { return abs(x); }, Larger());
-    const int length = job.numbers.length;
+    const Digits to = job.numbers[kind_of<Formula, m>()];
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       if (!exists(r)) return;
       const Step step(largest[r], 4);
-      if (threadIdx.x == 0) job.numbers.steps[first + r] = step.size;
+      if (threadIdx.x == 0) to.steps[first + r] = step.size;
       KERNOPS_UNROLL
       for (int n = 0; n < own; n += 4)
-        if (has(n)) put_four(w[r] + n, step.inverse, job.numbers.at + (first + r) * 4LL * length + column(n), length);
+        if (has(n)) put_four(w[m][r] + n, step.inverse, to.at + (first + r) * 4LL * to.length + column(n), to.length);
     }
   }
 
@@ -147,7 +172,7 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     for (int r = 0; r < rows; ++r) {
       most[r] = before[r] = job.first || !exists(r) ? -infinity<double>() : job.shifts[first + r];
       KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) most[r] = larger(w[r][n], most[r]);
+      for (int n = 0; n < own; ++n) most[r] = larger(w[0][r][n], most[r]);
       exceeds = exceeds || most[r] > before[r] + most_excess;
     }
     if (__syncthreads_or(exceeds)) {
@@ -159,7 +184,7 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     KERNOPS_UNROLL
     for (int r = 0; r < rows; ++r) {
       KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) w[r][n] = Formula::Powers::of(w[r][n] - most[r]);
+      for (int n = 0; n < own; ++n) w[0][r][n] = Formula::Powers::of(w[0][r][n] - most[r]);
       if (!exists(r)) break;
       if (threadIdx.x == 0) job.shifts[first + r] = most[r];
       if (job.first || most[r] == before[r]) continue;
@@ -169,16 +194,28 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     }
   }
 
-  // Adds the numbers of each row to its total.
-  __device__ __forceinline__ void add_up() const {
+  // Adds the numbers m of each row to their total.
+  template <int m> __device__ __forceinline__ void add_up() const {
     __shared__ double shared[threads / 32 * rows];
     double sum[rows] = {};
-    join_rows(
+    join_rows<m>(
         sum, shared, [](double x) { return x; }, Plus());
     KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r)
-      if (threadIdx.x == r && exists(r))
-        job.totals[first + r] = (job.first ? 0 : kept[r] * job.totals[first + r]) + sum[r];
+    for (int r = 0; r < rows; ++r) {
+      if (threadIdx.x != r || !exists(r)) continue;
+      double& total = job.totals[(first + r) * numbers + m];
+      total = (job.first ? 0 : kept[r] * total) + sum[r];
+    }
+  }
+
+  // Numbers m, and those after them.
+  template <int m> __device__ __forceinline__ void hand_over() const {
+    if constexpr (m < numbers) {
+      if constexpr (has_total<Formula, m>()) add_up<m>();
+      if constexpr (Columns::nth(m) && digits) put_digits<m>();
+      if constexpr (Columns::nth(m) && !digits) put<m>();
+      hand_over<m + 1>();
+    }
   }
 
   // The columns are those of the thread for all rows that the block takes.
@@ -191,7 +228,8 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
       const int c = column(n) < job.column_count ? column(n) : 0;
       y[n] = load<Formula::kept_column>(column_item<Formula>(job, c));
       if (Formula::expands) good = good && is_near(y[n].v[0]);
-      if (digits) steps[n] = job.column_steps[c];
+      KERNOPS_UNROLL
+      for (int k = 0; k < contracted; ++k) steps[k][n] = digits ? job.column_steps[k][c] : 1;
     }
     KERNOPS_UNROLL_BY(1)
     for (first = blockIdx.x * rows; first < job.row_count; first += gridDim.x * rows) {
@@ -199,37 +237,38 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
       KERNOPS_UNROLL
       for (int r = 0; r < rows; ++r) kept[r] = 1;
       if constexpr (shifts<Formula>()) exponentiate();
-      if constexpr (totals) add_up();
-      if constexpr (vectors && digits) put_digits();
-      if constexpr (vectors && !digits) put();
+      hand_over<0>();
       __syncthreads();  // what they have shared is free again
     }
     if (!good) *job.odd = 1;
   }
 };
 
-// One thread an entry of a row: the results, of its sums.
+// One thread an entry of a row: the results, of its sums and totals.
 template <class Formula> __device__ void finish_panels(const PanelJob& job) {
-  using Terms = typename Formula::VectorSum;
   using Powers = typename Formula::Powers;
-  constexpr int size = Terms::size;
+  using Rows = typename Formula::Rows;
+  constexpr int size = Formula::width > 0 ? Formula::width : 1;
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   const int row = int(n / size), k = int(n % size);
   if (row >= job.row_count) return;
-  const double* once = static_cast<const double*>(job.once);
   const double* x = row_item<Formula>(job, row);
-  double sum = SameType<Terms, NoVectors>::value ? job.totals[row] : job.sums[row * (long long)job.width + k];
-  if constexpr (Terms::of_row != 0) {
-    sum *= Terms::of_column / sqrt(abs(2 * once[Terms::factor]));  // as put_scaled() has scaled them
-    const double seen = x[Terms::Rows::nth(0) + k] - (Terms::centre >= 0 ? once[Terms::centre + k] : 0);
-    sum += Terms::of_row * job.totals[row] * seen;
+  const double* totals = job.totals + row * Rows::count;
+  const double* once = static_cast<const double*>(job.once);
+  double sum = Formula::width == 0 ? totals[0] : 0;
+  if (kind_of<Formula, Rows::count>()) sum = job.sums[row * (long long)job.width + k];
+  if (Formula::scale >= 0) sum *= once[Formula::scale];
+  KERNOPS_UNROLL
+  for (int m = 0; m < Rows::count; ++m) {
+    const int factor = Formula::Factors::nth(m), vector = Formula::Rows::nth(m);
+    if (vector >= 0) sum += totals[m] * (factor >= 0 ? once[factor] : 1) * x[vector + k];
   }
   if constexpr (Formula::factor >= 0) sum *= x[Formula::factor];
   double* out = job.out + row * job.out_row + k * job.out_entry;
   if constexpr (shifts<Formula>()) {
-    sum = Powers::result(sum, job.totals[row], job.shifts[row]);
+    sum = Powers::result(sum, totals[0], job.shifts[row]);
     if (Powers::gives_top) {
-      if (k == 0) *out = Powers::top(job.shifts[row], job.totals[row]);
+      if (k == 0) *out = Powers::top(job.shifts[row], totals[0]);
       out += job.out_entry;
     }
   }

@@ -1,0 +1,205 @@
+// What panels (cuda/pairs/panels.cpp) multiply and add up: the contractions of a pair are products of a vector of its
+// row and one of its column, and what is summed is taken apart, into numbers of the pair times vectors of the column,
+// and times vectors of the row, for which the total of the numbers is enough. So is a Hessian times a vector,
+//
+//   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
+//
+// where x' and y' are those of an expanded exponent, as seen from its centre, and (x - y | h) = (x' | h) - (y' | h).
+#include <kernops/reductions.h>
+
+#include <algorithm>
+
+#include "formula/op_table.h"
+#include "cuda/pairs/tiling.h"
+
+namespace kernops {
+namespace {
+
+constexpr int most = 4;  // numbers of a pair
+
+class SumTaker {
+ public:
+  explicit SumTaker(Tiling& tiling) : tiling_(tiling), plan_(tiling.plan) {}
+
+  PanelPlan take() {
+    const ReductionRow& reduction = reduction_table()[plan_.reduction.row];
+    if (reduction.exponentiates()) {
+      const bool columns = plan_.w_size >= many_weights && level(plan_.w) == Level::column;
+      return columns ? PanelPlan{{}, {{plan_.f, plan_.w, 0, 0}}, plan_.w_size} : PanelPlan{};
+    }
+    if (!reduction.sums()) return {};
+    const int f = plan_.slots[plan_.f].size, w = plan_.w ? plan_.slots[plan_.w].size : 1;
+    if (f == 1 && w == 1) return {{}, {{times(plan_.f, plan_.w), 0, 0, 0}}, 0};
+    made_.width = std::max(f, w);
+    const bool apart = f == 1 ? add(plan_.w, plan_.f) : w == 1 && add(plan_.f, plan_.w);
+    return apart ? made_ : PanelPlan{};
+  }
+
+ private:
+  Level level(int slot) const { return plan_.slots[slot].level; }
+  int times(int a, int b) { return a && b ? tiling_.add(Level::pair, OpId::Mult, 1, a, b) : a + b; }
+  int opposite(int number) { return tiling_.add(Level::pair, OpId::Minus, 1, number); }
+
+  // The vector of a slot, times a number. Slot 0 is 1.
+  bool add(int slot, int number) {
+    if (plan_.slots[slot].size != made_.width) return false;
+    if (level(slot) == Level::row) return join({number, 0, slot, 0});
+    if (level(slot) == Level::column) return join({number, slot, 0, 0});
+    return level(slot) == Level::pair && add(Step(*plan_.maker(slot)), number);
+  }
+  bool add(const Step& made, int number) {
+    switch (OpId(op_row(made.op).id)) {
+      case OpId::Minus: return add(made.in[0], opposite(number));
+      case OpId::Mult: return add_product(made, number);
+      case OpId::Add: return add_both(made, number, number);
+      case OpId::Subtract: return add_difference(made, number);
+      default: return false;
+    }
+  }
+  bool add_both(const Step& made, int first, int second) { return add(made.in[0], first) && add(made.in[1], second); }
+  bool add_product(const Step& made, int number) {
+    for (const int n : {0, 1})
+      if (made.sizes[n] == 1) return add(made.in[1 - n], times(number, made.in[n]));
+    return false;
+  }
+  // Of the vectors of an exponent that is expanded; what others have in common would cancel.
+  bool add_difference(const Step& made, int number) {
+    const Expansion& e = plan_.expansion;
+    for (const int n : {0, 1})
+      if (made.in[n] == e.row && made.in[1 - n] == e.column) return e.exponent && join({number, 0, 0, n == 0 ? 1 : -1});
+    const bool vectors = level(made.in[0]) == Level::pair || level(made.in[1]) == Level::pair;
+    return vectors && add_both(made, number, opposite(number));
+  }
+  bool join(const PanelPlan::Term& term) {
+    made_.terms.push_back(term);
+    return term.number && int(made_.terms.size()) <= most;
+  }
+
+  Tiling& tiling_;
+  TiledPlan& plan_;
+  PanelPlan made_;
+};
+
+// Once it is known what is contracted, and the vectors of the expansion have slots. Numbers are made of those that are
+// there: steps are added where what they read has been made.
+class Placing {
+ public:
+  explicit Placing(Tiling& tiling)
+      : tiling_(tiling), plan_(tiling.plan), e_(tiling.plan.expansion), panels_(tiling.plan.panels) {}
+
+  bool run() {
+    for (Entries& made : plan_.contractions)
+      if (!multiply(made)) return false;
+    for (PanelPlan::Term& term : panels_.terms)
+      if (term.difference && !expand(term)) return false;
+    plan_.f = panels_.terms[0].number, plan_.w = 0;
+    for (size_t n = 1; n < panels_.terms.size(); ++n)
+      plan_.f = needed(tiling_.add(Level::pair, OpId::Concat, int(n) + 1, plan_.f, panels_.terms[n].number));
+    return !panels_.products.empty();
+  }
+
+ private:
+  bool expands() const { return plan_.inner_product.size > 0; }
+  int once(OpId op, int a, int b = 0) { return tiling_.add(Level::uniform, op, 1, a, b); }
+
+  // A slot that pairs read, or write.
+  int needed(int slot) {
+    tiling_.used[slot] = true;
+    if (plan_.slots[slot].level == Level::pair) tiling_.computed.insert(slot);
+    return slot;
+  }
+
+  // The vectors of an expanded exponent times this, and those of rows times the opposite sign of the factor, are what
+  // they were, as seen from the centre.
+  int inverse() {
+    if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
+    return inverse_;
+  }
+  int seen_from_centre(Level level) {
+    const int vector = level == Level::row ? e_.row : e_.column;
+    int& seen = seen_[level == Level::row];
+    if (!seen)
+      seen = e_.centre ? tiling_.add(level, OpId::Subtract, plan_.slots[vector].size, vector, e_.centre) : vector;
+    return seen;
+  }
+
+  bool multiply(Entries& made) {
+    const auto product = [&](int row, int column) {
+      panels_.products.push_back({row, column, made.size});
+      return true;
+    };
+    if (made.slot == e_.distance && expands()) return product(e_.row_vector, e_.column_vector);
+    if (plan_.is_product(made)) {
+      const bool swapped = plan_.slots[made.leaves[0]].level == Level::column;
+      return product(made.leaves[swapped], made.leaves[!swapped]);
+    }
+    return expands() && multiply_difference(made);
+  }
+
+  // (x - y | h), where h is a vector of the row or of the column.
+  bool multiply_difference(Entries& made) {
+    if (made.steps.size() != 2) return false;
+    const Step difference = made.steps[0], contraction = made.steps[1];
+    if (!op_row(difference.op).is(OpId::Subtract) || !op_row(contraction.op).is(OpId::Scalprod)) return false;
+    const bool from_row = difference.in[0] == e_.row && difference.in[1] == e_.column;
+    if (!from_row && !(difference.in[0] == e_.column && difference.in[1] == e_.row)) return false;
+    const int h = contraction.in[contraction.in[0] == difference.out ? 1 : 0];
+    const Level level = plan_.slots[h].level;
+    if (level != Level::row && level != Level::column) return false;
+    const bool of_row = level == Level::row;
+    const int scaled = of_row ? e_.column_vector : e_.row_vector;
+    panels_.products.push_back({of_row ? h : scaled, of_row ? scaled : h, made.size});
+    subtract(made, of_row == from_row, needed(tiling_.add(level, OpId::Scalprod, 1, seen_from_centre(level), h)),
+             of_row ? needed(inverse())
+                    : needed(once(OpId::Mult, once(OpId::Minus, once(OpId::Sign, e_.factor)), inverse())));
+    return true;
+  }
+
+  // What was contracted becomes the difference, either way, of the product of an item and a contraction times a number.
+  void subtract(Entries& made, bool item_first, int item, int number) {
+    const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
+    const auto one = [](int slot) { return SizedSlot{slot, 1}; };
+    auto& steps = plan_.steps[int(Level::pair)];
+    const auto makes = [&](const Step& step) { return step.out == made.slot; };
+    steps.erase(std::remove_if(steps.begin(), steps.end(), makes), steps.end());
+    const Step pair[] = {
+        make_step(OpId::Mult, one(product), one(contraction), one(number)),
+        make_step(OpId::Subtract, one(made.slot), one(item_first ? item : product), one(item_first ? product : item))};
+    steps.insert(steps.begin(), std::begin(pair), std::end(pair));
+    needed(product), needed(made.slot);
+    made.slot = contraction;
+  }
+
+  // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. What is divided
+  // by s is divided once, after all sums.
+  bool expand(PanelPlan::Term& term) {
+    if (!expands() || panels_.scale) return false;
+    term.column = e_.column_vector, term.row = e_.row_vector;
+    panels_.scale = term.difference > 0 ? once(OpId::Minus, inverse()) : inverse();
+    term.factor = once(OpId::Mult, once(OpId::Sign, e_.factor), panels_.scale);
+    for (PanelPlan::Term& other : panels_.terms)
+      if (other.column && !other.difference)
+        other.number =
+            needed(tiling_.add(Level::pair, OpId::Mult, 1, other.number, needed(once(OpId::Inv, panels_.scale))));
+    return true;
+  }
+
+  Tiling& tiling_;
+  TiledPlan& plan_;
+  const Expansion& e_;
+  PanelPlan& panels_;
+  int inverse_ = 0, seen_[2] = {};
+};
+
+}  // namespace
+
+void take_sum_apart(Tiling& tiling) {
+  tiling.plan.panels = SumTaker(tiling).take();
+  if (!tiling.plan.panels.terms.empty()) tiling.plan.f = tiling.plan.w = 0;
+}
+
+void place_panels(Tiling& tiling) {
+  if (!tiling.plan.panels.terms.empty() && !Placing(tiling).run()) tiling.plan.panels = {};
+}
+
+}  // namespace kernops
