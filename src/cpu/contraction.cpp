@@ -1,5 +1,7 @@
 #include "cpu/contraction.h"
 
+#include <algorithm>
+
 #include "cpu/vector_sum.h"
 #include "formula/op_table.h"
 
@@ -35,13 +37,38 @@ void ContractedPlan::take_out() {
   for (Step step : steps[int(Level::pair)]) {
     for (int& in : step.in) in = now[in];
     now[step.out] = step.out;
-    if (contracts(step))
+    if (contracts(step) || contracts_difference(step, left))
       now[step.out] = contractions.back().out;
     else
       left.push_back(step);
   }
   steps[int(Level::pair)] = left;
-  f = now[f], w = now[w];
+  f = now[f], w = now[w], sum.number = now[sum.number];
+  const auto has_other = [](const Contraction& c) { return c.other.slot != 0; };
+  if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
+}
+
+// (x - y | h), with x of the row and y of the column, or the opposite, and h of either.
+bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
+  if (!op_row(step.op).is(OpId::Scalprod) || step.sizes[0] < shortest) return false;
+  const bool first = slots[step.in[0]].level != Level::pair;
+  const int other = step.in[first ? 0 : 1], difference = step.in[first ? 1 : 0];
+  const auto made = std::find_if(before.rbegin(), before.rend(), [=](const Step& s) { return s.out == difference; });
+  if (made == before.rend() || !op_row(made->op).is(OpId::Subtract)) return false;
+  int row = made->in[0], column = made->in[1];
+  const bool opposite = slots[row].level == Level::column;
+  if (opposite) std::swap(row, column);
+  const auto is_vector = [&](int slot, Level level) {
+    return slots[slot].level == level && slots[slot].size == step.sizes[0];
+  };
+  const bool of_row = is_vector(other, Level::row);
+  if (!is_vector(row, Level::row) || !is_vector(column, Level::column) || !(of_row || is_vector(other, Level::column)))
+    return false;
+  slots.push_back({Level::pair, 0, 1});
+  contractions.push_back({of_row ? Contraction::along_row : Contraction::along_column, LongVector{row, false, {}},
+                          LongVector{column, false, {}}, LongVector{other, false, {}}, 0, int(slots.size()) - 1,
+                          step.sizes[0], opposite});
+  return true;
 }
 
 bool ContractedPlan::contracts(const Step& step) {
@@ -54,15 +81,15 @@ bool ContractedPlan::contracts(const Step& step) {
     return false;
   if (weighted && slots[step.in[0]].level != Level::uniform) return false;
   slots.push_back({Level::pair, 0, 1});
-  contractions.push_back({term->second, LongVector{row, false, {}}, LongVector{column, false, {}},
-                          weighted ? step.in[0] : 0, int(slots.size()) - 1, slots[row].size});
+  contractions.push_back({term->second, LongVector{row, false, {}}, LongVector{column, false, {}}, LongVector{},
+                          weighted ? step.in[0] : 0, int(slots.size()) - 1, slots[row].size, false});
   return true;
 }
 
 std::vector<bool> ContractedPlan::read_by(Level level) const {
   std::vector<bool> read(slots.size(), false);
   read[sum.factor] = true;
-  if (level == Level::pair) read[f] = read[w] = true;
+  if (level == Level::pair) read[f] = read[w] = read[sum.number] = true;
   for (const Step& step : steps[int(level)])
     for (const int in : step.in) read[in] = true;
   return read;
@@ -71,8 +98,12 @@ std::vector<bool> ContractedPlan::read_by(Level level) const {
 std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
   const bool of_row = level == Level::row;
   std::vector<LongVector*> all;
-  for (Contraction& c : contractions) all.push_back(of_row ? &c.row : &c.column);
+  for (Contraction& c : contractions) {
+    all.push_back(of_row ? &c.row : &c.column);
+    if (c.reads_other(of_row)) all.push_back(&c.other);
+  }
   if (sum.size > 0) all.push_back(of_row ? &sum.row : &sum.column);
+  if (sum.reads_other(of_row)) all.push_back(&sum.other);
   return all;
 }
 

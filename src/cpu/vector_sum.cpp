@@ -11,72 +11,81 @@ namespace {
 constexpr int shortest = 8;  // below, packing the vectors costs what it wins
 
 // The factors of what is summed: numbers, one of which is of the pair; a vector of the column or a difference; and
-// perhaps a vector that multiplies the sum as it would each of its terms.
+// perhaps a vector that multiplies the sum as it would each of its terms. The vector may have another one of the row or
+// of the column added to it or subtracted, with numbers of its own.
 class Taker {
  public:
-  explicit Taker(Plan& plan) : plan_(plan), steps_(plan.steps[int(Level::pair)]) {}
+  explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { own_slots(); }
 
-  VectorSum take() {
-    const VectorSum none{};
-    if (plan_.f_size < shortest) return none;
-    const int end = int(steps_.size());
-    if (!take_apart(plan_.f, end) || (plan_.w != 0 && !take_apart(plan_.w, end)) || !found_) return none;
-    const auto of_pair = [&](int slot) { return level(slot) == Level::pair; };
-    if (!std::any_of(numbers_.begin(), numbers_.end(), of_pair)) return none;
+  // Whether the plan is such a sum.
+  bool take() {
+    if (plan_.f_size < shortest || !take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_)
+      return false;
     sum_.size = plan_.f_size;
-    plan_.f = product(numbers_), plan_.w = 0;
-    leave_out_unused();
-    place_pairs();
-    return sum_;
+    plan_.f = product(numbers_, of_vector_), plan_.w = 0;
+    if (sum_.other.slot) {
+      sum_.number = product(numbers_, of_other_), sum_.opposite = sum_.opposite != sum_.negative;
+      sum_.other_of_row = level(sum_.other.slot) == Level::row;
+      if (level(sum_.number) != Level::pair) return false;
+    }
+    return level(plan_.f) == Level::pair;
   }
+  const Plan& plan() const { return plan_; }
+  const VectorSum& sum() const { return sum_; }
 
  private:
-  Level level(int slot) const { return plan_.slots[slot].level; }
+  using Numbers = std::vector<int>;
 
-  // The step that made what stands in a slot before step number `before`: buffers are shared.
-  int maker(int slot, int before) const {
-    while (--before >= 0 && steps_[before].out != slot) {
+  // Buffers are shared: each step gets a slot of its own, so that what it makes is there when all steps are done.
+  void own_slots() {
+    Numbers now(plan_.slots.size());
+    for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
+    for (Step& step : steps_) {
+      for (int& in : step.in) in = now[in];
+      plan_.slots.push_back({Level::pair, 0, step.size});
+      step.out = now[step.out] = int(plan_.slots.size()) - 1;
     }
-    return before;
+    plan_.f = now[plan_.f], plan_.w = now[plan_.w];
   }
 
-  bool take_apart(int slot, int before) {
-    if (plan_.slots[slot].size == 1) return take_number(slot, before);
+  Level level(int slot) const { return plan_.slots[slot].level; }
+  bool is_vector(int slot, Level of) const { return level(slot) == of && plan_.slots[slot].size == plan_.f_size; }
+  static OpId op(const Step& step) { return OpId(op_row(step.op).id); }
+
+  bool take_apart(int slot) {
+    if (plan_.slots[slot].size == 1) return take_number(slot);
     if (plan_.slots[slot].size != plan_.f_size) return false;
     if (level(slot) == Level::column) return take_vector(VectorSum::column_alone, 0, slot);
     if (level(slot) != Level::pair) return take_factor(slot);
-    const int made = maker(slot, before);
-    const Step& step = steps_[made];
-    switch (OpId(op_row(step.op).id)) {
-      case OpId::Mult: return take_apart(step.in[0], made) && take_apart(step.in[1], made);
-      case OpId::Minus: sum_.negative = !sum_.negative; return take_apart(step.in[0], made);
-      case OpId::Subtract: return take_difference(VectorSum::difference, step);
-      case OpId::Square: return take_square(maker(step.in[0], made));
+    const Step step = *plan_.maker(slot);
+    switch (op(step)) {
+      case OpId::Mult: return take_apart(step.in[0]) && take_apart(step.in[1]);
+      case OpId::Minus: sum_.negative = !sum_.negative; return take_apart(step.in[0]);
+      case OpId::Subtract: return take_difference(VectorSum::difference, step) || take_both(step);
+      case OpId::Add: return take_both(step);
+      case OpId::Square: return take_square(plan_.maker(step.in[0]));
       default: return false;
     }
   }
 
-  // One that still stands there when all steps are done.
-  bool take_number(int slot, int before) {
-    if (maker(slot, before) != maker(slot, int(steps_.size()))) return false;
-    numbers_.push_back(slot);
+  bool take_number(int slot) {
+    into_->push_back(slot);
     return true;
   }
 
-  bool take_factor(int slot) { return sum_.factor == 0 && (sum_.factor = slot) != 0; }
+  bool take_factor(int slot) { return into_ == &numbers_ && sum_.factor == 0 && (sum_.factor = slot) != 0; }
 
-  bool take_square(int made) {
-    return made >= 0 && op_row(steps_[made].op).is(OpId::Subtract) && take_difference(VectorSum::square, steps_[made]);
+  bool take_square(const Step* made) {
+    return made && op(*made) == OpId::Subtract && take_difference(VectorSum::square, *made);
   }
 
   bool take_difference(VectorSum::Term term, const Step& step) {
     int row = step.in[0], column = step.in[1];
-    if (level(row) == Level::column) {
-      std::swap(row, column);
-      sum_.negative = sum_.negative != (term == VectorSum::difference);
-    }
-    return level(row) == Level::row && level(column) == Level::column && plan_.slots[row].size == plan_.f_size &&
-           plan_.slots[column].size == plan_.f_size && take_vector(term, row, column);
+    const bool swapped = level(row) == Level::column;
+    if (swapped) std::swap(row, column);
+    if (!is_vector(row, Level::row) || !is_vector(column, Level::column)) return false;
+    if (swapped && term == VectorSum::difference) sum_.negative = !sum_.negative;
+    return take_vector(term, row, column);
   }
 
   bool take_vector(VectorSum::Term term, int row, int column) {
@@ -85,51 +94,91 @@ class Taker {
     return found_ = true;
   }
 
-  int product(const std::vector<int>& numbers) {
-    int result = numbers[0];
-    for (size_t n = 1; n < numbers.size(); ++n) {
-      plan_.slots.push_back({Level::pair, 0, 1});
-      const int out = int(plan_.slots.size()) - 1;
-      steps_.push_back({int(OpId::Mult), out, 1, {numbers[n], result, 0}, {1, 1, 1}, {0, 0}});
-      result = out;
+  // The vector that the sum has anyway, and numbers times another one, sooner of the row than of the column.
+  bool take_both(const Step& step) {
+    if (into_ != &numbers_ || sum_.other.slot) return false;
+    const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;
+    for (const Level of : {Level::row, Level::column}) {
+      for (const int n : {0, 1}) {
+        of_other_.clear(), sum_.opposite = negative != (n == 1 && subtracts);
+        if (!take_other(step.in[n], of)) continue;
+        sum_.negative = negative != (n == 0 && subtracts);
+        into_ = &of_vector_;
+        const bool taken = take_apart(step.in[1 - n]);
+        into_ = &numbers_;
+        return taken;
+      }
     }
+    return false;
+  }
+
+  bool take_other(int slot, Level of) {
+    if (is_vector(slot, of)) return (sum_.other.slot = slot) != 0;
+    if (!is_vector(slot, Level::pair)) return false;
+    const Step step = *plan_.maker(slot);
+    if (op(step) == OpId::Minus) return sum_.opposite = !sum_.opposite, take_other(step.in[0], of);
+    if (op(step) != OpId::Mult) return false;
+    const int number = plan_.slots[step.in[0]].size == 1 ? 0 : 1;
+    if (plan_.slots[step.in[number]].size != 1) return false;
+    of_other_.push_back(step.in[number]);
+    return take_other(step.in[1 - number], of);
+  }
+
+  int product(const Numbers& some, const Numbers& others) {
+    int result = 0;
+    for (const Numbers* numbers : {&some, &others})
+      for (const int number : *numbers) result = result ? times(number, result) : number;
     return result;
   }
-
-  void leave_out_unused() {
-    std::vector<bool> needed(plan_.slots.size(), false);
-    needed[plan_.f] = true;
-    std::vector<Step> left;
-    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-      if (!needed[step->out]) continue;
-      needed[step->out] = false;
-      for (const int in : step->in) needed[in] = true;
-      left.insert(left.begin(), *step);
-    }
-    steps_ = left;
+  int times(int number, int other) {
+    plan_.slots.push_back({Level::pair, 0, 1});
+    const int out = int(plan_.slots.size()) - 1;
+    steps_.push_back({int(OpId::Mult), out, 1, {number, other, 0}, {1, 1, 1}, {0, 0}});
+    return out;
   }
 
-  void place_pairs() {
-    std::vector<bool> made(plan_.slots.size(), false);
-    for (const Step& step : steps_) made[step.out] = true;
-    int& end = plan_.entries[int(Level::pair)] = 0;
-    for (size_t n = 0; n < made.size(); ++n) {
-      if (!made[n]) continue;
-      plan_.slots[n].offset = end;
-      end += plan_.slots[n].size;
-    }
-  }
-
-  Plan& plan_;
+  Plan plan_;
   std::vector<Step>& steps_;
   VectorSum sum_{};
   bool found_ = false;
-  std::vector<int> numbers_;
+  Numbers numbers_, of_vector_, of_other_, *into_ = &numbers_;
 };
+
+void place_pairs(Plan& plan) {
+  std::vector<bool> made(plan.slots.size(), false);
+  for (const Step& step : plan.steps[int(Level::pair)]) made[step.out] = true;
+  int& end = plan.entries[int(Level::pair)] = 0;
+  for (size_t n = 0; n < made.size(); ++n) {
+    if (!made[n]) continue;
+    plan.slots[n].offset = end;
+    end += plan.slots[n].size;
+  }
+}
 
 }  // namespace
 
-VectorSum take_vector_sum(Plan& plan) { return Taker(plan).take(); }
+VectorSum take_vector_sum(Plan& plan) {
+  Taker taker(plan);
+  if (!taker.take()) return {};
+  plan = taker.plan();
+  leave_out_unused(plan, {plan.f, taker.sum().number});
+  return taker.sum();
+}
+
+void leave_out_unused(Plan& plan, const std::vector<int>& read) {
+  std::vector<Step>& steps = plan.steps[int(Level::pair)];
+  std::vector<bool> needed(plan.slots.size(), false);
+  for (const int slot : read) needed[slot] = true;
+  std::vector<Step> left;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!needed[step->out]) continue;
+    needed[step->out] = false;
+    for (const int in : step->in) needed[in] = true;
+    left.push_back(*step);
+  }
+  steps.assign(left.rbegin(), left.rend());
+  place_pairs(plan);
+}
 
 }  // namespace cpu
 }  // namespace kernops

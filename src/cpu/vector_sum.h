@@ -11,5 +11,8 @@ namespace cpu {
 // what made the vector is left out.
 VectorSum take_vector_sum(Plan& plan);
 
+// Steps of the pairs that make nothing of what is read, or of what others read that do.
+void leave_out_unused(Plan& plan, const std::vector<int>& read);
+
 }  // namespace cpu
 }  // namespace kernops

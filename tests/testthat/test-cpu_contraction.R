@@ -229,3 +229,60 @@ test_that("neither threads nor splits of columns change a bit of sums of many nu
     for (n in c(1, 2, 3, 8)) expect_identical(on_threads(n), alone)
   }
 })
+
+# a second number of the pair, times a vector of the row or the column: Hessians times vectors are such sums
+test_that("numbers of pairs times vectors, and others times another vector", {
+  for (offset in c(0, 1e4)) for_each_size(offset = offset, \(D, x, y, on_each) {
+    h <- matrix(rnorm(107 * D), 107) / sqrt(D)
+    v <- matrix(rnorm(75 * D), 75) / sqrt(D)
+    u <- runif(75)
+    f <- runif(107)
+    k <- exp(-sq_dist(x, y))
+    from_first <- \(z) t(t(z) - x[1, ])
+    along <- rowSums(from_first(x) * h) - tcrossprod(h, from_first(y))
+    by_difference <- \(w) from_first(x) * rowSums(w) - w %*% from_first(y)
+    by_square <- \(w) from_first(x)^2 * rowSums(w) - 2 * from_first(x) * (w %*% from_first(y)) + w %*% from_first(y)^2
+    along_v <- tcrossprod(from_first(x), v) - rep(rowSums(from_first(y) * v), each = 107)
+    alone <- h * rowSums(k * rep(u, each = 107))
+    of_column <- k %*% (u * v)
+    expected <- list(
+      "u * k * h + (x - y) * ((x - y) | h) * k" = alone + by_difference(k * along),
+      "h * (u * k) - k * (((y - x) | h) * (x - y))" = alone + by_difference(k * along),
+      "((h | (x - y)) * k) * (y - x) - (k * u) * h" = -by_difference(k * along) - alone,
+      "f * (Square(x - y) * k - u * (k * Minus(h)))" = f * (by_square(k) + alone),
+      "Minus(h * (u * k) + Minus(k * ((x - y) | h)) * (x - y)) * h" = (by_difference(k * along) - alone) * h,
+      "u * k * v + (x - y) * ((x - y) | v) * k" = of_column + by_difference(k * along_v),
+      "k * (v | (y - x)) * (y - x) - k * (u * v)" = by_difference(k * along_v) - of_column,
+      "f * ((k * u) * Minus(v) + h * (u * k))" = f * (alone - of_column),
+      "Square(x - y) * k - (k * u) * v" = by_square(k) - of_column,
+      "(k * u) * v - (k * (y | v)) * y" = of_column - (k * rep(rowSums(y * v), each = 107)) %*% y
+    )
+    on_each(\(kernel, close) for (sum in names(expected)) {
+      if (offset > 0 && grepl("y | v", sum, fixed = TRUE)) next
+      data <- list(x = x, y = y, h = h, v = v, u = u, f = f)
+      declared <- vectors(D, sprintf(c("h = Vi(%d)", "v = Vj(%d)"), D), "u = Vj(1)", "f = Vi(1)")
+      used <- names(data) %in% c("x", "y", all.vars(str2lang(gsub("|", "+", sum, fixed = TRUE))))
+      formula <- sprintf("Sum_Reduction(%s, 1)", gsub("\\bk\\b", "Exp(-SqDist(x, y))", sum))
+      close(kernel(formula, declared[used])(data[used]), expected[[sum]])
+    })
+  }, D = c(6, 20, 100, 300))
+})
+
+test_that("Hessians times vectors are right", {
+  for_each_size(offset = 0, \(D, x, y, on_each) {
+    h <- matrix(rnorm(107 * D), 107) / sqrt(D)
+    e <- runif(107)
+    d <- sq_dist(x, y)
+    along <- rowSums(x * h) - tcrossprod(h, y)
+    # of f(d), with d the squared distance
+    product <- \(slope, second) 2 * h * rowSums(slope) + 4 * (x * rowSums(second * along) - (second * along) %*% y)
+    r <- sqrt(d)
+    on_each(\(kernel, close) {
+      second <- \(f) kernel(sprintf("Grad(Grad(Sum_Reduction(%s, 1), x, e), x, h)", f),
+                            vectors(D, "e = Vi(1)", sprintf("h = Vi(%d)", D)))(list(x, y, e, h))
+      close(second("Exp(-SqDist(x, y))"), product(-exp(-d) * e, exp(-d) * e))
+      close(second("(1 + Norm2(x - y)) * Exp(-Norm2(x - y))"), product(-exp(-r) / 2 * e, exp(-r) / (4 * r) * e))
+      close(second("Inv(1 + SqDist(x, y))"), product(-e / (1 + d)^2, 2 * e / (1 + d)^3))
+    })
+  }, D = c(6, 20, 100, 300))
+})

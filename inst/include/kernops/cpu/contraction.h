@@ -9,8 +9,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A third number that a term takes: none, one of the entry, or one of the entry of the result.
-enum class Third { none, of_entry, of_result };
+// A third number that a term takes: none, or one of the entry, also of another vector of the row or column, or of the
+// entry of the result.
+enum class Third { none, of_entry, of_row, of_column, of_result };
 
 // What an entry adds. Differences are taken as they are: an expansion into norms and products would lose what
 // the norms have in common, and on processors that subtract beside their multiplications it would save nothing.
@@ -33,6 +34,10 @@ struct WeightedSquare {
     return fma(weight * difference, difference, sum);
   }
 };
+template <Third which> struct DifferenceAlong {
+  static constexpr Third third = which;
+  template <class V> static KERNOPS_INLINE V add(V x, V y, V along, V sum) { return fma(x - y, along, sum); }
+};
 struct TimesDifference {
   static constexpr Third third = Third::of_result;
   template <class V> static KERNOPS_INLINE V add(V x, V y, V from, V sum) { return fma(x, from - y, sum); }
@@ -51,11 +56,12 @@ template <class T> struct Strips {
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
 
   // Entries of R rows and a panel, of which so many columns are wanted, added to what stands in `out`. Third numbers of
-  // entries are whole packs, as uniform values are; those of results stand as these do, and are to stay in registers.
+  // entries are whole packs, as uniform values are; those of rows and columns stand as `x` and `y` do; those of results
+  // stand as these do, and are to stay in registers.
   template <class Term, int R>
   static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first,
                   int wanted) {
-    if (Term::third == Third::of_result || wanted <= 2 * V::width)
+    if (beside_columns<Term>() || wanted <= 2 * V::width)
       add_columns<Term, R, 2>(x, y, third, entries, out, out_row, first, wanted);
     else
       add_columns<Term, R, packs>(x, y, third, entries, out, out_row, first, columns);
@@ -65,14 +71,17 @@ template <class T> struct Strips {
   static void add_columns(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                           bool first, int wanted) {
     for (int at = 0; at < wanted; at += C * V::width)
-      add_packs<Term, R, C>(x, y + at, third + (Term::third == Third::of_result ? at : 0), entries, out + at, out_row,
-                            first);
+      add_packs<Term, R, C>(x, y + at, third + (beside_columns<Term>() ? at : 0), entries, out + at, out_row, first);
+  }
+
+  template <class Term> static constexpr bool beside_columns() {
+    return Term::third == Third::of_result || Term::third == Third::of_column;
   }
 
   template <class Term, int R, int C>
   static void add_packs(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                         bool first) {
-    constexpr bool of_result = Term::third == Third::of_result;
+    constexpr bool of_result = Term::third == Third::of_result, of_column = Term::third == Third::of_column;
     V sums[R][C], of_results[R][C];
     KERNOPS_IN_REGISTERS
     for (int r = 0; r < R; ++r) {
@@ -83,16 +92,24 @@ template <class T> struct Strips {
       }
     }
     for (int k = 0; k < entries; ++k) {
-      V column[C];
+      V column[C], others[C];
       KERNOPS_IN_REGISTERS
-      for (int c = 0; c < C; ++c) column[c] = V::load(y + k * columns + c * V::width);
+      for (int c = 0; c < C; ++c) {
+        column[c] = V::load(y + k * columns + c * V::width);
+        others[c] = of_column ? V::load(third + k * columns + c * V::width) : V(0);
+      }
       const V of_entry = Term::third == Third::of_entry ? V::load(third + k * V::width) : V(0);
       KERNOPS_IN_REGISTERS
       for (int r = 0; r < R; ++r) {
         const V row = x[r * stride + k];
+        const V same = Term::third == Third::of_row ? V(third[r * stride + k]) : of_entry;
         KERNOPS_IN_REGISTERS
         for (int c = 0; c < C; ++c)
-          sums[r][c] = Term::add(row, column[c], of_result ? of_results[r][c] : of_entry, sums[r][c]);
+          sums[r][c] = Term::add(row, column[c],
+                                 of_result   ? of_results[r][c]
+                                 : of_column ? others[c]
+                                             : same,
+                                 sums[r][c]);
       }
     }
     KERNOPS_IN_REGISTERS
@@ -109,7 +126,9 @@ template <class T> struct Strips {
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first, int wanted) {
-    const std::ptrdiff_t third_row = Term::third == Third::of_result ? out_row : 0;
+    const std::ptrdiff_t third_row = Term::third == Third::of_result ? out_row
+                                     : Term::third == Third::of_row  ? stride
+                                                                     : 0;
     for (; count >= R; count -= R, x += R * stride, third += R * third_row, out += R * out_row)
       add<Term, R>(x, y, third, entries, out, out_row, first, wanted);
     if constexpr (R > 1)

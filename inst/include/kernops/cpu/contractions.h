@@ -12,31 +12,35 @@ template <class T> class Contractions {
  public:
   explicit Contractions(const Job& job)
       : job_(job),
-        rows_(parts_before(job.contractions.count) * job.row_block * S::stride),
+        rows_(packed_rows(true)),
+        others_(packed_rows(reads_others(true))),
         results_(std::size_t(job.contractions.count) * job.row_block * job.tile),
-        panel_(job.contractions.count ? S::depth * S::columns : 0) {}
+        panel_(job.contractions.count ? S::depth * S::columns : 0),
+        other_panel_(reads_others(false) ? S::depth * S::columns : 0) {}
 
   // The vectors of rows that are read where they stand.
   void take_rows(Count row, int count) {
-    for (int n = 0; n < job_.contractions.count; ++n)
-      if (contraction(n).row.direct)
-        for_parts(n, [&](T* rows, int first, int entries) {
-          const Source& from = contraction(n).row.source;
-          for (int k = 0; k < entries; ++k) {
-            const double* values = from.data + (first + k) * from.entry + row * from.item;
-            for (int r = 0; r < count; ++r) rows[r * S::stride + k] = T(values[r * from.item]);
-          }
-        });
+    for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
+      if (!vector.direct) return;
+      const Source& from = vector.source;
+      for_parts(n, to, [&](T* rows, int first, int entries) {
+        for (int k = 0; k < entries; ++k) {
+          const double* values = from.data + (first + k) * from.entry + row * from.item;
+          for (int r = 0; r < count; ++r) rows[r * S::stride + k] = T(sign * values[r * from.item]);
+        }
+      });
+    });
   }
 
   // Those that were computed of row number r of the block.
   void take_row(int r, const Operand<T>* slots) {
-    for (int n = 0; n < job_.contractions.count; ++n)
-      if (!contraction(n).row.direct)
-        for_parts(n, [&](T* rows, int first, int entries) {
-          const T* vector = slots[contraction(n).row.slot].p;
-          for (int k = 0; k < entries; ++k) rows[r * S::stride + k] = vector[(first + k) * W];
-        });
+    for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
+      if (vector.direct) return;
+      for_parts(n, to, [&](T* rows, int first, int entries) {
+        const T* values = slots[vector.slot].p;
+        for (int k = 0; k < entries; ++k) rows[r * S::stride + k] = sign * values[(first + k) * W];
+      });
+    });
   }
 
   void run(int rows, const TileColumns& tile, const Operand<T>* slots) {
@@ -45,6 +49,8 @@ template <class T> class Contractions {
       if (c.term == Contraction::product) run<terms::Product>(n, rows, tile, slots);
       if (c.term == Contraction::square) run<terms::Square>(n, rows, tile, slots);
       if (c.term == Contraction::weighted_square) run<terms::WeightedSquare>(n, rows, tile, slots);
+      if (c.term == Contraction::along_row) run<terms::DifferenceAlong<Third::of_row>>(n, rows, tile, slots);
+      if (c.term == Contraction::along_column) run<terms::DifferenceAlong<Third::of_column>>(n, rows, tile, slots);
     }
   }
 
@@ -61,34 +67,65 @@ template <class T> class Contractions {
     for (int before = 0; before < n; ++before) sum += parts(contraction(before));
     return sum;
   }
+  bool reads_others(bool of_rows) const {
+    bool reads = false;
+    for (int n = 0; n < job_.contractions.count; ++n) reads = reads || contraction(n).reads_other(of_rows);
+    return reads;
+  }
+  std::size_t packed_rows(bool any) const {
+    return any ? parts_before(job_.contractions.count) * job_.row_block * S::stride : 0;
+  }
+
+  // body(contraction, vector of the row, where it is packed, its sign).
+  template <class F> void for_vectors(const F& body) const {
+    for (int n = 0; n < job_.contractions.count; ++n) {
+      const Contraction& c = contraction(n);
+      body(n, c.row, rows_, 1);
+      if (c.reads_other(true)) body(n, c.other, others_, c.opposite ? -1 : 1);
+    }
+  }
   T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
 
   // body(packed rows, first entry, how many) for parts of about the same length.
-  template <class F> void for_parts(int n, const F& body) const {
+  template <class F> void for_parts(int n, const Buffer<T>& packed, const F& body) const {
     const int size = contraction(n).size, count = parts(contraction(n)), length = (size + count - 1) / count;
-    T* rows = rows_.data() + parts_before(n) * job_.row_block * S::stride;
+    T* rows = packed.data() + parts_before(n) * job_.row_block * S::stride;
     for (int first = 0; first < size; first += length, rows += std::size_t(job_.row_block) * S::stride)
       body(rows, first, size - first < length ? size - first : length);
   }
 
   template <class Term> void run(int n, int rows, const TileColumns& tile, const Operand<T>* slots) {
     const Contraction& c = contraction(n);
-    for_parts(n, [&](const T* packed, int first, int entries) {
+    for_parts(n, rows_, [&](const T* packed, int first, int entries) {
+      const T* third = Term::third == Third::of_row      ? others_.data() + (packed - rows_.data())
+                       : Term::third == Third::of_column ? other_panel_.data()
+                                                         : slots[c.weights].p + first * W;
       for (int column = 0; column < tile.count; column += S::columns) {
         const int count = tile.count - column < S::columns ? tile.count - column : S::columns;
-        if (c.column.direct)
-          pack(c.column.source, first, entries, *tile.block, tile.base + tile.first + column, count);
-        else
-          pack(slots[c.column.slot], first, entries, column, count);
-        S::template add_all<Term>(rows, packed, panel_.data(), slots[c.weights].p + first * W, entries,
-                                  result(n) + column, job_.tile, first == 0, count);
+        pack(c.column, slots, tile, first, entries, column, count, panel_);
+        if (Term::third == Third::of_column) {
+          pack(c.other, slots, tile, first, entries, column, count, other_panel_);
+          if (c.opposite) negate(other_panel_.data(), entries * S::columns);
+        }
+        S::template add_all<Term>(rows, packed, panel_.data(), third, entries, result(n) + column, job_.tile,
+                                  first == 0, count);
       }
     });
   }
 
+  static void negate(T* numbers, int count) {
+    for (int n = 0; n < count; n += W) (Pack<T>(0) - Pack<T>::load(numbers + n)).store(numbers + n);
+  }
+  void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int entries,
+            int column, int count, const Buffer<T>& to) {
+    if (vector.direct)
+      pack(vector.source, first, entries, *tile.block, tile.base + tile.first + column, count, to.data());
+    else
+      pack(slots[vector.slot], first, entries, column, count, to.data());
+  }
+
   // Columns beyond the last one repeat it, as those of a tile do.
-  void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count) {
-    T* panel = panel_.data();
+  void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
       for (int k = 0; k < entries; ++k)
         convert(from.data + (first + k) * from.entry + begin * from.item, from.item, length,
@@ -98,15 +135,14 @@ template <class T> class Contractions {
       for (int n = count; n < S::columns; ++n) of_entry[n] = of_entry[count - 1];
   }
 
-  void pack(const Operand<T>& from, int first, int entries, int column, int count) {
-    T* to = panel_.data();
+  void pack(const Operand<T>& from, int first, int entries, int column, int count, T* to) {
     for (int k = first; k < first + entries; ++k)
       for (int n = 0; n < S::columns; n += W, to += W)
         (n < count ? LaneView<T>(from, column + n)[k] : Pack<T>(0)).store(to);
   }
 
   const Job& job_;
-  Buffer<T> rows_, results_, panel_;
+  Buffer<T> rows_, others_, results_, panel_, other_panel_;
 };
 
 }  // namespace KERNOPS_ISA

@@ -56,39 +56,53 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         numbers_(std::size_t(part(job.tile)) * job.row_block * S::stride),
         vectors_(reads_rows() ? panels_ * panel_rows() : 0),
         factors_(scales() ? panels_ * panel_rows() : 0),
+        others_(sum_.reads_other(true) ? panels_ * panel_rows() : 0),
+        other_numbers_(sum_.reads_other(true)    ? std::size_t(job.row_block)
+                       : sum_.reads_other(false) ? std::size_t(part(job.tile)) * job.row_block * S::stride
+                                                 : 0),
         totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
   // The vectors of rows that are read where they stand.
   void start_rows(Count row, int count) {
-    if (!reads_rows() || !sum_.row.direct) return;
-    const Source& from = sum_.row.source;
-    for (int r = 0; r < count; ++r)
-      fill(vectors_, r, [&](int k) { return T(from.data[k * from.entry + (row + r) * from.item]); });
+    for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
+      if (!vector.direct) return;
+      const Source& from = vector.source;
+      for (int r = 0; r < count; ++r)
+        fill(to, r, [&](int k) { return sign * T(from.data[k * from.entry + (row + r) * from.item]); });
+    });
   }
 
   // Those that were computed of row number r of the block, and what multiplies its sum.
   void start_row(int r, const Operand<T>* slots) {
-    const Operand<T>&vector = slots[sum_.row.slot], &factor = slots[sum_.factor];
-    if (reads_rows() && !sum_.row.direct) fill(vectors_, r, [&](int k) { return vector.p[k * vector.entry]; });
+    for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
+      const Operand<T>& from = slots[vector.slot];
+      if (!vector.direct) fill(to, r, [&](int k) { return sign * from.p[k * from.entry]; });
+    });
+    const Operand<T>& factor = slots[sum_.factor];
     if (scales()) fill(factors_, r, [&](int k) { return (sum_.negative ? -1 : 1) * factor.p[k * factor.entry]; });
   }
 
   void take_row(const Job&, int r, char*, const Operand<T>* slots, const TileColumns& tile, T*) {
-    const T* values = slots[job_.f].p;
-    for (int first = 0; first < tile.count; first += S::depth)
-      std::memcpy(packed(first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
+    pack_row(slots[job_.f].p, r, tile, numbers_);
+    if (sum_.reads_other(true)) other_numbers_.data()[r] = total(slots[sum_.number].p, tile.count);
+    if (sum_.reads_other(false)) pack_row(slots[sum_.number].p, r, tile, other_numbers_);
   }
 
   // Some entries at a time, for which all rows and columns of the tile are near.
   void finish(int rows, const Operand<T>* slots, const TileColumns& tile, char* states, std::size_t state_bytes) {
     for (int k = 0; k < sum_.size; k += S::columns) {
       const int wanted = sum_.size - k < S::columns ? sum_.size - k : S::columns;
-      if (sum_.term == VectorSum::column_alone) total<terms::Product>(rows, slots, tile, k, wanted);
-      if (sum_.term == VectorSum::difference) total<terms::TimesDifference>(rows, slots, tile, k, wanted);
-      if (sum_.term == VectorSum::square) total<terms::TimesSquare>(rows, slots, tile, k, wanted);
+      const Panel main{numbers_, sum_.column, true};
+      if (sum_.term == VectorSum::column_alone) total<terms::Product>(rows, slots, tile, k, wanted, main);
+      if (sum_.term == VectorSum::difference) total<terms::TimesDifference>(rows, slots, tile, k, wanted, main);
+      if (sum_.term == VectorSum::square) total<terms::TimesSquare>(rows, slots, tile, k, wanted, main);
+      if (sum_.reads_other(false))
+        total<terms::Product>(rows, slots, tile, k, wanted, {other_numbers_, sum_.other, false});
       for (int r = 0; r < rows; ++r) {
         T* totals = totals_.data() + r * S::columns;
+        if (sum_.reads_other(true))
+          add_multiple(totals, other_numbers_.data()[r], of_panel(others_, k) + r * S::columns, wanted);
         if (scales()) multiply(totals, of_panel(factors_, k) + r * S::columns, wanted);
         WideSum<T, A>::add(states + r * state_bytes, totals, k, wanted);
       }
@@ -97,18 +111,29 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
  private:
   bool reads_rows() const { return sum_.term != VectorSum::column_alone; }
+  // body(vector of the row, where it stands by panels, its sign)
+  template <class F> void for_vectors(const F& body) const {
+    if (reads_rows()) body(sum_.row, vectors_, 1);
+    if (sum_.reads_other(true)) body(sum_.other, others_, sum_.opposite ? -1 : 1);
+  }
   bool scales() const { return sum_.factor != 0 || sum_.negative; }
   static int part(int columns) { return (columns + S::depth - 1) / S::depth; }
   static int entries(int first, const TileColumns& tile) {
     return tile.count - first < S::depth ? tile.count - first : S::depth;
   }
-  T* packed(int first) const { return numbers_.data() + std::size_t(first / S::depth) * job_.row_block * S::stride; }
+  T* packed(const Buffer<T>& numbers, int first) const {
+    return numbers.data() + std::size_t(first / S::depth) * job_.row_block * S::stride;
+  }
+  void pack_row(const T* values, int r, const TileColumns& tile, const Buffer<T>& to) const {
+    for (int first = 0; first < tile.count; first += S::depth)
+      std::memcpy(packed(to, first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
+  }
 
   // Numbers of rows stand as those of results do: panel by panel.
   std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
   T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
 
-  template <class F> void fill(const Buffer<T>& rows, int r, const F& value) {
+  template <class F> void fill(const Buffer<T>& rows, int r, const F& value) const {
     for (int k = 0; k < panels_ * S::columns; ++k)
       of_panel(rows, k)[r * S::columns + k % S::columns] = k < sum_.size ? value(k) : T(0);
   }
@@ -117,19 +142,44 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     for (int k = 0; k < count; k += W) (Pack<T>::load(totals + k) * Pack<T>::load(factors + k)).store(totals + k);
   }
 
-  template <class Term> void total(int rows, const Operand<T>* slots, const TileColumns& tile, int k, int wanted) {
+  static void add_multiple(T* totals, T number, const T* vector, int count) {
+    for (int k = 0; k < count; k += W)
+      fma(Pack<T>(number), Pack<T>::load(vector + k), Pack<T>::load(totals + k)).store(totals + k);
+  }
+  static T total(const T* values, int count) {
+    Pack<T> sum(0);
+    int n = 0;
+    for (; n + W <= count; n += W) sum = sum + Pack<T>::load(values + n);
+    T rest = 0;
+    for (; n < count; ++n) rest += values[n];
+    for (int lane = 0; lane < W; ++lane) rest += sum.lane(lane);
+    return rest;
+  }
+
+  // Numbers of the pairs, the vectors of the columns that they multiply, and whether these are the first of a tile.
+  struct Panel {
+    const Buffer<T>& numbers;
+    const LongVector& vector;
+    bool first;
+  };
+  template <class Term>
+  void total(int rows, const Operand<T>* slots, const TileColumns& tile, int k, int wanted, const Panel& of) {
     const T* vectors = reads_rows() ? of_panel(vectors_, k) : nullptr;
     for (int first = 0; first < tile.count; first += S::depth) {
-      pack(slots, tile, first, k, wanted);
-      S::template add_all<Term>(rows, packed(first), panel_.data(), vectors, entries(first, tile), totals_.data(),
-                                S::columns, first == 0, wanted);
+      pack(of.vector, slots, tile, first, k, wanted);
+      if (!of.first && sum_.opposite) negate(panel_.data(), S::depth * S::columns);
+      S::template add_all<Term>(rows, packed(of.numbers, first), panel_.data(), vectors, entries(first, tile),
+                                totals_.data(), S::columns, of.first && first == 0, wanted);
     }
+  }
+  static void negate(T* numbers, int count) {
+    for (int n = 0; n < count; n += W) (Pack<T>(0) - Pack<T>::load(numbers + n)).store(numbers + n);
   }
 
   // Some numbers of each of the columns, side by side.
-  void pack(const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
-    const Source& from = sum_.column.source;
-    const Operand<T>& slot = slots[sum_.column.slot];
+  void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
+    const Source& from = vector.source;
+    const Operand<T>& slot = slots[vector.slot];
     const int count = entries(first, tile);
     for (int n = 0; n < (wanted + 2 * W - 1) / (2 * W) * (2 * W); ++n) {
       T* to = panel_.data() + n;
@@ -138,7 +188,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       };
       if (n >= wanted)
         for (int j = 0; j < count; ++j) to[j * S::columns] = T(0);
-      else if (sum_.column.direct)
+      else if (vector.direct)
         for_runs(job_, *tile.block, tile.base + tile.first + first, count, [&](Count begin, int length, int at) {
           put(from.data + (k + n) * from.entry + begin * from.item, from.item, length, at);
         });
@@ -150,7 +200,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
   const Job& job_;
   const VectorSum& sum_;
   const int panels_;  // of the entries
-  Buffer<T> numbers_, vectors_, factors_, totals_, panel_;
+  Buffer<T> numbers_, vectors_, factors_, others_, other_numbers_, totals_, panel_;
 };
 
 }  // namespace KERNOPS_ISA

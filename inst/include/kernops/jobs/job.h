@@ -23,22 +23,29 @@ struct LongVector {
   Source source;
 };
 
-// The sum over the entries of a long vector of the row and one of the column, and for weighted_square of weights: for
-// all pairs of a block of rows and a tile, before its steps run.
+// The sum over the entries of a long vector of the row and one of the column, and for weighted_square of weights, for a
+// difference along another vector, of the row or of the column, of that or its opposite times (row - column): for all
+// pairs of a block of rows and a tile, before its steps run.
 struct Contraction {
-  enum Term { product, square, weighted_square } term;
-  LongVector row, column;
+  enum Term { product, square, weighted_square, along_row, along_column } term;
+  LongVector row, column, other;
   int weights, out, size;  // slots, and entries
+  bool opposite;
+  bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };
 
 // What a sum adds: the number of a pair, which is f, times a vector of the column, its difference to one of the row, or
-// the squares of that. The sum is multiplied by a factor of the row, or a negative one.
+// the squares of that; and another number of a pair, or its opposite, times another vector of the row or of the column,
+// if there is one. The sum is multiplied by a factor of the row, or a negative one.
 struct VectorSum {
   enum Term { column_alone, difference, square } term;  // row - column
-  LongVector row, column;
+  LongVector row, column, other;
+  int number;  // slot of the other number; 0 for none
+  bool other_of_row, opposite;
   int factor;  // slot; 0 for none
   bool negative;
   int size;  // entries; 0 where there is no such sum
+  bool reads_other(bool of_row) const { return number != 0 && other_of_row == of_row; }
 };
 
 template <class T> struct Span {
