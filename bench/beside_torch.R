@@ -1,5 +1,6 @@
 # Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
-# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians], with some of these their rows alone
+# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians], with some of the last four these
+# rows alone
 #
 # `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
 # gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and

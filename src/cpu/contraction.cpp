@@ -48,27 +48,46 @@ void ContractedPlan::take_out() {
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
 
-// (x - y | h), with x of the row and y of the column, or the opposite, and h of either.
+// (x - y | h), with x of the row and y of the column, or the opposite, and h of either; and (w (x - y) | h) with
+// weights.
 bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
-  if (!op_row(step.op).is(OpId::Scalprod) || step.sizes[0] < shortest) return false;
-  const bool first = slots[step.in[0]].level != Level::pair;
-  const int other = step.in[first ? 0 : 1], difference = step.in[first ? 1 : 0];
-  const auto made = std::find_if(before.rbegin(), before.rend(), [=](const Step& s) { return s.out == difference; });
-  if (made == before.rend() || !op_row(made->op).is(OpId::Subtract)) return false;
-  int row = made->in[0], column = made->in[1];
-  const bool opposite = slots[row].level == Level::column;
-  if (opposite) std::swap(row, column);
-  const auto is_vector = [&](int slot, Level level) {
-    return slots[slot].level == level && slots[slot].size == step.sizes[0];
+  const int size = step.sizes[0];
+  if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
+  const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
+  const auto maker = [&](int slot) {
+    const auto made = std::find_if(before.rbegin(), before.rend(), [=](const Step& s) { return s.out == slot; });
+    return made == before.rend() ? nullptr : &*made;
   };
-  const bool of_row = is_vector(other, Level::row);
+  const bool first = slots[step.in[0]].level != Level::pair;
+  const int other = step.in[first ? 0 : 1];
+  const Step* made = maker(step.in[first ? 1 : 0]);
+  int weights = 0;
+  if (made && op_row(made->op).is(OpId::Mult)) {
+    const bool second = slots[made->in[1]].level == Level::uniform;
+    weights = made->in[second];
+    made = is_vector(weights, Level::uniform) ? maker(made->in[!second]) : nullptr;
+  }
+  if (!made || !op_row(made->op).is(OpId::Subtract)) return false;
+  int row = made->in[0], column = made->in[1];
+  const bool opposite = slots[row].level == Level::column, of_row = is_vector(other, Level::row);
+  if (opposite) std::swap(row, column);
   if (!is_vector(row, Level::row) || !is_vector(column, Level::column) || !(of_row || is_vector(other, Level::column)))
     return false;
+  const int along = weights ? multiply(weights, other) : other;
   slots.push_back({Level::pair, 0, 1});
   contractions.push_back({of_row ? Contraction::along_row : Contraction::along_column, LongVector{row, false, {}},
-                          LongVector{column, false, {}}, LongVector{other, false, {}}, 0, int(slots.size()) - 1,
-                          step.sizes[0], opposite});
+                          LongVector{column, false, {}}, LongVector{along, false, {}}, 0, int(slots.size()) - 1, size,
+                          opposite});
   return true;
+}
+
+// Where the second vector is.
+int ContractedPlan::multiply(int weights, int vector) {
+  const auto [level, offset, size] = slots[vector];
+  const int out = int(slots.size());
+  slots.push_back({level, 0, size});
+  steps[int(level)].push_back({int(OpId::Mult), out, size, {weights, vector, 0}, {size, size, 1}, {0, 0}});
+  return out;
 }
 
 bool ContractedPlan::contracts(const Step& step) {

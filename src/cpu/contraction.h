@@ -20,6 +20,7 @@ struct ContractedPlan : Plan {
   void take_out();
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);
+  int multiply(int weights, int vector);         // a step: its slot
   std::vector<bool> read_by(Level level) const;  // which slots its steps read, and reductions those of pairs
   void read_directly(Level level);
   void reorder(Level level);

@@ -21,6 +21,8 @@ class Taker {
   bool take() {
     if (plan_.f_size < shortest || !take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_)
       return false;
+    if (of_vector_factor_ != of_other_factor_ || (of_vector_factor_ && sum_.factor)) return false;
+    if (of_vector_factor_) sum_.factor = of_vector_factor_;
     sum_.size = plan_.f_size;
     plan_.f = product(numbers_, of_vector_), plan_.w = 0;
     if (sum_.other.slot) {
@@ -73,7 +75,8 @@ class Taker {
     return true;
   }
 
-  bool take_factor(int slot) { return into_ == &numbers_ && sum_.factor == 0 && (sum_.factor = slot) != 0; }
+  bool take_factor(int slot) { return take_factor(slot, into_ == &numbers_ ? sum_.factor : of_vector_factor_); }
+  static bool take_factor(int slot, int& factor) { return factor == 0 && (factor = slot) != 0; }
 
   bool take_square(const Step* made) {
     return made && op(*made) == OpId::Subtract && take_difference(VectorSum::square, *made);
@@ -100,7 +103,7 @@ class Taker {
     const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;
     for (const Level of : {Level::row, Level::column}) {
       for (const int n : {0, 1}) {
-        of_other_.clear(), sum_.opposite = negative != (n == 1 && subtracts);
+        of_other_.clear(), of_other_factor_ = 0, sum_.opposite = negative != (n == 1 && subtracts);
         if (!take_other(step.in[n], of)) continue;
         sum_.negative = negative != (n == 0 && subtracts);
         into_ = &of_vector_;
@@ -118,10 +121,14 @@ class Taker {
     const Step step = *plan_.maker(slot);
     if (op(step) == OpId::Minus) return sum_.opposite = !sum_.opposite, take_other(step.in[0], of);
     if (op(step) != OpId::Mult) return false;
-    const int number = plan_.slots[step.in[0]].size == 1 ? 0 : 1;
-    if (plan_.slots[step.in[number]].size != 1) return false;
-    of_other_.push_back(step.in[number]);
-    return take_other(step.in[1 - number], of);
+    for (const int n : {0, 1}) {
+      const int slot = step.in[n];
+      const bool number = plan_.slots[slot].size == 1;
+      if (number) of_other_.push_back(slot);
+      if (number || (is_vector(slot, Level::uniform) && take_factor(slot, of_other_factor_)))
+        return take_other(step.in[1 - n], of);
+    }
+    return false;
   }
 
   int product(const Numbers& some, const Numbers& others) {
@@ -141,6 +148,7 @@ class Taker {
   std::vector<Step>& steps_;
   VectorSum sum_{};
   bool found_ = false;
+  int of_vector_factor_ = 0, of_other_factor_ = 0;  // of the two vectors, which must have the same
   Numbers numbers_, of_vector_, of_other_, *into_ = &numbers_;
 };
 

@@ -243,6 +243,9 @@ test_that("numbers of pairs times vectors, and others times another vector", {
     by_difference <- \(w) from_first(x) * rowSums(w) - w %*% from_first(y)
     by_square <- \(w) from_first(x)^2 * rowSums(w) - 2 * from_first(x) * (w %*% from_first(y)) + w %*% from_first(y)^2
     along_v <- tcrossprod(from_first(x), v) - rep(rowSums(from_first(y) * v), each = 107)
+    w <- 2^sample(-1:1, D, TRUE)
+    each_w <- rep(w, each = 107)
+    along_w <- rowSums(from_first(x) * h * each_w) - tcrossprod(h * each_w, from_first(y))
     alone <- h * rowSums(k * rep(u, each = 107))
     of_column <- k %*% (u * v)
     expected <- list(
@@ -255,12 +258,15 @@ test_that("numbers of pairs times vectors, and others times another vector", {
       "k * (v | (y - x)) * (y - x) - k * (u * v)" = by_difference(k * along_v) - of_column,
       "f * ((k * u) * Minus(v) + h * (u * k))" = f * (alone - of_column),
       "Square(x - y) * k - (k * u) * v" = by_square(k) - of_column,
-      "(k * u) * v - (k * (y | v)) * y" = of_column - (k * rep(rowSums(y * v), each = 107)) %*% y
+      "(k * u) * v - (k * (y | v)) * y" = of_column - (k * rep(rowSums(y * v), each = 107)) %*% y,
+      "(w * (x - y)) * (k * ((w * (x - y)) | h)) + w * ((u * k) * h)" = (by_difference(k * along_w) + alone) * each_w,
+      "w * ((x - y) * k) - (u * k) * h" = by_difference(k) * each_w - alone
     )
     on_each(\(kernel, close) for (sum in names(expected)) {
       if (offset > 0 && grepl("y | v", sum, fixed = TRUE)) next
-      data <- list(x = x, y = y, h = h, v = v, u = u, f = f)
-      declared <- vectors(D, sprintf(c("h = Vi(%d)", "v = Vj(%d)"), D), "u = Vj(1)", "f = Vi(1)")
+      data <- list(x = x, y = y, h = h, v = v, u = u, f = f, w = w)
+      long <- sprintf(c("h = Vi(%d)", "v = Vj(%d)", "w = Pm(%d)"), D)
+      declared <- vectors(D, long[1:2], "u = Vj(1)", "f = Vi(1)", long[3])
       used <- names(data) %in% c("x", "y", all.vars(str2lang(gsub("|", "+", sum, fixed = TRUE))))
       formula <- sprintf("Sum_Reduction(%s, 1)", gsub("\\bk\\b", "Exp(-SqDist(x, y))", sum))
       close(kernel(formula, declared[used])(data[used]), expected[[sum]])

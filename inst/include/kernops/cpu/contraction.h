@@ -112,6 +112,12 @@ template <class T> struct Strips {
                                  sums[r][c]);
       }
     }
+    put(sums, out, out_row, first);
+  }
+
+  // Sums, or what they add to those of the entries before them.
+  template <int R, int C>
+  static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS
     for (int r = 0; r < R; ++r) {
       KERNOPS_IN_REGISTERS
