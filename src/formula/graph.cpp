@@ -27,6 +27,10 @@ Tree Graph::variable(int number, int size, unsigned axes) {
   return intern({Node::variable, number, {-1, -1, -1}, {}, 0, size, axes});
 }
 
+Tree Graph::of_variable(Node::Kind kind, int number, int size) {
+  return intern({kind, number, {-1, -1, -1}, {}, 0, size, none});
+}
+
 Tree Graph::index(unsigned axis) { return intern({Node::index, int(axis), {-1, -1, -1}, {}, 0, 1, axis}); }
 
 Tree Graph::reduced(const Reduction& r) {

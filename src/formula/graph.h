@@ -19,7 +19,8 @@ using Shape = std::pair<int, int>;  // rows and columns
 using Tree = int;                   // a node of a Graph: arguments always come before what uses them
 
 struct Node {
-  enum Kind { constant, variable, index, reduced, operation } kind;
+  // of a variable: a point that its items are seen from; of a matrix: its eigenvalues, and eigenvectors row by row
+  enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
   int id;  // which variable, axis, reduction or row of the operation table
   std::array<Tree, 3> args;
   std::array<int, 2> ints;
@@ -44,6 +45,7 @@ class Graph {
   int count() const { return int(nodes_.size()); }
   Tree constant(double value);
   Tree variable(int number, int size, unsigned axes);
+  Tree of_variable(Node::Kind kind, int number, int size);
   Tree index(unsigned axis);
   Tree reduced(const Reduction& reduction);
   Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // simplified

@@ -110,7 +110,8 @@ class Planner {
     const Level level = level_of(node.axes);
     slot_[t] = allocate(level, node.size);
     if (node.kind != Node::operation) {
-      static const Load::Kind kinds[] = {Load::constant, Load::variable, Load::index, Load::reduced};
+      static const Load::Kind kinds[] = {Load::constant, Load::variable,    Load::index,       Load::reduced,
+                                         Load::centre,   Load::eigenvalues, Load::eigenvectors};
       plan_.loads[int(level)].push_back({kinds[node.kind], node.id, slot_[t], node.value});
       plan_.counts_indices = plan_.counts_indices || node.kind == Node::index;
       return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "formula/op_table.h"
+#include "formula/per_item.h"
 
 namespace kernops {
 namespace {
@@ -15,8 +16,10 @@ constexpr double log2_e = 1.4426950408889634;
 
 class Regrouper {
  public:
-  Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2)
+  Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2, unsigned rows)
       : graph_(graph),
+        per_item_(graph, rows),
+        stores_(rows == none),
         base_2_(base_2),
         mult_(find_op(OpId::Mult)),
         last_(*std::max_element(roots.begin(), roots.end())),
@@ -95,6 +98,8 @@ class Regrouper {
     if (node.kind != Node::operation) return t;
     if (is_product(t)) return product(factors_of(t));
     if (base_2_ && node.id == exp_ && node.size == 1) return power_of_2(node.args[0]);
+    if (node.axes == both && !jumps_[t] && !stores_)
+      if (const Tree made = per_item_(node, now_); made >= 0) return made;
     const OpRow& row = op_table()[node.id];
     std::vector<Tree> args;
     for (size_t n = 0; n < row.vectors.size(); ++n) args.push_back(now_[node.args[n]]);
@@ -127,6 +132,8 @@ class Regrouper {
   }
 
   Graph& graph_;
+  PerItem per_item_;
+  const bool stores_;
   const bool base_2_;
   const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
   const Tree last_;
@@ -143,7 +150,8 @@ Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
   const bool weighs_many = reduction.w >= 0 && graph[reduction.w].size >= many_weights;
   if (base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many)
     reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});
-  const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2);
+  const unsigned rows = reduction_table()[reduction.row].stores() ? none : reduction.over == axis_i ? axis_j : axis_i;
+  const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2, rows);
   reduction.f = regrouped(reduction.f);
   reduction.w = regrouped(reduction.w);
   return reduction;

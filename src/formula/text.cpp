@@ -34,7 +34,11 @@ class Writer {
 
  private:
   std::string written(const Node& node) {
+    const auto of_variable = [&](const char* what) { return what + ("(" + variables_[node.id].name) + ")"; };
     if (node.kind == Node::variable) return variables_[node.id].name;
+    if (node.kind == Node::centre) return of_variable("Centre");
+    if (node.kind == Node::eigenvalues) return of_variable("Eigenvalues");
+    if (node.kind == Node::eigenvectors) return of_variable("Eigenvectors");
     if (node.kind == Node::index) return node.id == axis_i ? "IndexI()" : "IndexJ()";
     if (node.kind == Node::reduced)
       return reduction_table()[graph_.reductions[node.id].row].name + "#" + std::to_string(node.id);

@@ -3,6 +3,7 @@
 #include <kernops/jobs/job.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,16 +71,25 @@ Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_b
 // Blocks of at most so many rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
 
+// What follows from a variable as a whole.
+struct Derived {
+  std::vector<double> numbers;
+  ArrayRef array;
+};
+
 // Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
 // pairs as i and as j see them, where not all are there.
 struct Data {
   std::vector<ArrayRef> variables, reduced;
   Count m, n;
   const Blocks* ranges[2] = {};
+  std::map<std::pair<Load::Kind, int>, Derived> derived;  // by variable
   // What a load reads, or null for what comes from nowhere.
   const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
-    return load.kind == Load::reduced ? &reduced[load.id] : nullptr;
+    if (load.kind == Load::reduced) return &reduced[load.id];
+    const auto found = derived.find({load.kind, load.id});
+    return found == derived.end() ? nullptr : &found->second.array;
   }
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }

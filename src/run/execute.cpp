@@ -87,6 +87,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
              const Output& out) {
   const auto& reductions = kernel.program.graph.reductions;
   data.reduced.resize(reductions.size());
+  derive(pairs, plans, data);
   std::vector<Temporary> kept;
   for (size_t n = 0; n < kernel.order.size(); ++n) {
     const int id = kernel.order[n], size = reductions[id].size;

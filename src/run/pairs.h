@@ -27,12 +27,16 @@ class Pairs {
                       const Output& out) = 0;
   virtual Count batch_of_rows() const = 0;  // rows at a time, for a sum over both axes
   virtual Temporary keep(Count count);      // where this backend reads them best
-  virtual void next_batch(const Data&) {}   // of what it keeps, only what serves every batch is of use
+  virtual std::vector<double> read(const ArrayRef& array, Count item, Count count) const;  // entries of an item
+  virtual void next_batch(const Data&) {}  // of what it keeps, only what serves every batch is of use
 };
 
 // The backend that computes so many pairs of a formula: the one that is wanted, or that holds the memory where data or
 // the result are, or the first that pays off and can.
 const Backend& backend_for(const Kernel& kernel, MemorySpace there, double pairs, const Settings& settings);
+
+// Finds what plans read that is derived from variables.
+void derive(const Pairs& pairs, const std::vector<Plan>& plans, Data& data);
 
 // The result has one row per item of its axis. A sum over both axes goes to the host. A result on a device is written
 // in its order: nobody waits for it.

@@ -13,7 +13,7 @@ struct Slot {
 
 // A value that comes from outside.
 struct Load {
-  enum Kind { constant, variable, index, reduced } kind;
+  enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors } kind;
   int id, slot;
   double value;  // of a constant
 };

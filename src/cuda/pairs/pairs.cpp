@@ -57,6 +57,22 @@ class CudaPairs : public Pairs {
     }
   }
 
+  std::vector<double> read(const ArrayRef& array, Count item, Count count) const override {
+    if (array.space == MemorySpace::host) return Pairs::read(array, item, count);
+    use_device(array.device);
+    const int bytes = bytes_of_number(array);
+    const auto from = reinterpret_cast<DevicePointer>(array.data) + DevicePointer(item * array.item * bytes);
+    std::vector<double> numbers(size_t(count), 0.0);
+    for (Count k = 0; k < count; ++k) {
+      float single = 0;
+      double& number = numbers[size_t(k)];
+      copy_out(bytes == 4 ? static_cast<void*>(&single) : &number, from + DevicePointer(k * array.entry * bytes),
+               size_t(bytes));
+      if (bytes == 4) number = double(single);
+    }
+    return numbers;
+  }
+
   void reduce(const Plan& untiled, const Data& data, const Settings& settings, Count row_begin, Count row_end,
               const Output& out) override {
     const Range rows{row_begin, row_end}, columns{0, data.length(both & ~untiled.rows)};

@@ -1,0 +1,115 @@
+#include "formula/per_item.h"
+
+#include "formula/op_table.h"
+
+namespace kernops {
+namespace {
+
+constexpr int longest = 64;  // of what a square matrix multiplies: its eigenvalues are found for each call
+
+}  // namespace
+
+bool PerItem::is(Tree t, OpId op) const { return graph_[t].kind == Node::operation && op_table()[graph_[t].id].is(op); }
+
+// x - y of two axes, where the vector of the rows is a variable, else -1.
+Tree PerItem::difference(Tree t) const {
+  if (!is(t, OpId::Subtract)) return -1;
+  const Node &x = graph_[graph_[t].args[0]], &y = graph_[graph_[t].args[1]];
+  if (x.size != y.size || x.axes == none || y.axes == none || x.axes == both || y.axes == both || x.axes == y.axes)
+    return -1;
+  return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
+}
+
+// That of a parameter, which has no eigenvalues if it is not square; else -1.
+Tree PerItem::matrix(Tree t, int columns) const {
+  const Node& node = graph_[t];
+  const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
+  return node.kind == Node::variable && node.axes == none && fits ? t : -1;
+}
+
+// What made() gives of the two vectors.
+template <class F> std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& now, const F& made) {
+  const auto args = graph_[difference].args;
+  const Node of_rows = graph_[args[graph_[args[0]].axes == rows_ ? 0 : 1]];
+  const Tree centre = graph_.of_variable(Node::centre, of_rows.id, of_rows.size);
+  const auto of = [&](Tree vector) { return made(graph_.operation(OpId::Subtract, {now[vector], centre})); };
+  return {of(args[0]), of(args[1])};
+}
+
+Tree PerItem::operator()(const Node& node, const std::vector<Tree>& now) {
+  switch (OpId(op_table()[node.id].id)) {
+    case OpId::Scalprod: return square(node, now);
+    case OpId::MatVecMult: return product(node, 0, now);
+    case OpId::VecMatMult: return product(node, 1, now);
+    case OpId::Add: return sum(now[node.args[0]], now[node.args[1]]);
+    default: return -1;
+  }
+}
+
+Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
+  for (const int n : {0, 1}) {
+    const Tree vector = node.args[n], other = node.args[1 - n];
+    if (difference(vector) < 0) continue;
+    const int size = graph_[vector].size;
+    for (const auto& [op, at] : {std::make_pair(OpId::MatVecMult, 0), std::make_pair(OpId::VecMatMult, 1)}) {
+      if (!is(other, op) || graph_[other].args[1 - at] != vector) continue;
+      const Tree found = matrix(graph_[other].args[at], size);
+      if (found < 0 || size > longest) continue;
+      const int number = graph_[found].id;
+      const Tree values = graph_.of_variable(Node::eigenvalues, number, size);
+      const Tree vectors = graph_.of_variable(Node::eigenvectors, number, size * size);
+      const auto [x, y] = both_of(vector, now, [&](Tree seen) {
+        return graph_.operation(OpId::MatVecMult, {vectors, seen});
+      });
+      return graph_.operation(OpId::DiagSqDist, {values, x, y});
+    }
+  }
+  return -1;
+}
+
+// Of a difference, or of one times a number.
+Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& now) {
+  Tree vector = node.args[1 - matrix_at], number = -1;
+  if (is(vector, OpId::Mult)) {
+    const auto args = graph_[vector].args;
+    const int at = graph_[args[0]].size == 1 ? 0 : 1;
+    vector = args[1 - at], number = args[at];
+  }
+  const Tree by = node.args[matrix_at];
+  if (difference(vector) < 0 || matrix(by, graph_[vector].size) < 0 || (number >= 0 && graph_[number].size != 1))
+    return -1;
+  const auto [x, y] = both_of(vector, now, [&](Tree seen) {
+    return matrix_at == 0 ? graph_.operation(OpId::MatVecMult, {now[by], seen})
+                          : graph_.operation(OpId::VecMatMult, {seen, now[by]});
+  });
+  const Tree result = graph_.operation(OpId::Subtract, {x, y});
+  return number < 0 ? result : graph_.operation(OpId::Mult, {result, now[number]});
+}
+
+// A number, and the products with matrices whose difference it multiplies; all -1 where that is none.
+std::array<Tree, 3> PerItem::times_products(Tree t) const {
+  const auto is_product = [&](Tree vector) {
+    return graph_[vector].axes != both && (is(vector, OpId::MatVecMult) || is(vector, OpId::VecMatMult));
+  };
+  if (!is(t, OpId::Mult)) return {-1, -1, -1};
+  for (const int n : {0, 1}) {
+    const Tree number = graph_[t].args[n], vector = graph_[t].args[1 - n];
+    if (graph_[number].size != 1 || !is(vector, OpId::Subtract)) continue;
+    const auto [x, y, none] = graph_[vector].args;
+    if (is_product(x) && is_product(y)) return {number, x, y};
+  }
+  return {-1, -1, -1};
+}
+
+// n (A x - A y) + n (A' x - A' y), as gradients of squares have it: one difference.
+Tree PerItem::sum(Tree first, Tree second) {
+  const auto [n, x, y] = times_products(first);
+  const auto [m, v, w] = times_products(second);
+  if (n < 0 || n != m || graph_[x].axes != graph_[v].axes || graph_[y].axes != graph_[w].axes ||
+      graph_[x].size != graph_[v].size)
+    return -1;
+  const Tree of_x = graph_.operation(OpId::Add, {x, v}), of_y = graph_.operation(OpId::Add, {y, w});
+  return graph_.operation(OpId::Mult, {graph_.operation(OpId::Subtract, {of_x, of_y}), n});
+}
+
+}  // namespace kernops

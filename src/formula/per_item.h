@@ -1,0 +1,31 @@
+// What matrices of parameters make of differences x - y, made once an item: D operations a pair in place of D^2.
+#pragma once
+#include "formula/graph.h"
+
+namespace kernops {
+
+// With A a parameter, (x - y)' A (x - y) is a squared distance of Q x and Q y, whose weights are the eigenvalues of A
+// and Q its eigenvectors, and A (x - y) is A x - A y. Vectors are seen from a point among the rows, so that what they
+// have in common does not take their digits.
+class PerItem {
+ public:
+  PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
+
+  // What an operation on pairs becomes, -1 if it stays as it is; `now` says what its arguments are.
+  Tree operator()(const Node& node, const std::vector<Tree>& now);
+
+ private:
+  bool is(Tree t, OpId op) const;
+  Tree difference(Tree t) const;
+  Tree matrix(Tree t, int columns) const;
+  Tree square(const Node& node, const std::vector<Tree>& now);
+  Tree product(const Node& node, int matrix_at, const std::vector<Tree>& now);
+  Tree sum(Tree first, Tree second);
+  std::array<Tree, 3> times_products(Tree t) const;
+  template <class F> std::array<Tree, 2> both_of(Tree difference, const std::vector<Tree>& now, const F& made);
+
+  Graph& graph_;
+  const unsigned rows_;
+};
+
+}  // namespace kernops

@@ -1,0 +1,82 @@
+// What plans read that follows from variables as a whole (formula/per_item.h): eigenvalues and eigenvectors of
+// parameters, and points that those of an axis are seen from.
+#include <Eigen/Eigenvalues>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "run/pairs.h"
+
+namespace kernops {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// Of the symmetric part of a matrix: the values, and the vectors one after another. Numbers that are not finite have
+// none. Values that rounding cannot tell from 0 are 0: squares by a matrix without negative ones are not negative.
+std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
+  std::pair<Numbers, Numbers> made{Numbers(size_t(size), std::numeric_limits<double>::quiet_NaN()), matrix};
+  const Eigen::MatrixXd given = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);
+  if (!given.allFinite()) return made;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver((given + given.transpose()) / 2);
+  const double least = size * std::numeric_limits<double>::epsilon() * solver.eigenvalues().cwiseAbs().maxCoeff();
+  for (int k = 0; k < size; ++k) {
+    const double value = solver.eigenvalues()[k];
+    made.first[size_t(k)] = std::abs(value) <= least ? 0 : value;
+    for (int m = 0; m < size; ++m) made.second[size_t(k * size + m)] = solver.eigenvectors()(m, k);
+  }
+  return made;
+}
+
+// The medians of the coordinates of some points, so that neither one far from the others nor missing numbers matter.
+Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
+  const Count most = points.space == MemorySpace::host ? 9 : 3, some = std::min(count, most);
+  std::vector<Numbers> coordinates(static_cast<size_t>(size));
+  for (Count n = 0; n < some; ++n) {
+    const Numbers point = pairs.read(points, some > 1 ? n * (count - 1) / (some - 1) : 0, size);
+    for (int k = 0; k < size; ++k)
+      if (std::isfinite(point[size_t(k)])) coordinates[size_t(k)].push_back(point[size_t(k)]);
+  }
+  Numbers made(size_t(size), 0.0);
+  for (int k = 0; k < size; ++k) {
+    Numbers& all = coordinates[size_t(k)];
+    if (all.empty()) continue;
+    const auto middle = all.begin() + Count(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    made[size_t(k)] = *middle;
+  }
+  return made;
+}
+
+}  // namespace
+
+Numbers Pairs::read(const ArrayRef& array, Count item, Count count) const {
+  const double* const from = static_cast<const double*>(array.data) + item * array.item;
+  Numbers numbers(size_t(count), 0.0);
+  for (Count k = 0; k < count; ++k) numbers[size_t(k)] = from[k * array.entry];
+  return numbers;
+}
+
+void derive(const Pairs& pairs, const std::vector<Plan>& plans, Data& data) {
+  const auto keep = [&](Load::Kind kind, int variable, Numbers numbers) {
+    Derived& made = data.derived[{kind, variable}];
+    made.numbers = std::move(numbers);
+    made.array = {made.numbers.data(), 1, 0};
+  };
+  for (const Plan& plan : plans) {
+    for (const Load& load : plan.loads[int(Level::uniform)]) {
+      if (data.derived.count({load.kind, load.id})) continue;
+      const int size = plan.slots[load.slot].size;
+      if (load.kind == Load::eigenvalues) {
+        auto [values, vectors] = decompose(pairs.read(data.variables[size_t(load.id)], 0, size * size), size);
+        keep(Load::eigenvalues, load.id, std::move(values)), keep(Load::eigenvectors, load.id, std::move(vectors));
+      } else if (load.kind == Load::centre) {
+        const Count count = data.length(plan.rows);
+        keep(Load::centre, load.id, centre(pairs, data.variables[size_t(load.id)], count, size));
+      }
+    }
+  }
+}
+
+}  // namespace kernops
