@@ -16,6 +16,7 @@ gaussian <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
 matern <- paste("Sum_Reduction((1 + Sqrt(5) * g * Norm2(x - y) + (5 / 3) * g^2 * SqDist(x, y)) *",
                 "Exp(-Sqrt(5) * g * Norm2(x - y)) * b, 1)")
 hessian <- "Grad(Grad(Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1), x, e), x, u)"
+slope_by <- \(w) sprintf("Grad(Sum_Reduction(Exp(-WeightedSqDist(%s, x, y)) * b, 1), x, e)", w)
 half <- c(float32 = 1e5, float64 = 5e4)
 cases <- list(
   #    name                     formula                                              D  dim b  M    N    KeOps ms
@@ -35,6 +36,10 @@ cases <- list(
   list("latency of one call",   gaussian,                                            3,   1, 1e3, 1e3,  0.145, NA),
   list("Gaussian",              gaussian,                                            8,   1, half, half, NA,   NA),
   list("Gaussian, ARD",         "Sum_Reduction(Exp(-WeightedSqDist(s, x, y)) * b, 1)", 8, 1, half, half, 13.0, 9.84),
+  list("Gaussian, matrix",      "Sum_Reduction(Exp(-WeightedSqDist(A, x, y)) * b, 1)", 3, 1, half, half, NA, NA),
+  list("Gaussian, matrix",      "Sum_Reduction(Exp(-WeightedSqDist(A, x, y)) * b, 1)", 8, 1, half, half, NA, NA),
+  list("gradient, ARD",         slope_by("s"),                                       8,   1, half, half, NA,   NA),
+  list("gradient, matrix",      slope_by("A"),                                       8,   1, half, half, NA,   NA),
   list("cosine",                "Sum_Reduction(Cos((x | y)) * b, 1)",                3,   1, half, half, 3.81, 8.59),
   list("Matern 5/2",            matern,                                              3,   1, half, half, 8.78, 11.8),
   list("gradient of Matern",    paste0("Grad(", matern, ", x, e)"),                  3,   1, half, half, 22.4, 21.2),
@@ -61,14 +66,16 @@ milliseconds <- function(call) {
 measure <- function(case, precision) {
   names(case)[1:8] <- c("name", "formula", "D", "b", "M", "N", "float32", "float64")
   if (length(case$M) > 1) case$M <- case$N <- half[[precision]]
-  declared <- c(g = "g = Pm(1)", s = sprintf("s = Pm(%d)", case$D), x = sprintf("x = Vi(%d)", case$D),
+  declared <- c(g = "g = Pm(1)", s = sprintf("s = Pm(%d)", case$D), A = sprintf("A = Pm(%d)", case$D^2),
+                x = sprintf("x = Vi(%d)", case$D),
                 y = sprintf("y = Vj(%d)", case$D), b = sprintf("b = Vj(%d)", case$b), e = "e = Vi(1)",
                 u = sprintf("u = Vi(%d)", case$D))
   used <- intersect(names(declared), all.vars(parse(text = case$formula)))
   op <- keops_kernel(case$formula, declared[used], precision = precision, backend = "cuda")
   random <- \(n, d) gpu_matrix(matrix(stats::runif(n * d), n, d), precision)
   set.seed(1)
-  data <- list(g = 0.5, s = seq(0.3, 0.7, length.out = case$D), x = random(case$M, case$D),
+  s <- seq(0.3, 0.7, length.out = case$D)
+  data <- list(g = 0.5, s = s, A = diag(s) + tcrossprod(s) / case$D, x = random(case$M, case$D),
                y = random(case$N, case$D), b = if (case$b) random(case$N, case$b), e = random(case$M, 1),
                u = random(case$M, case$D))[used]
   first <- system.time(op(data, output = "gpu"), gcFirst = FALSE)[["elapsed"]]
