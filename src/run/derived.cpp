@@ -29,14 +29,16 @@ std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   return made;
 }
 
-// The medians of the coordinates of some points, so that neither one far from the others nor missing numbers matter.
+// The medians of the coordinates of some points, so that neither one far from the others nor missing numbers matter:
+// from all over an array of the host, next to each other in that of a device, where each reading takes its time.
 Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
-  const Count most = points.space == MemorySpace::host ? 9 : 3, some = std::min(count, most);
+  const Count some = std::min<Count>(count, 9), near = points.space == MemorySpace::host ? 1 : some;
   std::vector<Numbers> coordinates(static_cast<size_t>(size));
-  for (Count n = 0; n < some; ++n) {
-    const Numbers point = pairs.read(points, some > 1 ? n * (count - 1) / (some - 1) : 0, size);
-    for (int k = 0; k < size; ++k)
-      if (std::isfinite(point[size_t(k)])) coordinates[size_t(k)].push_back(point[size_t(k)]);
+  for (Count n = 0; n < some; n += near) {
+    const Count first = near > 1 ? (count - near) / 2 : some > 1 ? n * (count - 1) / (some - 1) : 0;
+    const Numbers read = pairs.read(points, first, near, size);
+    for (size_t k = 0; k < read.size(); ++k)
+      if (std::isfinite(read[k])) coordinates[k % size_t(size)].push_back(read[k]);
   }
   Numbers made(size_t(size), 0.0);
   for (int k = 0; k < size; ++k) {
@@ -51,10 +53,11 @@ Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size
 
 }  // namespace
 
-Numbers Pairs::read(const ArrayRef& array, Count item, Count count) const {
-  const double* const from = static_cast<const double*>(array.data) + item * array.item;
-  Numbers numbers(size_t(count), 0.0);
-  for (Count k = 0; k < count; ++k) numbers[size_t(k)] = from[k * array.entry];
+Numbers Pairs::read(const ArrayRef& array, Count first, Count items, Count entries) const {
+  Numbers numbers;
+  for (Count n = first; n < first + items; ++n)
+    for (Count k = 0; k < entries; ++k)
+      numbers.push_back(static_cast<const double*>(array.data)[n * array.item + k * array.entry]);
   return numbers;
 }
 
@@ -69,7 +72,7 @@ void derive(const Pairs& pairs, const std::vector<Plan>& plans, Data& data) {
       if (data.derived.count({load.kind, load.id})) continue;
       const int size = plan.slots[load.slot].size;
       if (load.kind == Load::eigenvalues) {
-        auto [values, vectors] = decompose(pairs.read(data.variables[size_t(load.id)], 0, size * size), size);
+        auto [values, vectors] = decompose(pairs.read(data.variables[size_t(load.id)], 0, 1, size * size), size);
         keep(Load::eigenvalues, load.id, std::move(values)), keep(Load::eigenvectors, load.id, std::move(vectors));
       } else if (load.kind == Load::centre) {
         const Count count = data.length(plan.rows);

@@ -27,7 +27,8 @@ class Pairs {
                       const Output& out) = 0;
   virtual Count batch_of_rows() const = 0;  // rows at a time, for a sum over both axes
   virtual Temporary keep(Count count);      // where this backend reads them best
-  virtual std::vector<double> read(const ArrayRef& array, Count item, Count count) const;  // entries of an item
+  // Some items next to each other, one after the other, and so many entries of each.
+  virtual std::vector<double> read(const ArrayRef& array, Count first, Count items, Count entries) const;
   virtual void next_batch(const Data&) {}  // of what it keeps, only what serves every batch is of use
 };
 

@@ -57,18 +57,14 @@ class CudaPairs : public Pairs {
     }
   }
 
-  std::vector<double> read(const ArrayRef& array, Count item, Count count) const override {
-    if (array.space == MemorySpace::host) return Pairs::read(array, item, count);
+  std::vector<double> read(const ArrayRef& array, Count first, Count items, Count entries) const override {
+    if (array.space == MemorySpace::host) return Pairs::read(array, first, items, entries);
     use_device(array.device);
-    const int bytes = bytes_of_number(array);
-    const auto from = reinterpret_cast<DevicePointer>(array.data) + DevicePointer(item * array.item * bytes);
-    std::vector<double> numbers(size_t(count), 0.0);
-    for (Count k = 0; k < count; ++k) {
-      float single = 0;
-      double& number = numbers[size_t(k)];
-      copy_out(bytes == 4 ? static_cast<void*>(&single) : &number, from + DevicePointer(k * array.entry * bytes),
-               size_t(bytes));
-      if (bytes == 4) number = double(single);
+    std::vector<double> numbers(size_t(items * entries));
+    for (Count k = 0; k < entries; ++k) {
+      const auto all = bytes_of_number(array) == 4 ? entry_of<float>(array, first, items, k)
+                                                   : entry_of<double>(array, first, items, k);
+      for (Count n = 0; n < items; ++n) numbers[size_t(n * entries + k)] = all[size_t(n * array.item)];
     }
     return numbers;
   }
@@ -92,6 +88,13 @@ class CudaPairs : public Pairs {
   }
 
  private:
+  // One entry of some items, with what stands between them.
+  template <class T> static std::vector<double> entry_of(const ArrayRef& array, Count first, Count items, Count entry) {
+    std::vector<T> all(size_t((items - 1) * array.item + 1));
+    const T* const from = static_cast<const T*>(array.data) + first * array.item + entry * array.entry;
+    copy_out(all.data(), reinterpret_cast<DevicePointer>(from), all.size() * sizeof(T));
+    return {all.begin(), all.end()};
+  }
   DeviceWorker& first() { return workers_.front(); }
 
   // Whether it could be done.

@@ -2,6 +2,7 @@
 #include <kernops/jobs/device.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cuda/cuda.h"
 #include "formula/op_table.h"
@@ -18,6 +19,15 @@ bool grouped(const Plan& plan) { return reduction_table()[plan.reduction.row].ex
 int words(const Plan& plan, int entries) {
   return entries + plan.entries[int(Level::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
          (grouped(plan) ? 16 + 3 * plan.w_size : 0);
+}
+
+// Entries of a level, but for those that only serve to make others.
+int read_by_pairs(const Plan& plan, Level level) {
+  std::set<int> read{plan.f, plan.w};
+  for (const Step& step : plan.steps[int(Level::pair)]) read.insert(std::begin(step.in), std::end(step.in));
+  int entries = 0;
+  for (const int slot : read) entries += plan.slots[slot].level == level ? plan.slots[slot].size : 0;
+  return entries;
 }
 
 // About how many instructions a pair takes.
@@ -96,7 +106,7 @@ bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_c
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  const int needed = words(plan, plan.entries[int(Level::row)]);
+  const int needed = words(plan, read_by_pairs(plan, Level::row));
   const TiledPlan shared = tile(plan, {needed > 18, adds_by_tiles(settings)});
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
