@@ -235,7 +235,7 @@ bool TiledPlan::is_product(const Entries& made) const {
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;
-  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent || e.product ||
+  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent || e.product || e.weights ||
       !reduction_table()[reduction.row].sums())
     return 0;
   const int* in = made.steps[0].in;

@@ -133,7 +133,7 @@ class Placing {
       const bool swapped = plan_.slots[made.leaves[0]].level == Level::column;
       return product(made.leaves[swapped], made.leaves[!swapped]);
     }
-    return expands() && multiply_difference(made);
+    return expands() && !e_.weights && multiply_difference(made);
   }
 
   // (x - y | h), where h is a vector of the row or of the column.
@@ -173,7 +173,7 @@ class Placing {
   // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. What is divided
   // by s is divided once, after all sums.
   bool expand(PanelPlan::Term& term) {
-    if (!expands() || panels_.scale) return false;
+    if (!expands() || e_.weights || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;
     panels_.scale = term.difference > 0 ? once(OpId::Minus, inverse()) : inverse();
     term.factor = once(OpId::Mult, once(OpId::Sign, e_.factor), panels_.scale);

@@ -140,7 +140,11 @@ class Writer {
         !row && (plan.panels.adds(e.column_vector) || (settings.single && plan.row_in_vector_sum() != 0));
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
            number(slot.size) + ", " + yes_or_no(summed) + ">(" + target + ", " + words.names[row ? e.row : e.column] +
-           ", " + words.names[e.factor] + (e.centre ? ", " + words.names[e.centre] : "") + ");\n";
+           ", " + words.names[e.factor] +
+           (e.centre    ? ", " + words.names[e.centre]
+            : e.weights ? ", {}"
+                        : "") +
+           (e.weights ? ", " + words.names[e.weights] : "") + ");\n";
   }
 
   const Words& words;

@@ -203,17 +203,18 @@ template <int size, int room, bool of_column, class T, class At> KERNOPS_FN doub
   return square;
 }
 
-// The norm is that of the vector as it is kept, so that what rounding does to it moves a point, and no more. Where the
-// vector of a column is also `summed`, it must not be so short that its numbers of 16 bits become coarse: not near,
-// then.
+// Weights of the coordinates that are negative make the norm NaN. The norm is that of the vector as it is kept, so that
+// what rounding does to it moves a point, and no more. Where the vector of a column is also `summed`, it must not be so
+// short that its numbers of 16 bits become coarse: not near, then.
 template <int offset, int norm, int sign, int room, bool summed, class T, int size>
-KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {}) {
+KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
+                           Span<T, size> weights = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
   bool zero = true;
   const double square = put_halves<size, room, (sign > 0)>(whole + offset, [&](int k) {
     const T seen = centre.v ? x.v[k] - centre.v[k] : x.v[k];
     zero = zero && seen == T(0);
-    return scale * seen;
+    return weights.v ? scale * sqrt(weights.v[k]) * seen : scale * seen;
   });
   const bool coarse = summed && !zero && square < (sizeof(T) == 4 ? 1e-9 : 1e-280);
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
