@@ -15,7 +15,7 @@ constexpr int shortest = 8;  // below, packing the vectors costs what it wins
 // of the column added to it or subtracted, with numbers of its own.
 class Taker {
  public:
-  explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { own_slots(); }
+  explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
 
   // Whether the plan is such a sum.
   bool take() {
@@ -37,18 +37,6 @@ class Taker {
 
  private:
   using Numbers = std::vector<int>;
-
-  // Buffers are shared: each step gets a slot of its own, so that what it makes is there when all steps are done.
-  void own_slots() {
-    Numbers now(plan_.slots.size());
-    for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
-    for (Step& step : steps_) {
-      for (int& in : step.in) in = now[in];
-      plan_.slots.push_back({Level::pair, 0, step.size});
-      step.out = now[step.out] = int(plan_.slots.size()) - 1;
-    }
-    plan_.f = now[plan_.f], plan_.w = now[plan_.w];
-  }
 
   Level level(int slot) const { return plan_.slots[slot].level; }
   bool is_vector(int slot, Level of) const { return level(slot) == of && plan_.slots[slot].size == plan_.f_size; }

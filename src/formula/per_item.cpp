@@ -37,6 +37,7 @@ template <class F> std::array<Tree, 2> PerItem::both_of(Tree difference, const s
 }
 
 Tree PerItem::operator()(const Node& node, const std::vector<Tree>& now) {
+  if (rows_ == none) return -1;
   switch (OpId(op_table()[node.id].id)) {
     case OpId::Scalprod: return square(node, now);
     case OpId::MatVecMult: return product(node, 0, now);

@@ -9,6 +9,7 @@ namespace kernops {
 // have in common does not take their digits.
 class PerItem {
  public:
+  // Of no rows, where nothing is to change.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
   // What an operation on pairs becomes, -1 if it stays as it is; `now` says what its arguments are.

@@ -171,6 +171,17 @@ const Step* Plan::maker(int slot) const {
   return nullptr;
 }
 
+void give_own_slots(Plan& plan) {
+  std::vector<int> now(plan.slots.size());
+  for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
+  for (Step& step : plan.steps[int(Level::pair)]) {
+    for (int& in : step.in) in = now[in];
+    plan.slots.push_back({Level::pair, 0, step.size});
+    step.out = now[step.out] = int(plan.slots.size()) - 1;
+  }
+  plan.f = now[plan.f], plan.w = now[plan.w];
+}
+
 // How many entries per lane the pair loop touches: what should stay in the first-level cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);

@@ -27,6 +27,7 @@ struct Plan {
   const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
 };
 int footprint_of_pairs(const Plan& plan);
+void give_own_slots(Plan& plan);  // to the pair steps, whose buffers are shared: a slot has one meaning then
 Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands = {});
 
 }  // namespace kernops

@@ -19,7 +19,6 @@ class Regrouper {
   Regrouper(Graph& graph, const std::vector<Tree>& roots, bool base_2, unsigned rows)
       : graph_(graph),
         per_item_(graph, rows),
-        stores_(rows == none),
         base_2_(base_2),
         mult_(find_op(OpId::Mult)),
         last_(*std::max_element(roots.begin(), roots.end())),
@@ -98,7 +97,7 @@ class Regrouper {
     if (node.kind != Node::operation) return t;
     if (is_product(t)) return product(factors_of(t));
     if (base_2_ && node.id == exp_ && node.size == 1) return power_of_2(node.args[0]);
-    if (node.axes == both && !jumps_[t] && !stores_)
+    if (node.axes == both && !jumps_[t])
       if (const Tree made = per_item_(node, now_); made >= 0) return made;
     const OpRow& row = op_table()[node.id];
     std::vector<Tree> args;
@@ -133,7 +132,6 @@ class Regrouper {
 
   Graph& graph_;
   PerItem per_item_;
-  const bool stores_;
   const bool base_2_;
   const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
   const Tree last_;

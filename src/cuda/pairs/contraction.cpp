@@ -33,7 +33,7 @@ class Tiler : Tiling {
   Tiler(const Plan& untiled, const Wanted& wanted) : wanted_(wanted) { static_cast<Plan&>(plan) = untiled; }
 
   TiledPlan make() {
-    own_slots();
+    give_own_slots(plan);
     take_out_factor();
     multiply_opposite();
     plan.expansion = find_expansion(plan, wanted_.long_vectors);
@@ -57,19 +57,6 @@ class Tiler : Tiling {
   }
 
  private:
-  // Each pair step gets a slot of its own, so that a slot has one meaning.
-  void own_slots() {
-    std::vector<int> now(plan.slots.size());
-    for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
-    for (Step& step : plan.steps[int(Level::pair)]) {
-      for (int& in : step.in) in = now[in];
-      plan.slots.push_back({Level::pair, 0, step.size});
-      now[step.out] = int(plan.slots.size()) - 1;
-      step.out = now[step.out];
-    }
-    plan.f = now[plan.f], plan.w = now[plan.w];
-  }
-
   // What depends on the row alone multiplies the sum, not each of its terms.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;

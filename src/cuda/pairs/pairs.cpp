@@ -61,10 +61,16 @@ class CudaPairs : public Pairs {
     if (array.space == MemorySpace::host) return Pairs::read(array, first, items, entries);
     use_device(array.device);
     std::vector<double> numbers(size_t(items * entries));
-    for (Count k = 0; k < entries; ++k) {
-      const auto all = bytes_of_number(array) == 4 ? entry_of<float>(array, first, items, k)
-                                                   : entry_of<double>(array, first, items, k);
-      for (Count n = 0; n < items; ++n) numbers[size_t(n * entries + k)] = all[size_t(n * array.item)];
+    // what stands closer together is read at once
+    const bool by_item = array.entry <= array.item;
+    const Count runs = by_item ? items : entries, count = by_item ? entries : items;
+    const Count stride = by_item ? array.entry : array.item, apart = by_item ? array.item : array.entry;
+    for (Count run = 0; run < runs; ++run) {
+      const Count at = first * array.item + run * apart;
+      const auto all = bytes_of_number(array) == 4 ? read_run<float>(array, at, count, stride)
+                                                   : read_run<double>(array, at, count, stride);
+      for (Count n = 0; n < count; ++n)
+        numbers[size_t(by_item ? run * entries + n : n * entries + run)] = all[size_t(n * stride)];
     }
     return numbers;
   }
@@ -88,11 +94,11 @@ class CudaPairs : public Pairs {
   }
 
  private:
-  // One entry of some items, with what stands between them.
-  template <class T> static std::vector<double> entry_of(const ArrayRef& array, Count first, Count items, Count entry) {
-    std::vector<T> all(size_t((items - 1) * array.item + 1));
-    const T* const from = static_cast<const T*>(array.data) + first * array.item + entry * array.entry;
-    copy_out(all.data(), reinterpret_cast<DevicePointer>(from), all.size() * sizeof(T));
+  // Some numbers, with what stands between them.
+  template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
+    std::vector<T> all(size_t((count - 1) * stride + 1));
+    const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
+    copy_out(all.data(), from, all.size() * sizeof(T));
     return {all.begin(), all.end()};
   }
   DeviceWorker& first() { return workers_.front(); }

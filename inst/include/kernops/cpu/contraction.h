@@ -55,6 +55,11 @@ template <class T> struct Strips {
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
 
+  // So many entries of a panel.
+  static void negate(T* panel, int entries) {
+    for (int n = 0; n < entries * columns; n += V::width) (V(0) - V::load(panel + n)).store(panel + n);
+  }
+
   // Entries of R rows and a panel, of which so many columns are wanted, added to what stands in `out`. Third numbers of
   // entries are whole packs, as uniform values are; those of rows and columns stand as `x` and `y` do; those of results
   // stand as these do, and are to stay in registers.

@@ -105,7 +105,7 @@ template <class T> class Contractions {
         pack(c.column, slots, tile, first, entries, column, count, panel_);
         if (Term::third == Third::of_column) {
           pack(c.other, slots, tile, first, entries, column, count, other_panel_);
-          if (c.opposite) negate(other_panel_.data(), entries * S::columns);
+          if (c.opposite) S::negate(other_panel_.data(), entries);
         }
         S::template add_all<Term>(rows, packed, panel_.data(), third, entries, result(n) + column, job_.tile,
                                   first == 0, count);
@@ -113,9 +113,6 @@ template <class T> class Contractions {
     });
   }
 
-  static void negate(T* numbers, int count) {
-    for (int n = 0; n < count; n += W) (Pack<T>(0) - Pack<T>::load(numbers + n)).store(numbers + n);
-  }
   void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int entries,
             int column, int count, const Buffer<T>& to) {
     if (vector.direct)

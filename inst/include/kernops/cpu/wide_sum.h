@@ -167,13 +167,10 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     const T* vectors = reads_rows() ? of_panel(vectors_, k) : nullptr;
     for (int first = 0; first < tile.count; first += S::depth) {
       pack(of.vector, slots, tile, first, k, wanted);
-      if (!of.first && sum_.opposite) negate(panel_.data(), S::depth * S::columns);
+      if (!of.first && sum_.opposite) S::negate(panel_.data(), entries(first, tile));
       S::template add_all<Term>(rows, packed(of.numbers, first), panel_.data(), vectors, entries(first, tile),
                                 totals_.data(), S::columns, of.first && first == 0, wanted);
     }
-  }
-  static void negate(T* numbers, int count) {
-    for (int n = 0; n < count; n += W) (Pack<T>(0) - Pack<T>::load(numbers + n)).store(numbers + n);
   }
 
   // Some numbers of each of the columns, side by side.
