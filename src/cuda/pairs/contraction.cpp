@@ -43,7 +43,7 @@ class Tiler : Tiling {
     if (wanted_.bulk)
       find_nearest(plan), take_sum_apart(*this);
     else if (wanted_.long_vectors)
-      find_vector_sum();
+      find_vector_sum(), take_roots();
     need(plan.f), need(plan.w);
     for (const PanelPlan::Term& term : plan.panels.terms) need(term.number);
     place_expansion(*this, wanted_.long_vectors);
@@ -101,6 +101,18 @@ class Tiler : Tiling {
       return;
     }
     if (!weighs && plan.f_size >= shortest) find_sum_of_entries();
+  }
+
+  // Vectors w (x - y), where w are the weights of an expansion, whose vectors have the roots of these.
+  void take_roots() {
+    const int weights = plan.expansion.weights;
+    Entries& made = plan.vector_sum;
+    if (!weights || made.steps.size() != 2 || !reduction_table()[plan.reduction.row].sums()) return;
+    Step& product = made.steps[1];
+    if (!op_row(product.op).is(OpId::Mult) || (product.in[0] != weights && product.in[1] != weights)) return;
+    add_roots();
+    std::replace(std::begin(product.in), std::end(product.in), weights, plan.roots);
+    std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
   // Entries that are made of those of vectors and of some numbers of the pair.
@@ -218,12 +230,13 @@ bool TiledPlan::is_product(const Entries& made) const {
 }
 
 // The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
-// exponent has; else 0.
+// exponent has, times the roots of its weights if there are some; else 0.
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;
-  if (made.steps.size() != 1 || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent || e.product || e.weights ||
-      !reduction_table()[reduction.row].sums())
+  const size_t steps = e.weights ? 2 : 1;
+  if (made.steps.size() != steps || !op_row(made.steps[0].op).is(OpId::Subtract) || !e.exponent || e.product ||
+      (e.weights && !roots) || !reduction_table()[reduction.row].sums())
     return 0;
   const int* in = made.steps[0].in;
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;

@@ -44,7 +44,7 @@ class Expander {
     const bool weighted = made && op_row(made->op).is(OpId::DiagSqDist);
     if (!made || !(weighted || op_row(made->op).is(OpId::SqDist))) return {};
     const int weights = weighted ? made->in[0] : 0;
-    if (weighted && (plan_.slots[weights].level != Level::uniform || (long_vectors_ && adds_vectors()))) return {};
+    if (weighted && plan_.slots[weights].level != Level::uniform) return {};
     int row = made->in[weighted], column = made->in[1 + weighted];
     if (plan_.slots[row].level == Level::column) std::swap(row, column);
     if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
@@ -80,9 +80,6 @@ class Expander {
     const Step* made = plan_.maker(other);
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
-
-  // Of long vectors that have weights, sums of vectors are not made of those that are contracted.
-  bool adds_vectors() const { return plan_.f_size > 1 || plan_.w_size > 1; }
 
   // Where a thread has it in registers, it should not have it twice.
   bool may_replace(int vector) const {

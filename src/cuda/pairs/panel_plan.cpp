@@ -32,7 +32,7 @@ class SumTaker {
     if (f == 1 && w == 1) return {{}, {{times(plan_.f, plan_.w), 0, 0, 0}}, 0};
     made_.width = std::max(f, w);
     const bool apart = f == 1 ? add(plan_.w, plan_.f) : w == 1 && add(plan_.f, plan_.w);
-    return apart ? made_ : PanelPlan{};
+    return apart && take_roots() ? made_ : PanelPlan{};
   }
 
  private:
@@ -58,9 +58,18 @@ class SumTaker {
   }
   bool add_both(const Step& made, int first, int second) { return add(made.in[0], first) && add(made.in[1], second); }
   bool add_product(const Step& made, int number) {
-    for (const int n : {0, 1})
+    for (const int n : {0, 1}) {
       if (made.sizes[n] == 1) return add(made.in[1 - n], times(number, made.in[n]));
+      if (made.in[n] == plan_.expansion.weights && made.in[n] && !weighted_)
+        return add_weighted(made.in[1 - n], number);
+    }
     return false;
+  }
+  bool add_weighted(int slot, int number) {
+    weighted_ = true;
+    const bool taken = add(slot, number);
+    weighted_ = false;
+    return taken;
   }
   // Of the vectors of an exponent that is expanded; what others have in common would cancel.
   bool add_difference(const Step& made, int number) {
@@ -72,12 +81,28 @@ class SumTaker {
   }
   bool join(const PanelPlan::Term& term) {
     made_.terms.push_back(term);
+    if (weighted_) ++weighted_terms_;
     return term.number && int(made_.terms.size()) <= most;
+  }
+
+  // Differences have weights where the exponent does. Then all terms have, or none.
+  bool take_roots() {
+    const bool differs = std::any_of(made_.terms.begin(), made_.terms.end(),
+                                     [](const PanelPlan::Term& term) { return term.difference != 0; });
+    if (weighted_terms_ == 0) return !differs || !plan_.expansion.weights;
+    if (weighted_terms_ < int(made_.terms.size())) return false;
+    tiling_.add_roots();
+    for (PanelPlan::Term& term : made_.terms)
+      for (int* vector : {&term.row, &term.column})
+        if (*vector) *vector = tiling_.add(level(*vector), OpId::Mult, made_.width, plan_.roots, *vector);
+    return true;
   }
 
   Tiling& tiling_;
   TiledPlan& plan_;
   PanelPlan made_;
+  bool weighted_ = false;  // what is taken apart has the weights of the expansion
+  int weighted_terms_ = 0;
 };
 
 // Once it is known what is contracted, and the vectors of the expansion have slots. Numbers are made of those that are
@@ -100,6 +125,10 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
+  // With roots of weights: those that a sum has, too.
+  bool is_weighted(const Step& step) const {
+    return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
+  }
   int once(OpId op, int a, int b = 0) { return tiling_.add(Level::uniform, op, 1, a, b); }
 
   // A slot that pairs read, or write.
@@ -118,8 +147,10 @@ class Placing {
   int seen_from_centre(Level level) {
     const int vector = level == Level::row ? e_.row : e_.column;
     int& seen = seen_[level == Level::row];
-    if (!seen)
+    if (!seen) {
       seen = e_.centre ? tiling_.add(level, OpId::Subtract, plan_.slots[vector].size, vector, e_.centre) : vector;
+      if (e_.weights) seen = tiling_.add(level, OpId::Mult, plan_.slots[vector].size, plan_.roots, seen);
+    }
     return seen;
   }
 
@@ -133,19 +164,21 @@ class Placing {
       const bool swapped = plan_.slots[made.leaves[0]].level == Level::column;
       return product(made.leaves[swapped], made.leaves[!swapped]);
     }
-    return expands() && !e_.weights && multiply_difference(made);
+    return expands() && multiply_difference(made);
   }
 
-  // (x - y | h), where h is a vector of the row or of the column.
+  // (x - y | h), where h is a vector of the row or of the column; x - y times the weights, if there are some.
   bool multiply_difference(Entries& made) {
-    if (made.steps.size() != 2) return false;
-    const Step difference = made.steps[0], contraction = made.steps[1];
+    if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
+    const Step difference = made.steps[0], contraction = made.steps.back();
     if (!op_row(difference.op).is(OpId::Subtract) || !op_row(contraction.op).is(OpId::Scalprod)) return false;
     const bool from_row = difference.in[0] == e_.row && difference.in[1] == e_.column;
     if (!from_row && !(difference.in[0] == e_.column && difference.in[1] == e_.row)) return false;
-    const int h = contraction.in[contraction.in[0] == difference.out ? 1 : 0];
+    const int factor = e_.weights ? made.steps[1].out : difference.out;
+    int h = contraction.in[contraction.in[0] == factor ? 1 : 0];
     const Level level = plan_.slots[h].level;
     if (level != Level::row && level != Level::column) return false;
+    if (e_.weights) h = tiling_.add(level, OpId::Mult, made.size, plan_.entry_factors, h);
     const bool of_row = level == Level::row;
     const int scaled = of_row ? e_.column_vector : e_.row_vector;
     panels_.products.push_back({of_row ? h : scaled, of_row ? scaled : h, made.size});
@@ -173,7 +206,7 @@ class Placing {
   // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. What is divided
   // by s is divided once, after all sums.
   bool expand(PanelPlan::Term& term) {
-    if (!expands() || e_.weights || panels_.scale) return false;
+    if (!expands() || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;
     panels_.scale = term.difference > 0 ? once(OpId::Minus, inverse()) : inverse();
     term.factor = once(OpId::Mult, once(OpId::Sign, e_.factor), panels_.scale);

@@ -51,8 +51,8 @@ class Writer {
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // How long the vectors are that are summed, and where what multiplies their sums is; whether number n of a pair has
-  // one of the columns, and where its total has one of the row, and a factor.
+  // How long the vectors are that are summed, and where what multiplies their sums and each entry of them is; whether
+  // number n of a pair has one of the columns, and where its total has one of the row, and a factor.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
@@ -60,7 +60,8 @@ class Writer {
     for (const PanelPlan::Term& term : plan.panels.terms)
       add(columns, term.column != 0), add(rows, offset(term.row)), add(factors, offset(term.factor));
     return "  static constexpr int width = " + number(plan.panels.width) +
-           ", scale = " + number(offset(plan.panels.scale)) + ";\n  using Columns = At<" + columns +
+           ", scale = " + number(offset(plan.panels.scale)) +
+           ", entry_factors = " + number(offset(plan.entry_factors)) + ";\n  using Columns = At<" + columns +
            ">;\n  using Rows = At<" + rows + ">;\n  using Factors = At<" + factors + ">;\n";
   }
   std::string engine(const ReductionRow& row) const {

@@ -23,9 +23,11 @@ bool sums_scaled(const Words& words) {
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const int of_row = words.plan.row_in_vector_sum();
+  const auto at = [&](int slot) { return number(slot ? words.plan.slots[slot].offset : -1); };
   return ", of_row = " + number(of_row) + ", of_column = " + number(words.plan.adds_columns() ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
-         ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) +
+         ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) + ", roots = " + at(words.plan.roots) +
+         ", entry_factors = " + at(words.plan.entry_factors) +
          ", numbers = " + number(int(words.plan.vector_sum.numbers.size())) +
          ", power = " + number(!of_row && sums_scaled(words) ? words.plan.slots[e.column_power].offset : -1);
 }

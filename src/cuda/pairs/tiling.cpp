@@ -18,6 +18,13 @@ int Tiling::add(Level level, OpId op, int size, int a, int b) {
   return out;
 }
 
+void Tiling::add_roots() {
+  const int weights = plan.expansion.weights, size = plan.slots[weights].size;
+  plan.roots = add(Level::uniform, OpId::Sqrt, size, add(Level::uniform, OpId::Abs, size, weights));
+  plan.entry_factors =
+      add(Level::uniform, OpId::Mult, size, add(Level::uniform, OpId::Sign, size, weights), plan.roots);
+}
+
 int Tiling::first_row(int vector) {
   for (Load load : plan.loads[int(Level::row)]) {
     if (load.slot != vector) continue;

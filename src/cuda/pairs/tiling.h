@@ -14,6 +14,7 @@ struct Tiling {
   int new_slot(Level level, int size);
   int add(Level level, OpId op, int size, int a, int b = 0);  // a step: its slot
   int first_row(int vector);  // the same vector of the first row, once; 0 if it is no load
+  void add_roots();           // those of the weights of the expansion
 };
 
 struct SizedSlot {

@@ -263,6 +263,7 @@ template <class Formula> __device__ void finish_panels(const PanelJob& job) {
     const int factor = Formula::Factors::nth(m), vector = Formula::Rows::nth(m);
     if (vector >= 0) sum += totals[m] * (factor >= 0 ? once[factor] : 1) * x[vector + k];
   }
+  if constexpr (Formula::entry_factors >= 0) sum *= once[Formula::entry_factors + k];
   if constexpr (Formula::factor >= 0) sum *= x[Formula::factor];
   double* out = job.out + row * job.out_row + k * job.out_entry;
   if constexpr (shifts<Formula>()) {

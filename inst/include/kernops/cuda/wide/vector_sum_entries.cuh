@@ -53,14 +53,16 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Takes the centre from what this thread has sent, unless its offset is -1. The result is 0 where all is
-  // finite.
-  __device__ __forceinline__ T take_centre(const T* once, int base, int end, int centre) {
+  // Takes the centre from what this thread has sent, and multiplies by roots of weights, if there are such. The result
+  // is 0 where all is finite.
+  template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {
       KERNOPS_UNROLL
       for (int e = 0; e < S::unit; ++e) {
-        if (centre >= 0 && base + entry + e < end) there[e] -= once[centre + base + entry + e];
+        const int k = base + entry + e;
+        if (Terms::centre >= 0 && k < Terms::size) there[e] -= once[Terms::centre + k];
+        if (Terms::roots >= 0 && k < Terms::size) there[e] *= once[Terms::roots + k];
         check += there[e] * T(0);
       }
     });

@@ -95,7 +95,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
       __syncthreads();
       return false;
     } else {
-      T check = columns.take_centre(at.once, base, Terms::size, Terms::centre);
+      T check = columns.template take_centre<Terms>(at.once, base);
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
       for (int n = 0; n < Own::columns; ++n) check += w.v[r][n] * T(0);
@@ -253,6 +253,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
         if (Terms::of_row != 0) {
           T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
           if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
+          if (Terms::roots >= 0) x *= at.once[Terms::roots + entry(q, e)];
           add(sum[r][there][e], numbers[r], T(Terms::of_row) * x);
         }
       }
@@ -264,6 +265,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+        if constexpr (Terms::entry_factors >= 0)
+          if (last) total[r][e].scale(at.once[Terms::entry_factors + entry(q, e)]);
         if (last) block.complete(total[r][e]);
         *place(r, q, e) = total[r][e];
       }

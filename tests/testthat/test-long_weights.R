@@ -1,0 +1,75 @@
+# A weight for each coordinate of long vectors: what is contracted has the roots of the weights, and so has what is
+# summed.
+
+points <- \(n, D, offset = 0) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
+sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossprod(t(t(x) * w), y)
+arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
+by_column <- \(x, w) t(t(x) * w)
+
+# body(kernel, D, x, y, w, close): few points and many, also far from the origin or from each other, where nothing is
+# expanded; weights that are positive, or 0, or negative in part
+for_each_case <- function(body, sizes = c(17, 33, 100, 170, 300)) {
+  withr::local_seed(1)
+  for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {
+    positive <- 0.5 + runif(D)
+    weights <- list(positive = positive, zeros = replace(positive, c(2, D), 0), negative = replace(positive, 3, -0.2))
+    for (kind in names(weights)) for (offset in if (n[1] < 100 && kind == "positive") c(0, 1e4) else 0) {
+      x <- points(n[1], D, offset)
+      y <- points(n[2], D, offset)
+      if (kind == "positive") x[5, 1] <- x[5, 1] + 8
+      for_each_backend(\(kernel, precision) {
+        close <- \(...) expect_close(..., precision, info = toString(c(D, n, kind, offset)))
+        body(kernel, D, x, y, weights[[kind]], close)
+      })
+    }
+  }
+}
+# as seen from a point among them
+near <- \(x, y, w) {
+  from_first <- \(z) by_column(z, 1) - rep(x[1, ], each = nrow(z))
+  list(x = from_first(x), y = from_first(y), k = exp(-sq_dist(from_first(x), from_first(y), w)))
+}
+
+test_that("sums and gradients with weights are right", {
+  for_each_case(\(kernel, D, x, y, w, close) {
+    b <- runif(nrow(y))
+    e <- runif(nrow(x))
+    seen <- near(x, y, w)
+    gauss <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
+    close(gauss(list(x, y, w, b)), seen$k %*% b)
+    k <- seen$k * outer(e, b)
+    gradient <- keops_grad(gauss, "x")
+    close(gradient(list(x, y, w, b, e)), -2 * by_column(seen$x * rowSums(k) - k %*% seen$y, w))
+    close(keops_grad(gauss, "y")(list(x, y, w, b, e)), 2 * by_column(crossprod(k, seen$x) - seen$y * colSums(k), w))
+    expect_identical(gradient(list(x, y, w, b, e)), gradient(list(x, y, w, b, e)))
+  })
+})
+
+test_that("wide sums with weights are right", {
+  for_each_case(\(kernel, D, x, y, w, close) {
+    u <- matrix(runif(nrow(y) * 20), nrow(y))
+    k <- near(x, y, w)$k
+    wide <- kernel("Sum_Reduction(Exp(-WeightedSqDist(w, x, y)) * u, 1)", arguments(D, "u = Vj(20)"))
+    close(wide(list(x, y, w, u)), k %*% u)
+    softmax <- kernel("SumSoftMaxWeight_Reduction(-WeightedSqDist(w, x, y), u, 1)", arguments(D, "u = Vj(20)"))
+    close(softmax(list(x, y, w, u)), k %*% u / rowSums(k))
+  }, c(17, 33, 170))
+})
+
+test_that("Hessians with weights times vectors are right", {
+  for_each_case(\(kernel, D, x, y, w, close) {
+    b <- runif(nrow(y))
+    h <- points(nrow(x), D)
+    seen <- near(x, y, w)
+    k <- seen$k * rep(b, each = nrow(x))
+    along <- drop((seen$x * h) %*% w) - tcrossprod(by_column(h, w), seen$y)
+    second <- \(by) kernel(
+      sprintf("Grad(Grad(Sum_Reduction(Exp(-WeightedSqDist(w, x, y)) * b, 1), x, 1), %s, h)", by),
+      arguments(D, "b = Vj(1)", sprintf("h = Vi(%d)", D))
+    )
+    data <- list(x, y, w, b, h)
+    kd <- k * along
+    close(second("x")(data), by_column(-2 * h * rowSums(k) + 4 * (seen$x * rowSums(kd) - kd %*% seen$y), w))
+    close(second("y")(data), by_column(2 * crossprod(k, h) - 4 * (crossprod(kd, seen$x) - seen$y * colSums(kd)), w))
+  }, c(33, 100))
+})
