@@ -13,10 +13,12 @@ struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles);
   std::vector<Contraction> contractions;  // are no steps any more
   VectorSum sum{};                        // nor is what makes its vector
+  int factor = 0;                         // slot of a vector that multiplies the sum, not its terms; 0 for none
   int kept;                               // entries of a row that its pairs read; they come first
   std::vector<LongVector*> long_vectors(Level level);
 
  private:
+  void take_out_factor();
   void take_out();
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);

@@ -39,7 +39,7 @@ void PreparedJob::take_plan() {
     entries[level] = plan_.entries[level];
   }
   contractions = span(plan_.contractions), kept = plan_.kept;
-  f = plan_.f, w = plan_.w;
+  f = plan_.f, w = plan_.w, factor = plan_.factor;
   f_size = plan_.f_size, w_size = plan_.w_size;
   reduction = plan_.reduction.row, k = plan_.reduction.k, size = plan_.reduction.size;
   positions = first_position(reduction_table()[reduction], size);

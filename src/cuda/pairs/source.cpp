@@ -28,7 +28,8 @@ class Writer {
            ";\n  static constexpr bool expands = " + yes_or_no(expands) +
            ", weighted = " + yes_or_no(expands && plan.weighted) + ";\n";
     out += "  static constexpr int once = " + number(plan.entries[0]) + ", kept_once = " + number(plan.kept[0]) +
-           ", factor = " + number(plan.factor ? plan.slots[plan.factor].offset : -1) + ";\n";
+           ", factor = " + number(offset(plan.factor)) + ", entry_factors = " + number(offset(plan.entry_factors)) +
+           ";\n";
     if (wide)
       out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) +
              ", products = " + yes_or_no(expands && plan.expansion.product) + ";\n";
@@ -44,6 +45,7 @@ class Writer {
   }
 
  private:
+  int offset(int slot) const { return slot ? plan.slots[slot].offset : -1; }
   // Whether vectors are weighed by exponentials.
   bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
   std::string powers() const {
@@ -51,17 +53,15 @@ class Writer {
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // How long the vectors are that are summed, and where what multiplies their sums and each entry of them is; whether
+  // How long the vectors are that are summed, and where what multiplies their sums is; whether
   // number n of a pair has one of the columns, and where its total has one of the row, and a factor.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
-    const auto offset = [&](int slot) { return slot ? plan.slots[slot].offset : -1; };
     for (const PanelPlan::Term& term : plan.panels.terms)
       add(columns, term.column != 0), add(rows, offset(term.row)), add(factors, offset(term.factor));
     return "  static constexpr int width = " + number(plan.panels.width) +
-           ", scale = " + number(offset(plan.panels.scale)) +
-           ", entry_factors = " + number(offset(plan.entry_factors)) + ";\n  using Columns = At<" + columns +
+           ", scale = " + number(offset(plan.panels.scale)) + ";\n  using Columns = At<" + columns +
            ">;\n  using Rows = At<" + rows + ">;\n  using Factors = At<" + factors + ">;\n";
   }
   std::string engine(const ReductionRow& row) const {

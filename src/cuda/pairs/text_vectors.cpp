@@ -27,7 +27,6 @@ std::string parts_of_vector_sum(const Words& words) {
   return ", of_row = " + number(of_row) + ", of_column = " + number(words.plan.adds_columns() ? 1 : -of_row) +
          ", centre = " + number(of_row && e.centre ? words.plan.slots[e.centre].offset : -1) +
          ", factor = " + number(of_row ? words.plan.slots[e.factor].offset : -1) + ", roots = " + at(words.plan.roots) +
-         ", entry_factors = " + at(words.plan.entry_factors) +
          ", numbers = " + number(int(words.plan.vector_sum.numbers.size())) +
          ", power = " + number(!of_row && sums_scaled(words) ? words.plan.slots[e.column_power].offset : -1);
 }

@@ -77,9 +77,9 @@ enum class Bulk { none, panels, digits, nearest };
 // f is the numbers that make its entries, if it has some. With the
 // norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
 // the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
-// weight of a column, or is it, instead of adding to each exponent; then that norm does not come first. Where vectors
-// that are summed are multiplied by the weights of an expansion, their `roots` stand in place of these, and a sum is to
-// be multiplied by `entry_factors`, the roots with the signs of the weights.
+// weight of a column, or is it, instead of adding to each exponent; then that norm does not come first. Entry by entry,
+// a sum is to be multiplied by `entry_factors`, too. Where vectors that are summed are multiplied by the weights of an
+// expansion, their `roots` stand in place of these, and those with the signs of the weights are the factors.
 struct TiledPlan : Plan {
   int factor = 0, roots = 0, entry_factors = 0;
   Expansion expansion{};

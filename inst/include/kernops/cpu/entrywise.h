@@ -11,8 +11,8 @@ template <class T, class R, class A = T> struct Entrywise {
   using Sum = typename PackOf<T, A>::type;
   using Lanes = State<R, Sum, IntPack<T>>;
   using Partial = State<R, A, Count>;
-  static constexpr bool multiplies = std::is_same<R, BlockSum>::value || std::is_same<R, DirectSum>::value ||
-                                     std::is_same<R, KahanSum>::value;  // see Planner::outputs()
+  static constexpr bool is_sum = std::is_same<R, BlockSum>::value || std::is_same<R, DirectSum>::value ||
+                                 std::is_same<R, KahanSum>::value;  // see Planner::outputs()
 
   static int entries(const Job& job) { return job.f_size; }
   static std::size_t state_bytes(const Job& job) { return entries(job) * sizeof(Lanes); }
@@ -27,7 +27,7 @@ template <class T, class R, class A = T> struct Entrywise {
     const auto weighted = [&](int lane, int k) { return LaneView<T>(f, lane)[k] * LaneView<T>(w, lane)[k]; };
     for (int k = 0; k < entries(job); ++k) {
       Lanes& s = reinterpret_cast<Lanes*>(state)[k];
-      if constexpr (multiplies)
+      if constexpr (is_sum)
         if (job.w != 0) {
           add_entry(s, weighted, k, tile);
           continue;
@@ -71,6 +71,11 @@ template <class T, class R, class A = T> struct Entrywise {
           R::merge(all, one);
       }
     }
+  }
+
+  static void scale(const Job& job, char* partial, const Operand<T>& factors) {
+    for (int k = 0; k < entries(job); ++k)
+      for (auto& value : reinterpret_cast<Partial*>(partial)[k].v) value *= factors.p[k * factors.entry];
   }
 
   static void merge(const Job& job, char* into, const char* other) {

@@ -9,6 +9,7 @@ inline namespace KERNOPS_ISA {
 // The K most extreme of each entry (sign = 1: smallest, ascending; -1: largest, descending), the earlier first among
 // equals, NaN last. Gives the values (first = 0), the indices (last = 1) or both.
 template <class T, int sign, int first, int last> struct KExtreme {
+  static constexpr bool is_sum = false;
   struct Item {
     T value;
     Count index;

@@ -198,6 +198,8 @@ template <class T, class Reduction> class Worker {
       char* partial =
           whole ? partial_.data() : job_.partials + (row * job_.splits() + unit.split) * Reduction::partial_bytes(job_);
       Reduction::collapse(job_, state(r), columns, partial);
+      if constexpr (Reduction::is_sum)
+        if (job_.factor && unit.block->columns > 0) Reduction::scale(job_, partial, values_.slots()[job_.factor]);
       if (whole) finish_row<Reduction>(job_, partial, *unit.block, row);
     }
   }

@@ -9,6 +9,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 template <class T> struct StoreValues {
+  static constexpr bool is_sum = false;
   static std::size_t state_bytes(const Job&) { return 0; }
   static std::size_t partial_bytes(const Job&) { return 0; }
   static void start(const Job&, char*) {}

@@ -58,6 +58,11 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
     for (int k = 0; k < F; ++k) KERNOPS_UNROLL
     for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
   }
+  KERNOPS_FN void scale_entries(const T* factors) {
+    KERNOPS_UNROLL_FEW(F)
+    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
+    for (int n = 0; n < R::values; ++n) s[k].v[n] *= factors[k];
+  }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
     KERNOPS_UNROLL_FEW(F)
     for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);

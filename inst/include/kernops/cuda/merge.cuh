@@ -21,6 +21,8 @@ template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)
     if (any_columns) state.scale(shared_factor<Formula>(job, row));
+  if constexpr (Formula::entry_factors >= 0)
+    if (any_columns) state.scale_entries(static_cast<const typename Formula::T*>(job.once) + Formula::entry_factors);
   if (!job.partials)
     finish(job, row, state);
   else

@@ -63,6 +63,7 @@ struct Job {
   int entries[4];            // how many entries each level holds
   int kept;                  // those of a row that its pairs read, which come first
   int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
+  int factor;                // what is there once, to multiply a sum entry by entry; slot 0 for nothing
   VectorSum sum;             // of f times that; then w is not read
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;

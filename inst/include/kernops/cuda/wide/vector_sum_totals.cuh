@@ -86,6 +86,13 @@ template <class Formula, class Row, int C, class S> struct Totals {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
   }
 
+  // Entry k of the vector of a row, as those of columns are added up.
+  __device__ __forceinline__ T row_entry(const TilePlace<T>& at, int r, int k) const {
+    T x = row_item(at, r)[Terms::Rows::nth(0) + k];
+    if (Terms::centre >= 0) x -= at.once[Terms::centre + k];
+    return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
+  }
+
   // Numbers times vectors, as matrices: whether that was done, for which these must be `able`, and all finite. To be
   // called by all threads.
   template <bool ever, class Columns>
@@ -250,12 +257,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
         if (!exists(r, q, e)) continue;
         if (begun) total[r][e] = *place(r, q, e);
         if constexpr (shifts<Formula>()) total[r][e].scale(change[r]);
-        if (Terms::of_row != 0) {
-          T x = row_item(at, r)[Terms::Rows::nth(0) + entry(q, e)];
-          if (Terms::centre >= 0) x -= at.once[Terms::centre + entry(q, e)];
-          if (Terms::roots >= 0) x *= at.once[Terms::roots + entry(q, e)];
-          add(sum[r][there][e], numbers[r], T(Terms::of_row) * x);
-        }
+        if (Terms::of_row != 0) add(sum[r][there][e], numbers[r], T(Terms::of_row) * row_entry(at, r, entry(q, e)));
       }
       KERNOPS_UNROLL
       for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
@@ -265,8 +267,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
         total[r][e].settle();
         if constexpr (Formula::factor >= 0)
           if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
-        if constexpr (Terms::entry_factors >= 0)
-          if (last) total[r][e].scale(at.once[Terms::entry_factors + entry(q, e)]);
+        if constexpr (Formula::entry_factors >= 0)
+          if (last) total[r][e].scale(at.once[Formula::entry_factors + entry(q, e)]);
         if (last) block.complete(total[r][e]);
         *place(r, q, e) = total[r][e];
       }

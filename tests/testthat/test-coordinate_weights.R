@@ -1,5 +1,5 @@
-# A weight for each coordinate of long vectors: what is contracted has the roots of the weights, and so has what is
-# summed.
+# A weight for each coordinate. Of long vectors, what is contracted has the roots of the weights, and so has what is
+# summed; of short ones, a gradient takes the weights out of its sum.
 
 points <- \(n, D, offset = 0) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossprod(t(t(x) * w), y)
@@ -8,7 +8,7 @@ by_column <- \(x, w) t(t(x) * w)
 
 # body(kernel, D, x, y, w, close): few points and many, also far from the origin or from each other, where nothing is
 # expanded; weights that are positive, or 0, or negative in part
-for_each_case <- function(body, sizes = c(17, 33, 100, 170, 300)) {
+for_each_case <- function(body, sizes = c(3, 8, 17, 33, 100, 170, 300)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {
     positive <- 0.5 + runif(D)
