@@ -1,4 +1,8 @@
 // The contractions of a job: the rows of a block are packed when it begins, the columns of a tile panel by panel.
+//
+// Vectors of a square with weights are multiplied by the roots of these as they are packed, seen from the first row, so
+// that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. Weights that have no root
+// are multiplied pair by pair.
 #pragma once
 #include <kernops/cpu/contraction.h>
 
@@ -16,7 +20,26 @@ template <class T> class Contractions {
         others_(packed_rows(reads_others(true))),
         results_(std::size_t(job.contractions.count) * job.row_block * job.tile),
         panel_(job.contractions.count ? S::depth * S::columns : 0),
-        other_panel_(reads_others(false) ? S::depth * S::columns : 0) {}
+        other_panel_(reads_others(false) ? S::depth * S::columns : 0),
+        scales_(2 * std::size_t(parts_before(job.contractions.count)) * S::depth),
+        scaled_(job.contractions.count) {}
+
+  // Before any vectors, and once the weights are there.
+  void take_weights(const Operand<T>* slots) {
+    for (int n = 0; n < job_.contractions.count; ++n) {
+      const Contraction& c = contraction(n);
+      const T* weights = slots[c.weights].p;
+      const Source* from = source_of_row(c);
+      bool able = c.term == Contraction::weighted_square;
+      for (int k = 0; able && k < c.size; ++k) able = weights[k * W] >= 0 && weights[k * W] < infinity<T>();
+      scaled_.data()[n] = able;
+      for (int k = 0; k < c.size; ++k) {
+        const T first = from ? T(from->data[k * from->entry - from->first * from->item]) : T(0);
+        roots(n)[k] = able ? T(__builtin_sqrt(double(weights[k * W]))) : T(1);
+        centre(n)[k] = able && first - first == 0 ? first : T(0);
+      }
+    }
+  }
 
   // The vectors of rows that are read where they stand.
   void take_rows(Count row, int count) {
@@ -26,7 +49,8 @@ template <class T> class Contractions {
       for_parts(n, to, [&](T* rows, int first, int entries) {
         for (int k = 0; k < entries; ++k) {
           const double* values = from.data + (first + k) * from.entry + row * from.item;
-          for (int r = 0; r < count; ++r) rows[r * S::stride + k] = T(sign * values[r * from.item]);
+          for (int r = 0; r < count; ++r)
+            rows[r * S::stride + k] = sign * scaled(n, first + k, T(values[r * from.item]));
         }
       });
     });
@@ -38,7 +62,8 @@ template <class T> class Contractions {
       if (vector.direct) return;
       for_parts(n, to, [&](T* rows, int first, int entries) {
         const T* values = slots[vector.slot].p;
-        for (int k = 0; k < entries; ++k) rows[r * S::stride + k] = sign * values[(first + k) * W];
+        for (int k = 0; k < entries; ++k)
+          rows[r * S::stride + k] = sign * scaled(n, first + k, values[(first + k) * W]);
       });
     });
   }
@@ -47,8 +72,9 @@ template <class T> class Contractions {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);
       if (c.term == Contraction::product) run<terms::Product>(n, rows, tile, slots);
-      if (c.term == Contraction::square) run<terms::Square>(n, rows, tile, slots);
-      if (c.term == Contraction::weighted_square) run<terms::WeightedSquare>(n, rows, tile, slots);
+      const bool weighted = c.term == Contraction::weighted_square && !scaled_.data()[n];
+      if (c.term == Contraction::square || scaled_.data()[n]) run<terms::Square>(n, rows, tile, slots);
+      if (weighted) run<terms::WeightedSquare>(n, rows, tile, slots);
       if (c.term == Contraction::along_row) run<terms::DifferenceAlong<Third::of_row>>(n, rows, tile, slots);
       if (c.term == Contraction::along_column) run<terms::DifferenceAlong<Third::of_column>>(n, rows, tile, slots);
     }
@@ -84,6 +110,17 @@ template <class T> class Contractions {
       if (c.reads_other(true)) body(n, c.other, others_, c.opposite ? -1 : 1);
     }
   }
+  // Where the vector of the row comes from, unless it was computed.
+  const Source* source_of_row(const Contraction& c) const {
+    if (c.row.direct) return &c.row.source;
+    const Span<Source>& all = job_.sources[int(Level::row)];
+    for (int s = 0; s < all.count; ++s)
+      if (all.items[s].load.slot == c.row.slot && all.items[s].data) return &all.items[s];
+    return nullptr;
+  }
+  T* roots(int n) const { return scales_.data() + 2 * parts_before(n) * S::depth; }
+  T* centre(int n) const { return roots(n) + parts(contraction(n)) * S::depth; }
+  template <class V> V scaled(int n, int k, V entry) const { return (entry - V(centre(n)[k])) * V(roots(n)[k]); }
   T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
 
   // body(packed rows, first entry, how many) for parts of about the same length.
@@ -103,6 +140,10 @@ template <class T> class Contractions {
       for (int column = 0; column < tile.count; column += S::columns) {
         const int count = tile.count - column < S::columns ? tile.count - column : S::columns;
         pack(c.column, slots, tile, first, entries, column, count, panel_);
+        if (scaled_.data()[n])
+          for (int k = 0; k < entries; ++k)
+            for (T* at = panel_.data() + k * S::columns; at < panel_.data() + (k + 1) * S::columns; at += W)
+              scaled(n, first + k, Pack<T>::load(at)).store(at);
         if (Term::third == Third::of_column) {
           pack(c.other, slots, tile, first, entries, column, count, other_panel_);
           if (c.opposite) S::negate(other_panel_.data(), entries);
@@ -139,7 +180,8 @@ template <class T> class Contractions {
   }
 
   const Job& job_;
-  Buffer<T> rows_, others_, results_, panel_, other_panel_;
+  Buffer<T> rows_, others_, results_, panel_, other_panel_, scales_;  // of a contraction: roots, then the centre
+  Buffer<bool> scaled_;                                               // whether a contraction has roots of its weights
 };
 
 }  // namespace KERNOPS_ISA

@@ -79,6 +79,7 @@ Values<T>::Values(const Job& job)
   fill_pack(slots_.data()[0].p, 1);
   load_packs(Level::uniform, 0);
   run_steps(Level::uniform, W);
+  contractions_.take_weights(slots_.data());
 }
 
 template <class T> void Values<T>::place_slots(Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes) {
