@@ -106,13 +106,15 @@ bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_c
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  const int needed = words(plan, read_by_pairs(plan, Level::row));
+  const TiledPlan narrow = tile(plan, {});
+  const int taken_out = narrow.entry_factors ? plan.f_size : 0;  // of the products with them
+  const int needed = words(plan, read_by_pairs(plan, Level::row)) - taken_out;
   const TiledPlan shared = tile(plan, {needed > 18, adds_by_tiles(settings)});
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;
   if (shared.vector_sum.size > 0 && grouped(plan)) return shared;
-  return needed > 72 || product || shared.inner_product.size > 0 ? shared : tile(plan, {});
+  return needed > 72 || product || shared.inner_product.size > 0 ? shared : narrow;
 }
 
 // Pairs that take longer than loading their columns gain nothing from more rows or from several columns at a time, and

@@ -8,7 +8,8 @@ inline namespace KERNOPS_ISA {
 
 // The same as ByTensorCores, for numbers that put_scaled() has made. The rows of a block stay in shared memory where
 // they find room beside the columns (`resident`); else they come with the columns in stages, and tiles have 128
-// columns.
+// columns. Warp groups that have the same rows contract a half of the entries each, and add the other's sums to
+// theirs, while there is room in shared memory to exchange them.
 template <int C, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, C>;
@@ -23,13 +24,17 @@ template <int C, class Terms> struct ByWarpgroups {
                        at_once = chunks < most_at_once ? chunks : most_at_once,
                        of_columns = at_once * chunk * Tile::columns, of_rows = at_once * chunk * Tile::rows,
                        stage = of_columns + (resident ? 0 : of_rows), shared = 2 * stage,
-                       for_rows = resident ? chunks * chunk * Tile::rows : 0;
+                       of_own_rows = resident ? chunks * chunk * Tile::rows : 0;
   static constexpr bool whole = at_once == chunks;
+  static constexpr bool exchanges = row_sharing == 2 && whole && chunks <= 26;
+  static constexpr int half = (chunks + 1) / 2, own_pairs = Own::rows * Own::columns,
+                       for_rows = of_own_rows + (exchanges ? Tile::threads * own_pairs : 0);
   unsigned rows;  // where they are
+  T* exchanged;
 
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* to) {
     if (resident) send_rows<chunks>(at, to, 0);
-    rows = place_of(to + first_row() * chunk);
+    rows = place_of(to + first_row() * chunk), exchanged = to + of_own_rows;
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send(at, to, 0); }
 
@@ -58,29 +63,54 @@ template <int C, class Terms> struct ByWarpgroups {
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
   }
 
-  // `count` chunks of a stage, which are number `first` and those after it; a few at a time, whose products are added
-  // up before they join others.
+  // `count` chunks of a stage, which are number `first` and those after it, or only so many of them that are there; two
+  // at a time, whose products are added up before they join others.
   template <int count>
-  __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, C>& sum, bool fresh) const {
-    constexpr int some = Halves::together;
+  __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, C>& sum, bool fresh,
+                                           int there = count) const {
     const unsigned y = place_of(stage),
                    x = resident ? rows + first * 4 * Tile::rows : place_of(stage + of_columns + first_row() * chunk);
     KERNOPS_UNROLL
-    for (int begin = 0; begin < count; begin += some) {
-      T c[4 * C];
-      begin_products();
-      KERNOPS_UNROLL
-      for (int part = 0; part < 3; ++part) KERNOPS_UNROLL
-      for (int k = begin; k < begin + some && k < count; ++k)
-        multiply_rows(c, found_at(x + k * 4 * Tile::rows + (part == 0 ? small_parts : 0)),
-                      found_at(y + k * 4 * Tile::columns + (part == 1 ? small_parts : 0)), part > 0 || k > begin);
-      end_products();
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) {
-        const T part = c[n / 2 * 4 + r * 2 + n % 2];
-        sum.v[r][n] = fresh && begin == 0 ? part : sum.v[r][n] + part;
-      }
+    for (int k = 0; k < count; k += 2) {
+      const unsigned these_x = x + k * 4 * Tile::rows, these_y = y + k * 4 * Tile::columns;
+      if (k + 1 < there)
+        multiply_together<2>(these_x, these_y, sum, fresh && k == 0);
+      else if (k < there)
+        multiply_together<1>(these_x, these_y, sum, fresh && k == 0);
+    }
+  }
+  template <int some>
+  __device__ __forceinline__ void multiply_together(unsigned x, unsigned y, Contracted<T, C>& sum, bool fresh) const {
+    T c[4 * C];
+    begin_products();
+    KERNOPS_UNROLL
+    for (int part = 0; part < 3; ++part) KERNOPS_UNROLL
+    for (int k = 0; k < some; ++k)
+      multiply_rows(c, found_at(x + k * 4 * Tile::rows + (part == 0 ? small_parts : 0)),
+                    found_at(y + k * 4 * Tile::columns + (part == 1 ? small_parts : 0)), part > 0 || k > 0);
+    end_products();
+    KERNOPS_UNROLL
+    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
+    for (int n = 0; n < Own::columns; ++n) {
+      const T part = c[n / 2 * 4 + r * 2 + n % 2];
+      sum.v[r][n] = fresh ? part : sum.v[r][n] + part;
+    }
+  }
+
+  // The half of a warp group, then that of the other, in the same order for both.
+  __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, C>& sum) const {
+    const int second = threadIdx.x / 128, first = second * half;
+    multiply<half>(stage + first * chunk * Tile::columns, first, sum, true, second ? chunks - half : half);
+    T* const own = &sum.v[0][0];
+    constexpr int quads = own_pairs / 4;
+    float4* const all = reinterpret_cast<float4*>(exchanged) + threadIdx.x % 128;
+    KERNOPS_UNROLL
+    for (int q = 0; q < quads; ++q) copy_quad(&all[(second * quads + q) * 128].x, own + 4 * q);
+    __syncthreads();
+    KERNOPS_UNROLL
+    for (int q = 0; q < quads; ++q) {
+      const float4 other = all[((1 - second) * quads + q) * 128];
+      own[4 * q] += other.x, own[4 * q + 1] += other.y, own[4 * q + 2] += other.z, own[4 * q + 3] += other.w;
     }
   }
 
@@ -101,7 +131,10 @@ template <int C, class Terms> struct ByWarpgroups {
       swap(now, next);
     }
     send_next(next);
-    multiply<chunks - stages * at_once>(now, stages * at_once, sum, stages == 0);
+    if constexpr (exchanges)
+      multiply_half(now, sum);
+    else
+      multiply<chunks - stages * at_once>(now, stages * at_once, sum, stages == 0);
     swap(now, next);
   }
 };
