@@ -1,6 +1,6 @@
 # Long vectors: on a GPU, what is summed over their entries, or is as long as they, has kernels of its own.
 
-sizes <- c(15, 16, 17, 33, 50, 100, 513)
+sizes <- c(11, 15, 16, 17, 33, 50, 100, 513)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)

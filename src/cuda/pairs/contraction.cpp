@@ -178,7 +178,7 @@ class Tiler : Tiling {
 
   bool contracts(const Step& step) {
     if (!wanted_.long_vectors || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
-        step.sizes[0] < long_vector)
+        step.sizes[0] < long_enough(plan))
       return false;
     Entries made{step.out, step.sizes[0], {}, {}, {}};
     for (const int in : step.in)
@@ -240,6 +240,8 @@ class Tiler : Tiling {
 };
 
 }  // namespace
+
+int long_enough(const Plan& plan) { return reduction_table()[plan.reduction.row].sums() ? 11 : long_vector; }
 
 bool TiledPlan::is_product(const Entries& made) const {
   return made.steps.size() == 1 && op_row(made.steps[0].op).is(OpId::Scalprod) && made.leaves.size() == 2 &&

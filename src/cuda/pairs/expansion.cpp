@@ -83,7 +83,7 @@ class Expander {
 
   // Where a thread has it in registers, it should not have it twice.
   bool may_replace(int vector) const {
-    return long_vectors_ ? plan_.slots[vector].size >= long_vector : readers(vector) == 1;
+    return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }
 
   static bool reads(const Step& step, int slot) {

@@ -109,7 +109,7 @@ TiledPlan tiled(const Plan& plan, const Settings& settings) {
   const TiledPlan narrow = tile(plan, {});
   const int taken_out = narrow.entry_factors ? plan.f_size : 0;  // of the products with them
   const int needed = words(plan, read_by_pairs(plan, Level::row)) - taken_out;
-  const TiledPlan shared = tile(plan, {needed > 18, adds_by_tiles(settings)});
+  const TiledPlan shared = tile(plan, {needed > 15, adds_by_tiles(settings)});
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;

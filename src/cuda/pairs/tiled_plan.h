@@ -108,7 +108,8 @@ TiledPlan tile(const Plan& plan, const Wanted& wanted);
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.
-constexpr int long_vector = 16;  // from here on, a thread does not keep it in its registers
+constexpr int long_vector = 16;     // from here on, a thread does not keep it in its registers
+int long_enough(const Plan& plan);  // to be contracted: less where pairs are summed
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);
 
