@@ -281,6 +281,20 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
   expect_setequal(by_groups, c("Sum", "LogSumExp", "SumSoftMaxWeight", "Max_SumShiftExp", "Max_SumShiftExpWeight"))
 })
 
+test_that("long vectors of a block stand beside what its pairs read of the columns", {
+  withr::local_seed(1)
+  p <- matrix(runif(131 * 7), 131)
+  q <- matrix(runif(67 * 7), 67)
+  for_each_size(\(kernel, D, x, y, close) {
+    args <- vectors(D, "p = Vi(7)", "q = Vj(7)")
+    gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * (p | q), 1)", args)
+    k <- exp(-sq_dist(x, y)) * tcrossprod(p, q)
+    close(gauss(list(x, y, p, q)), rowSums(k))
+    e <- rep(1, nrow(x))
+    close(keops_grad(gauss, "x")(list(x, y, p, q, e)), -2 * (x * rowSums(k) - k %*% y))
+  }, c(200, 310, 320, 410, 448))
+})
+
 test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {
   withr::local_seed(1)
   b <- points(67, 300)

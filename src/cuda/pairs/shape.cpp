@@ -96,6 +96,13 @@ Shape by_warpgroups(const TiledPlan& plan) {
   return shape;
 }
 
+// Whether columns of which pairs read much leave room in shared memory for the vectors of a block by warp groups.
+bool leaves_room(const TiledPlan& plan) {
+  const int kept = plan.kept[int(Level::column)], contracted = plan.inner_product.size;
+  if (plan.vector_sum.size > 0) return kept <= 8 || contracted <= 400;
+  return kept <= 4 || contracted <= 304 || contracted > longest_resident;
+}
+
 }  // namespace
 
 bool adds_carefully(const Settings& settings) {
@@ -139,7 +146,8 @@ bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count row
              weighs = reduction.exponentiates() && plan.w_size <= 1,
              numbers = plan.vector_sum.size == 0 && plan.f_size == 1 && (reduction.sums() || weighs);
   return adds_by_tiles(settings) && in_place(plan, settings) && contracted >= shortest &&
-         plan.contractions.size() == 1 && (sums || numbers) && (rows > few_rows || contracted <= longest_resident);
+         plan.contractions.size() == 1 && (sums || numbers) && leaves_room(plan) &&
+         (rows > few_rows || contracted <= longest_resident);
 }
 
 // Long vectors, and columns too long for shared memory, go the wide way: 128 rows a block, one a thread once
