@@ -22,30 +22,13 @@ const std::map<OpId, Contraction::Term>& terms() {
 
 ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles) : Plan(plan), kept(plan.entries[int(Level::row)]) {
   if (sums_by_tiles) sum = take_vector_sum(*this);
-  if (sum.size == 0 && reduction_table()[reduction.row].sums()) take_out_factor();
+  if (sum.size == 0) factor = take_out_once(*this);
+  if (factor) leave_out_unused(*this, {f, w});
   take_out();
   if (contractions.empty() && sum.size == 0) return;
   read_directly(Level::row);
   read_directly(Level::column);
   pair_footprint = footprint_of_pairs(*this);
-}
-
-// Weights of the coordinates in a gradient, such as w in w (x - y), are there once.
-void ContractedPlan::take_out_factor() {
-  std::vector<Step>& pairs = steps[int(Level::pair)];
-  for (int* product : {&f, &w}) {
-    const auto made =
-        std::find_if(pairs.rbegin(), pairs.rend(), [&](const Step& step) { return step.out == *product; });
-    if (made == pairs.rend() || !op_row(made->op).is(OpId::Mult) || made->size == 1) continue;
-    for (const int n : {0, 1}) {
-      const Slot &once = slots[made->in[n]], &other = slots[made->in[1 - n]];
-      const bool kept = std::none_of(pairs.rbegin(), made, [&](const Step& s) { return s.out == made->in[1 - n]; });
-      if (once.level != Level::uniform || once.size != made->size || other.size != made->size || !kept) continue;
-      factor = made->in[n], *product = made->in[1 - n];
-      pairs.erase(std::next(made).base());
-      return;
-    }
-  }
 }
 
 // All contractions come before the steps, so each gets a slot that no step has used for something else before.

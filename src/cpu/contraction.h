@@ -18,7 +18,6 @@ struct ContractedPlan : Plan {
   std::vector<LongVector*> long_vectors(Level level);
 
  private:
-  void take_out_factor();
   void take_out();
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);

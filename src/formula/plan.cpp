@@ -182,6 +182,25 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
+// What is left must still be there when all steps are done.
+int take_out_once(Plan& plan) {
+  const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
+  if (!reduction_table()[plan.reduction.row].sums()) return 0;
+  for (int* product : {&plan.f, &plan.w}) {
+    const auto made = std::find_if(pairs.rbegin(), pairs.rend(), [&](const Step& s) { return s.out == *product; });
+    if (made == pairs.rend() || !op_row(made->op).is(OpId::Mult) || made->size == 1) continue;
+    for (const int n : {0, 1}) {
+      const int once = made->in[n], left = made->in[1 - n];
+      const bool vectors = plan.slots[once].size == made->size && plan.slots[left].size == made->size;
+      const bool kept = std::none_of(pairs.rbegin(), made, [&](const Step& s) { return s.out == left; });
+      if (plan.slots[once].level != Level::uniform || !vectors || !kept) continue;
+      *product = left;
+      return once;
+    }
+  }
+  return 0;
+}
+
 // How many entries per lane the pair loop touches: what should stay in the first-level cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);

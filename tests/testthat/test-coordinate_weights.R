@@ -73,3 +73,22 @@ test_that("Hessians with weights times vectors are right", {
     close(second("y")(data), by_column(2 * crossprod(k, h) - 4 * (crossprod(kd, seen$x) - seen$y * colSums(kd)), w))
   }, c(33, 100))
 })
+
+test_that("what multiplies a sum may be read elsewhere", {
+  withr::local_seed(1)
+  x <- points(61, 3)
+  y <- points(67, 3)
+  w <- c(0.5, 2, -1)
+  formulas <- list(
+    "(w * (x - y)) * Exp(-SqNorm2(w * (x - y)))" = \(d) d * exp(-sum(d^2)),
+    "(w * (x - y)) * (w * (x - y))" = \(d) d * d,
+    "(w * (x - y)) * Norm2(w * (x - y))" = \(d) d * sqrt(sum(d^2)),
+    "Exp(-Norm2(w * (x - y))) * (w * (x - y)) + w" = \(d) exp(-sqrt(sum(d^2))) * d + w
+  )
+  for_each_backend(\(kernel, precision) for (formula in names(formulas)) {
+    term <- formulas[[formula]]
+    expected <- t(apply(x, 1, \(one) rowSums(apply(y, 1, \(other) term(w * (one - other))))))
+    sums <- kernel(sprintf("Sum_Reduction(%s, 1)", formula), arguments(3))
+    expect_close(sums(list(x, y, w)), expected, precision, scale = max(abs(expected)), info = formula)
+  })
+})

@@ -44,7 +44,7 @@ class Tiler : Tiling {
       find_nearest(plan), take_sum_apart(*this);
     else if (wanted_.long_vectors)
       find_vector_sum(), take_roots();
-    if (plan.panels.terms.empty() && plan.vector_sum.size == 0) take_out_entry_factors();
+    if (plan.panels.terms.empty() && plan.vector_sum.size == 0) plan.entry_factors = take_out_once(plan);
     need(plan.f), need(plan.w);
     for (const PanelPlan::Term& term : plan.panels.terms) need(term.number);
     place_expansion(*this, wanted_.long_vectors);
@@ -68,22 +68,6 @@ class Tiler : Tiling {
         if (plan.slots[step.in[n]].level != Level::row || step.sizes[n] != 1) continue;
         plan.factor = step.in[n];
         *product = step.in[1 - n];
-        return;
-      }
-    }
-  }
-
-  // Nor does a vector that is there once, such as weights in a gradient.
-  void take_out_entry_factors() {
-    if (!reduction_table()[plan.reduction.row].sums()) return;
-    for (int* product : {&plan.f, &plan.w}) {
-      const Step* step = plan.maker(*product);
-      if (!step || !op_row(step->op).is(OpId::Mult) || step->size == 1) continue;
-      for (const int n : {0, 1}) {
-        const Slot &once = plan.slots[step->in[n]], &other = plan.slots[step->in[1 - n]];
-        if (once.level != Level::uniform || once.size != step->size || other.size != step->size) continue;
-        plan.entry_factors = step->in[n];
-        *product = step->in[1 - n];
         return;
       }
     }
