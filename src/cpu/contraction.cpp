@@ -56,20 +56,22 @@ bool ContractedPlan::contracts_difference(const Step& step, const std::vector<St
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
   const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
-  const auto maker = [&](int slot) {
-    const auto made = std::find_if(before.rbegin(), before.rend(), [=](const Step& s) { return s.out == slot; });
-    return made == before.rend() ? nullptr : &*made;
+  // of what a slot has where it is read: buffers are shared
+  const auto maker = [&](int slot, auto read) {
+    return std::find_if(read, before.rend(), [=](const Step& s) { return s.out == slot; });
   };
   const bool first = slots[step.in[0]].level != Level::pair;
   const int other = step.in[first ? 0 : 1];
-  const Step* made = maker(step.in[first ? 1 : 0]);
+  auto made = maker(step.in[first ? 1 : 0], before.rbegin());
+  const auto is_made_by = [&](OpId op) { return made != before.rend() && op_row(made->op).is(op); };
   int weights = 0;
-  if (made && op_row(made->op).is(OpId::Mult)) {
+  if (is_made_by(OpId::Mult)) {
     const bool second = slots[made->in[1]].level == Level::uniform;
     weights = made->in[second];
-    made = is_vector(weights, Level::uniform) ? maker(made->in[!second]) : nullptr;
+    if (!is_vector(weights, Level::uniform)) return false;
+    made = maker(made->in[!second], std::next(made));
   }
-  if (!made || !op_row(made->op).is(OpId::Subtract)) return false;
+  if (!is_made_by(OpId::Subtract)) return false;
   int row = made->in[0], column = made->in[1];
   const bool opposite = slots[row].level == Level::column, of_row = is_vector(other, Level::row);
   if (opposite) std::swap(row, column);

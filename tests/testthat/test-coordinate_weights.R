@@ -92,3 +92,20 @@ test_that("what multiplies a sum may be read elsewhere", {
     expect_close(sums(list(x, y, w)), expected, precision, scale = max(abs(expected)), info = formula)
   })
 })
+
+test_that("products along differences with weights are those of these differences", {
+  withr::local_seed(1)
+  x <- points(31, 7)
+  y <- points(37, 7)
+  w <- 2^sample(-1:1, 7, TRUE)
+  along <- "(((w * (x - y)) | y) * (y - x)) * ((w * (x - y)) | x)"
+  formulas <- list(\(x, y) sum(w * (x - y) * y) * sum(w * (x - y) * x) * (y - x),
+                   \(x, y) (y + (x + y) * sum(w * (y - x) * y)) * sum(w * (y - x) * x))
+  names(formulas) <- c(along, "((w * (y - x)) | x) * (y + (((x - y) + y + y) * ((w * (y - x)) | y)))")
+  for_each_backend(\(kernel, precision) for (formula in names(formulas)) {
+    term <- formulas[[formula]]
+    expected <- t(apply(x, 1, \(one) rowSums(apply(y, 1, \(other) term(one, other)))))
+    sums <- kernel(sprintf("Sum_Reduction(%s, 1)", formula), arguments(7))
+    expect_close(sums(list(x, y, w)), expected, precision, scale = max(abs(expected)), info = formula)
+  })
+})
