@@ -64,8 +64,8 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
 }
 
 // What one column touches times the tile should fit the first-level cache, the rows that share it the second. Where
-// there are products of matrices, that is what the numbers of the columns and the results of a tile should fit. Few
-// rows: the columns are split.
+// there are products of matrices, that is what the numbers of the columns and the results of a tile should fit, and
+// rows are many, as columns are packed for each block of them. Few rows: the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   const bool wide = sum.size > 0;
@@ -78,9 +78,11 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   };
   for (tile = (blocks_many ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
   const Count state_bytes = wide ? 32 * sum.size : 64 * 4 * (f_size + w_size) + Count(16) * k * f_size;
-  const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 22 : 1 << 18) / row_bytes;
+  const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 26 : 1 << 18) / row_bytes;
+  Count packed = 1;  // bytes of a row
+  for (const Contraction& c : plan_.contractions) packed += Count(bytes) * c.size;
   const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
-  row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 192 : 64, rows_fit, part})));
+  row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 384 : 64, rows_fit, (1 << 28) / packed, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }

@@ -165,9 +165,12 @@ template <class T> class Contractions {
   // Columns beyond the last one repeat it, as those of a tile do.
   void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
-      for (int k = 0; k < entries; ++k)
-        convert(from.data + (first + k) * from.entry + begin * from.item, from.item, length,
-                panel + k * S::columns + at);
+      constexpr int ahead = 4;  // entries
+      for (int k = 0; k < entries; ++k) {
+        const double* values = from.data + (first + k) * from.entry + begin * from.item;
+        if (k + ahead < entries) prefetch(values + ahead * from.entry, from.item, length);
+        convert(values, from.item, length, panel + k * S::columns + at);
+      }
     });
     for (T* of_entry = panel; of_entry < panel + entries * S::columns; of_entry += S::columns)
       for (int n = count; n < S::columns; ++n) of_entry[n] = of_entry[count - 1];

@@ -37,6 +37,11 @@ template <class F> void for_runs(const Job& job, const RowBlock& block, Count fi
   }
 }
 
+// Asks for values that are read soon, if they stand side by side.
+inline void prefetch(const double* from, Count item, int count) {
+  for (int n = 0; item == 1 && n < count; n += 64 / int(sizeof(double))) __builtin_prefetch(from + n);
+}
+
 // Values `item` numbers apart; those side by side a pack of doubles at a time.
 template <class T> void convert(const double* from, Count item, int count, T* to) {
   constexpr int W = Pack<double>::width;

@@ -178,6 +178,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     const Source& from = vector.source;
     const Operand<T>& slot = slots[vector.slot];
     const int count = entries(first, tile);
+    constexpr int ahead = 2;  // vectors
     for (int n = 0; n < (wanted + 2 * W - 1) / (2 * W) * (2 * W); ++n) {
       T* to = panel_.data() + n;
       const auto put = [&](const auto* values, Count item, int length, int at) {
@@ -187,7 +188,9 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         for (int j = 0; j < count; ++j) to[j * S::columns] = T(0);
       else if (vector.direct)
         for_runs(job_, *tile.block, tile.base + tile.first + first, count, [&](Count begin, int length, int at) {
-          put(from.data + (k + n) * from.entry + begin * from.item, from.item, length, at);
+          const double* values = from.data + (k + n) * from.entry + begin * from.item;
+          if (n + ahead < wanted) prefetch(values + ahead * from.entry, from.item, length);
+          put(values, from.item, length, at);
         });
       else
         put(slot.p + (k + n) * slot.entry + first, 1, count, 0);
