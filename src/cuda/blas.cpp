@@ -2,6 +2,7 @@
 #include "cuda/blas.h"
 
 #include <map>
+#include <mutex>
 
 #include "cuda/library.h"
 
@@ -61,6 +62,8 @@ void check(Status status, const char* what) { check_status(status, what, "cuBLAS
 // Of the current device. They live as long as the process.
 void* handle() {
   static std::map<int, void*> all;
+  static std::mutex opening;
+  const std::lock_guard<std::mutex> lock(opening);
   void*& here = all[current_device().number];
   if (!here) check(blas().cublasCreate_v2(&here), "opening cuBLAS");
   return here;

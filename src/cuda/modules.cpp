@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// By device and text; for the first thread alone.
+// By device and text. Only the first thread adds to them.
 struct Loaded {
   std::map<std::pair<int, std::string>, void*> modules;
   std::map<std::pair<int, std::string>, Kernels> kernels;

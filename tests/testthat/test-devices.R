@@ -52,6 +52,27 @@ test_that("several GPUs compute what one does, the same bits each time", {
   expect_unchanged(every, list(c(4001, 203), c(31, 5001)))
 })
 
+test_that("several GPUs share long vectors and neighbours", {
+  skip_without_two_gpus()
+  withr::local_seed(4)
+  exponential <- "Sum_Reduction(Exp(-SqDist(x, y) / 20) * b, 1)"
+  formulas <- c(sprintf("Grad(%s, x, e)", exponential), sprintf("Grad(Grad(%s, x, e), x, x)", exponential),
+                "KMin_ArgKMin_Reduction(SqDist(x, y), 3, 1)")
+  D <- 130
+  for (formula in formulas) for (precision in c("float64", "float32")) {
+    input <- list(x = uniform(1040, D), y = uniform(530, D), b = uniform(530, 1), e = uniform(1040, 1))
+    args <- c(x = sprintf("x = Vi(%d)", D), y = sprintf("y = Vj(%d)", D), b = "b = Vj(1)", e = "e = Vi(1)")
+    used <- intersect(names(args), all.vars(str2lang(formula)))
+    op <- \(...) keops_kernel(formula, args[used], backend = "cuda", precision = precision, ...)
+    expected <- op(device = 0)(input[used])
+    two <- op(device = 0:1)
+    expect_close(two(input[used]), expected, precision, info = formula)
+    expect_identical(two(input[used]), two(input[used]))
+    there <- Map(gpu_matrix, input[used], device = rep_len(1:0, length(used)))
+    expect_close(as.matrix(two(there, output = "gpu")), expected, precision, info = formula)
+  }
+})
+
 test_that("one GPU reads and writes what is on another", {
   skip_without_two_gpus()
   withr::local_seed(2)

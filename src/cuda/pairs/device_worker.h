@@ -79,13 +79,14 @@ class DeviceWorker {
   // Copies what other devices hold, unless it is taken in batches: before any device begins, as they would have to
   // end first.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
+  void fetch_all(const Task& task, Range rows, Range columns);
 
   // Drops the copies of what serves one batch alone.
   void keep_shared(const Data& data);
 
   // Reduces a part into the target of the task, in the order of the device: nobody waits for the end.
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same in bulk, unless it cannot be done: whether it was. For the first thread alone.
+  // The same in bulk, unless it cannot be done: whether it was.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch) {
     return (this->*(task.plan.bulk == Bulk::nearest ? &DeviceWorker::reduce_by_lists
                                                     : &DeviceWorker::reduce_by_panels))(task, rows, columns, watch);

@@ -51,7 +51,11 @@ void DeviceWorker::keep_shared(const Data& data) {
 void DeviceWorker::fetch(const Task& task, Range rows, Range columns, bool to_states) {
   use_device(number_);
   const Batch batch = choose_batch(task, rows.count(), columns.count(), to_states);
-  if (batch.rows < rows.count() || batch.columns < columns.count()) return;
+  if (batch.rows >= rows.count() && batch.columns >= columns.count()) fetch_all(task, rows, columns);
+}
+
+void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
+  use_device(number_);
   const auto take = [&](Level level, Range items) {
     for (const Load& load : task.plan.loads[int(level)]) {
       const ArrayRef* from = task.data.array(load);

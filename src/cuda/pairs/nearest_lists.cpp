@@ -169,7 +169,6 @@ class NearestLists {
 };
 
 bool DeviceWorker::reduce_by_lists(const Task& task, Range rows, Range columns, const Watch& watch) {
-  prepare(task);
   const bool direct = writes_directly(task.out);
   const Count rows_here = rows.count(), columns_here = columns.count();
   const size_t out_bytes = direct ? 0 : size_t(rows_here * task.plan.reduction.size) * sizeof(double);

@@ -103,24 +103,48 @@ class CudaPairs : public Pairs {
   }
   DeviceWorker& first() { return workers_.front(); }
 
-  // Whether it could be done.
+  // Whether it could be done. Each device has some of the rows and all columns.
   bool reduce_in_bulk(const Plan& untiled, const Data& data, const Settings& settings, Range rows, Range columns,
                       const Output& out) {
-    if (workers_.size() > 1 || untiled.stores || data.pairs(untiled.rows)) return false;
+    if (untiled.stores || data.pairs(untiled.rows)) return false;
     const TiledPlan& plan = tiled_once(untiled, settings, true);
     if (plan.bulk == Bulk::none) return false;
     use_device(first().number());
     const TiledPlan& tiled = tiled_once(untiled, settings, false);
-    if (!gains_by_bulk(plan, tiled, settings, rows.count(), columns.count())) return false;
+    const Count rows_of_device = part(rows, 0, workers_.size()).count();
+    if (!gains_by_bulk(plan, tiled, settings, rows_of_device, columns.count())) return false;
     const Settings doubles = of_bulk(settings);
     const bool others = wait_for_others(data, out);
     const auto shapes = bulk_shapes(plan);
     const bool done = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
-      const Task task{plan, data, doubles, shape, out, rows.begin, true};
-      return first().reduce_in_bulk(task, rows, columns, settings.keep_going);
+      return reduce_in_bulk({plan, data, doubles, shape, out, rows.begin, true}, rows, columns, settings.keep_going);
     });
+    use_device(first().number());
     if (others) synchronize();  // nor do they know what this one has yet to copy
     return done;
+  }
+
+  bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& keep_going) {
+    const size_t count = workers_.size();
+    for (DeviceWorker& worker : workers_) worker.prepare(task);
+    if (count == 1) return first().reduce_in_bulk(task, rows, columns, keep_going);
+    for (size_t n = 0; n < count; ++n) workers_[n].fetch_all(task, part(rows, n, count), columns);
+    std::vector<char> done(count, true);
+    try {
+      in_threads(count, keep_going, [&](size_t n, const Watch& watch) {
+        const Range some = part(rows, n, count);
+        if (some.count() == 0) return;
+        use_device(workers_[n].number());
+        const Finally waits;  // what was begun may write into the target
+        done[n] = workers_[n].reduce_in_bulk(task, some, columns, watch);
+        synchronize();
+      });
+    } catch (const CudaError& error) {
+      if (error.kind != std::string("memory")) throw;
+      collect_garbage();  // which the threads cannot do; tiles take less
+      return false;
+    }
+    return std::all_of(done.begin(), done.end(), [](bool each) { return each; });
   }
 
   // The first device alone has all pairs: what goes elsewhere does so some columns at a time.

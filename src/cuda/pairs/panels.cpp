@@ -138,7 +138,6 @@ class PanelSums {
 
 // long: one loop over panels
 bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch) {
-  prepare(task);
   const bool direct = writes_directly(task.out);
   const Count rows_here = rows.count(), columns_here = columns.count(), size = task.plan.reduction.size;
   const Count item_bytes = rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column);
