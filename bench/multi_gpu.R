@@ -1,8 +1,9 @@
 # How a reduction scales over the GPUs of one machine:  Rscript bench/multi_gpu.R [M]
 #
-# A Gaussian sum of M x M pairs (1e6 x 1e6) in three dimensions, data and result on the first card, on 1, 2, ... all
-# GPUs. Each figure is the median wall time of five calls seen from R, after two seconds of them, in which kernels are
-# compiled and idle cards wake up. `per card` is the speed-up divided by the number of cards.
+# A Gaussian sum of M x M pairs (1e6 x 1e6) in three dimensions, and what is reduced in bulk of 4e4 x 4e4 (float64 2e4 x
+# 2e4) long vectors, data and result on the first card, on 1, 2, ... all GPUs. Each figure is the median wall time of
+# five calls seen from R, after two seconds of them, in which kernels are compiled and idle cards wake up. `per card` is
+# the speed-up divided by the number of cards.
 library(kernops)
 
 given <- commandArgs(TRUE)
@@ -16,20 +17,31 @@ milliseconds <- function(call) {
   stats::median(replicate(5, system.time(call(), gcFirst = FALSE)[["elapsed"]])) * 1e3
 }
 
-measure <- function(precision) {
+gaussian <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
+gradient <- sprintf("Grad(%s, x, e)", gaussian)
+cases <- list(list("Gaussian", gaussian, 3, M), list("gradient", gradient, 512), list("gradient", gradient, 1024),
+              list("Hessian times x", sprintf("Grad(%s, x, x)", gradient), 100),
+              list("10 nearest", "ArgKMin_Reduction(SqDist(x, y), 10, 1)", 16),
+              list("10 nearest", "ArgKMin_Reduction(SqDist(x, y), 10, 1)", 784))
+
+measure <- function(case, precision) {
   set.seed(1)
+  D <- case[[3]]
+  M <- if (length(case) > 3) case[[4]] else if (precision == "float32") 4e4 else 2e4
   random <- \(d) gpu_matrix(matrix(stats::runif(M * d), M), precision, devices[[1]])
-  data <- list(g = 0.5, x = random(3), y = random(3), b = random(1))
+  args <- c(g = "g = Pm(1)", x = sprintf("x = Vi(%d)", D), y = sprintf("y = Vj(%d)", D), b = "b = Vj(1)",
+            e = "e = Vi(1)")
+  used <- intersect(names(args), all.vars(str2lang(case[[2]])))
+  data <- list(g = 1.5 / D, x = random(D), y = random(D), b = random(1), e = random(1))[used]
   time <- function(count) {
-    op <- keops_kernel("Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)",
-                       c("g = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"), precision = precision, backend = "cuda",
-                       device = devices[seq_len(count)])
+    op <- keops_kernel(case[[2]], args[used], precision = precision, backend = "cuda", device = devices[seq_len(count)])
     milliseconds(\() op(data, output = "gpu"))
   }
   ms <- vapply(cards, time, 0)
-  data.frame(precision = precision, M = M, cards = cards, ms = signif(ms, 4),
+  data.frame(case = case[[1]], D = D, precision = precision, M = M, cards = cards, ms = signif(ms, 4),
              `Tpairs/s` = signif(M^2 / ms / 1e9, 3), `per card` = signif(ms[[1]] / ms / cards, 3), check.names = FALSE)
 }
 
 kernops_sitrep()
-print(rbind(measure("float32"), measure("float64")), row.names = FALSE)
+for (precision in c("float32", "float64"))
+  print(do.call(rbind, lapply(cases, measure, precision)), row.names = FALSE)

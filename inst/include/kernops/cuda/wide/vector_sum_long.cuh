@@ -107,7 +107,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       send(n + 1, first_chunk, next);
     else if (batch + 1 < batches)
       send(0, first_chunk + runs, next);
-    if (tile.scaled) KERNOPS_UNROLL
+    if (tile.scaled) KERNOPS_UNROLL_BY(1)
     for (int part = 0; part < parts; ++part)
       add_products<columns, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
                                                                     part * ScaledNumbers::columns, unit);
