@@ -128,9 +128,9 @@ class CudaPairs : public Pairs {
     const size_t count = workers_.size();
     for (DeviceWorker& worker : workers_) worker.prepare(task);
     if (count == 1) return first().reduce_in_bulk(task, rows, columns, keep_going);
-    for (size_t n = 0; n < count; ++n) workers_[n].fetch_all(task, part(rows, n, count), columns);
     std::vector<char> done(count, true);
     try {
+      for (size_t n = 0; n < count; ++n) workers_[n].fetch_all(task, part(rows, n, count), columns);
       in_threads(count, keep_going, [&](size_t n, const Watch& watch) {
         const Range some = part(rows, n, count);
         if (some.count() == 0) return;
