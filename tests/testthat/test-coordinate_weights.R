@@ -74,6 +74,27 @@ test_that("Hessians with weights times vectors are right", {
   }, c(33, 100))
 })
 
+test_that("the difference that a sum has may be read elsewhere, or be the opposite", {
+  withr::local_seed(2)
+  formulas <- list("Exp(-WeightedSqDist(w, x, y)) * Sum(x - y) * (w * (x - y))" =
+                     \(w, d) exp(-sum(w * d^2)) * sum(d) * w * d,
+                   "Inv(1 + WeightedSqDist(w, x, y)) * (w * (y - x))" = \(w, d) -w * d / (1 + sum(w * d^2)),
+                   "Exp(-WeightedSqDist(w, x, y)) * (w * (x - y)) * b" = \(w, d) exp(-sum(w * d^2)) * w * d)
+  for (weights in list(c(2, 0, 0.5), c(0.5, -0.2, 2))) for (offset in c(0, 1e4)) for (n in c(61, 523)) {
+    x <- points(n, 3, offset)
+    y <- points(n + 6, 3, offset)
+    for_each_backend(\(kernel, precision) for (formula in names(formulas)) {
+      term <- \(one, other) formulas[[formula]](weights, one - other)
+      expected <- t(apply(x[1:20, ], 1, \(one) rowSums(apply(y, 1, \(other) term(one, other)))))
+      reads_b <- grepl("b$", formula)
+      sums <- kernel(sprintf("Sum_Reduction(%s, 1)", formula), arguments(3, if (reads_b) "b = Vj(1)"))
+      actual <- sums(c(list(x, y, weights), if (reads_b) list(rep(1, n + 6))))
+      expect_close(actual[1:20, ], expected, precision, scale = max(abs(expected)),
+                   info = toString(c(formula, weights, offset)))
+    })
+  }
+})
+
 test_that("what multiplies a sum may be read elsewhere", {
   withr::local_seed(1)
   x <- points(61, 3)

@@ -45,6 +45,7 @@ class Tiler : Tiling {
     else if (wanted_.long_vectors)
       find_vector_sum(), take_roots();
     if (plan.panels.terms.empty() && plan.vector_sum.size == 0) plan.entry_factors = take_out_once(plan);
+    if (plan.entry_factors && wanted_.roots && !plan.expansion.exponent) find_roots(*this);
     need(plan.f), need(plan.w);
     for (const PanelPlan::Term& term : plan.panels.terms) need(term.number);
     place_expansion(*this, wanted_.long_vectors);
@@ -78,9 +79,7 @@ class Tiler : Tiling {
     if (!reduction_table()[plan.reduction.row].exponentiates()) return;
     for (Step& step : plan.steps[int(Level::pair)]) {
       if (step.out != plan.f || !op_row(step.op).is(OpId::Minus)) continue;
-      const int factor = new_slot(Level::uniform, 1);
-      plan.loads[int(Level::uniform)].push_back({Load::constant, 0, factor, -1});
-      step = make_step(OpId::Mult, {step.out, 1}, {factor, 1}, {step.in[0], 1});
+      step = make_step(OpId::Mult, {step.out, 1}, {constant(-1), 1}, {step.in[0], 1});
     }
   }
 
@@ -111,7 +110,7 @@ class Tiler : Tiling {
     if (!weights || made.steps.size() != 2 || !reduction_table()[plan.reduction.row].sums()) return;
     Step& product = made.steps[1];
     if (!op_row(product.op).is(OpId::Mult) || (product.in[0] != weights && product.in[1] != weights)) return;
-    add_roots();
+    add_roots(weights);
     std::replace(std::begin(product.in), std::end(product.in), weights, plan.roots);
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
@@ -201,7 +200,8 @@ class Tiler : Tiling {
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
-      if (slot == e.column_norm && (plan.weighted || e.root)) return plan.weighted && !plan.column_weight() ? 1 : 2;
+      if (slot == e.column_norm && (plan.weighted || e.root || e.rooted))
+        return plan.weighted && !plan.column_weight() ? 1 : 2;
       return e.exponent && (slot == e.row_norm || slot == e.column_norm) ? 0 : used[slot] ? 1 : 2;
     };
     for (const Level level : {Level::uniform, Level::row, Level::column}) {

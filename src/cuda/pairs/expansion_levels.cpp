@@ -23,7 +23,9 @@ class Placing {
       e_ = {};
       return;
     }
-    if (contracted)
+    if (e_.rooted)
+      take_roots();
+    else if (contracted)
       take_inner_product();
     else if (e_.root)
       scale_both();
@@ -48,9 +50,24 @@ class Placing {
     tiling_.used[e_.row_power] = tiling_.used[e_.column_power] = true;
   }
 
+  // 1 unless a weight is negative.
+  int valid_weights() { return add(Level::uniform, OpId::Step, 1, add(Level::uniform, OpId::Min, 1, e_.weights)); }
+
+  void take_roots() {
+    const int size = plan_.slots[e_.row].size;
+    const double room = 1 << 26;  // 32 times this is the square of 46,000 ranges, whose rounding is 5e-12
+    const int most = add(Level::uniform, OpId::Mult, 1, valid_weights(), tiling_.constant(room));
+    const auto take = [&](Level level, int from, int& vector, int& norm) {
+      vector = add(level, OpId::Mult, size, plan_.roots, from);
+      norm = add(level, OpId::Divide, 1, add(level, OpId::SqNorm2, 1, vector), most);
+      tiling_.used[from] = false, tiling_.used[vector] = true;
+    };
+    take(Level::row, e_.row, e_.row_vector, e_.row_norm);
+    take(Level::column, e_.column, e_.column_vector, e_.column_norm);
+  }
+
   void multiply_row() {
-    const int valid =
-        e_.weights ? add(Level::uniform, OpId::Step, 1, add(Level::uniform, OpId::Min, 1, e_.weights)) : 0;
+    const int valid = e_.weights ? valid_weights() : 0;
     const auto norm = [&](Level level, int vector) {
       const int product = add(level, OpId::Mult, 1, e_.factor, square(level, vector));
       return valid ? add(level, OpId::Divide, 1, product, valid) : product;
@@ -105,6 +122,37 @@ class Placing {
 }  // namespace
 
 void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
+
+// The roots of the weights are taken into the sum, which has them and their signs as factors then.
+void find_roots(Tiling& tiling) {
+  TiledPlan& plan = tiling.plan;
+  std::vector<Step>& steps = plan.steps[int(Level::pair)];
+  const int weights = plan.entry_factors;
+  const auto distance = std::find_if(steps.begin(), steps.end(), [=](const Step& step) {
+    return op_row(step.op).is(OpId::DiagSqDist) && step.in[0] == weights;
+  });
+  int* const sum = plan.slots[plan.f].size > 1 ? &plan.f : &plan.w;
+  const Step* const difference = plan.maker(*sum);
+  if (distance == steps.end() || !difference || !op_row(difference->op).is(OpId::Subtract)) return;
+  Expansion found{};
+  found.exponent = found.distance = distance->out, found.weights = weights, found.rooted = true;
+  found.row = distance->in[1], found.column = distance->in[2];
+  if (plan.slots[found.row].level == Level::column) std::swap(found.row, found.column);
+  const auto reads = [](const Step& step, int slot) {
+    return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
+  };
+  const auto may_read = [&](const Step& step) {
+    const bool row = reads(step, found.row), column = reads(step, found.column);
+    return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
+           !reads(step, difference->out);
+  };
+  if (plan.slots[found.row].level != Level::row || plan.slots[found.column].level != Level::column ||
+      !reads(*difference, found.row) || !std::all_of(steps.begin(), steps.end(), may_read))
+    return;
+  plan.expansion = found;
+  tiling.add_roots(weights);
+  *sum = tiling.add(Level::pair, OpId::Mult, plan.slots[*sum].size, plan.roots, *sum);
+}
 
 bool can_weight_columns(const Tiling& tiling) {
   const TiledPlan& plan = tiling.plan;

@@ -91,7 +91,7 @@ class SumTaker {
                                      [](const PanelPlan::Term& term) { return term.difference != 0; });
     if (weighted_terms_ == 0) return !differs || !plan_.expansion.weights;
     if (weighted_terms_ < int(made_.terms.size())) return false;
-    tiling_.add_roots();
+    tiling_.add_roots(plan_.expansion.weights);
     for (PanelPlan::Term& term : made_.terms)
       for (int* vector : {&term.row, &term.column})
         if (*vector) *vector = tiling_.add(level(*vector), OpId::Mult, made_.width, plan_.roots, *vector);

@@ -53,7 +53,7 @@ bool sums_of_some(const TiledPlan& plan, const Settings& settings) {
 Shape narrow_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors) {
   const int needed = words(plan, plan.kept[int(Level::row)]);
   const Expansion& expansion = plan.expansion;
-  const bool squared = expansion.exponent && !expansion.root;
+  const bool squared = expansion.exponent && !expansion.root && !expansion.rooted;
   int most = settings.single && needed <= (squared ? 12 : 22) ? 4 : needed <= (settings.single ? 48 : 24) ? 2 : 1;
   if ((grouped(plan) && expansion.exponent) || much_work(plan)) most = 1;
   if (plan.factor && plan.f_size > 1) most = std::min(most, 2);
@@ -113,7 +113,7 @@ bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_c
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  const TiledPlan narrow = tile(plan, {});
+  const TiledPlan narrow = tile(plan, {false, false, false, !settings.single});
   const int taken_out = narrow.entry_factors ? plan.f_size : 0;  // of the products with them
   const int needed = words(plan, read_by_pairs(plan, Level::row)) - taken_out;
   const TiledPlan shared = tile(plan, {needed > 15, adds_by_tiles(settings)});

@@ -1,6 +1,8 @@
 // What is done for each pair, as CUDA text.
 #include "cuda/pairs/text.h"
 
+#include <algorithm>
+
 #include "formula/op_table.h"
 
 namespace kernops {
@@ -37,7 +39,7 @@ class Pairs {
       names[e.distance] = "product";
     }
     for (const Step& step : plan.steps[int(Level::pair)]) {
-      if (near && step.out == plan.expansion.distance && !plan.expansion.root) continue;
+      if (near && is_replaced(step)) continue;
       const std::string name = "t" + number(count++);
       const bool moved = step.size > longest_copied && !words.has_own_call(step);
       out +=
@@ -51,6 +53,12 @@ class Pairs {
   }
 
  private:
+  // By what others take of near points.
+  bool is_replaced(const Step& step) const {
+    const Expansion& e = plan.expansion;
+    return e.rooted ? op_row(step.op).is(OpId::Subtract) && std::count(step.in, step.in + 2, e.row) == 1
+                    : step.out == e.distance && !e.root;
+  }
   // Where a column has the norm of its vector, and the weight that takes it; the same where there is no other weight.
   std::string norm() const {
     const int norm = plan.expansion.column_norm, weight = plan.weighted ? plan.column_weight() : 0;
@@ -59,8 +67,18 @@ class Pairs {
   }
 
   std::string near_call(const Step& step, const Names& names) const {
+    if (plan.expansion.rooted) return rooted_call(step, names);
     if (plan.expansion.product) return words.call(step, step.size, names);
     return plan.expansion.root ? scaled_call(step, names) : expanded_call(step, names);
+  }
+  std::string rooted_call(const Step& step, const Names& names) const {
+    const Expansion& e = plan.expansion;
+    if (step.out == e.distance)
+      return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.column_vector] + ")";
+    if (step.in[0] != plan.roots) return words.call(step, step.size, names);
+    const bool opposite = plan.maker(step.in[1])->in[0] == e.column;
+    return "apply<ops::Subtract, " + number(step.size) + ", 0, 0>(" + names[opposite ? e.column_vector : e.row_vector] +
+           ", " + names[opposite ? e.row_vector : e.column_vector] + ")";
   }
   std::string scaled_call(const Step& step, const Names& names) const {
     const Expansion& e = plan.expansion;

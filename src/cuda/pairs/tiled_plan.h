@@ -23,13 +23,18 @@ struct Entries {
 // slots, what multiplies those of x' and y' instead. Where there are weights of the coordinates, those of the vectors
 // have them too, and norms are infinite or NaN unless all weights are >= 0. All 0 where there is none.
 //
+// Where it is `rooted`, nothing is expanded: the vectors are those of a distance with weights, which stands as
+// exponent, too, and of a sum, r (x - y), where r are the roots of the weights. Near ones are taken times r, which
+// leaves a pair two multiplications less for each entry; norms are their squared lengths, in parts of what rounding
+// allows.
+//
 // Where it is a `product`, exponent and distance are both (x | y), a contraction, which is that of the two vectors
 // times powers of two, one of the row and one of the column; norms say how far apart entries are (put_product()).
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
   std::map<int, int> factors;
-  bool product = false;
+  bool product = false, rooted = false;
   int row_power = 0, column_power = 0;
 };
 
@@ -79,7 +84,8 @@ enum class Bulk { none, panels, digits, nearest };
 // the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
 // weight of a column, or is it, instead of adding to each exponent; then that norm does not come first. Entry by entry,
 // a sum is to be multiplied by `entry_factors`, too. Where vectors that are summed are multiplied by the weights of an
-// expansion, their `roots` stand in place of these, and those with the signs of the weights are the factors.
+// expansion, their `roots` stand in place of these or are a factor of the vectors, and those with the signs of the
+// weights are the factors.
 struct TiledPlan : Plan {
   int factor = 0, roots = 0, entry_factors = 0;
   Expansion expansion{};
@@ -100,9 +106,9 @@ struct TiledPlan : Plan {
   bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
 };
 // Whether to look for long vectors, for inner products of floats that tensor cores take as numbers of 16 bits, and for
-// what is reduced in bulk.
+// what is reduced in bulk; and, for short vectors, for roots of weights.
 struct Wanted {
-  bool long_vectors = false, products = false, bulk = false;
+  bool long_vectors = false, products = false, bulk = false, roots = false;
 };
 TiledPlan tile(const Plan& plan, const Wanted& wanted);
 

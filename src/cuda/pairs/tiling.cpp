@@ -18,11 +18,17 @@ int Tiling::add(Level level, OpId op, int size, int a, int b) {
   return out;
 }
 
-void Tiling::add_roots() {
-  const int weights = plan.expansion.weights, size = plan.slots[weights].size;
+void Tiling::add_roots(int weights) {
+  const int size = plan.slots[weights].size;
   plan.roots = add(Level::uniform, OpId::Sqrt, size, add(Level::uniform, OpId::Abs, size, weights));
   plan.entry_factors =
       add(Level::uniform, OpId::Mult, size, add(Level::uniform, OpId::Sign, size, weights), plan.roots);
+}
+
+int Tiling::constant(double value) {
+  const int slot = new_slot(Level::uniform, 1);
+  plan.loads[int(Level::uniform)].push_back({Load::constant, 0, slot, value});
+  return slot;
 }
 
 int Tiling::first_row(int vector) {

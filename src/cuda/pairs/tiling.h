@@ -13,8 +13,9 @@ struct Tiling {
 
   int new_slot(Level level, int size);
   int add(Level level, OpId op, int size, int a, int b = 0);  // a step: its slot
-  int first_row(int vector);  // the same vector of the first row, once; 0 if it is no load
-  void add_roots();           // those of the weights of the expansion
+  int constant(double value);
+  int first_row(int vector);    // the same vector of the first row, once; 0 if it is no load
+  void add_roots(int weights);  // of an expansion
 };
 
 struct SizedSlot {
@@ -24,6 +25,9 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
+// Short vectors of a distance with weights and of a sum that has these as factors of its entries. Of doubles: floats
+// would be far from each other too often, where this takes longer.
+void find_roots(Tiling& tiling);
 
 // What is reduced becomes what panels can add up, if they can; and, once the expansion has slots, what they multiply.
 void take_sum_apart(Tiling& tiling);
