@@ -141,7 +141,12 @@ void find_roots(Tiling& tiling) {
   const auto reads = [](const Step& step, int slot) {
     return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
   };
+  const auto is_read = [&](int slot) {
+    const auto reads_it = [=](const Step& step) { return reads(step, slot); };
+    return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);
+  };
   const auto may_read = [&](const Step& step) {
+    if (!is_read(step.out)) return true;  // as what was taken out
     const bool row = reads(step, found.row), column = reads(step, found.column);
     return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
            !reads(step, difference->out);
