@@ -86,9 +86,6 @@ class Expander {
     return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }
 
-  static bool reads(const Step& step, int slot) {
-    return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
-  }
   long readers(int slot) const {
     return std::count_if(steps_.begin(), steps_.end(), [=](const Step& step) { return reads(step, slot); }) +
            (plan_.f == slot) + (plan_.w == slot);

@@ -138,9 +138,6 @@ void find_roots(Tiling& tiling) {
   found.exponent = found.distance = distance->out, found.weights = weights, found.rooted = true;
   found.row = distance->in[1], found.column = distance->in[2];
   if (plan.slots[found.row].level == Level::column) std::swap(found.row, found.column);
-  const auto reads = [](const Step& step, int slot) {
-    return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
-  };
   const auto is_read = [&](int slot) {
     const auto reads_it = [=](const Step& step) { return reads(step, slot); };
     return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);

@@ -1,8 +1,6 @@
 // What is done for each pair, as CUDA text.
 #include "cuda/pairs/text.h"
 
-#include <algorithm>
-
 #include "formula/op_table.h"
 
 namespace kernops {
@@ -56,8 +54,7 @@ class Pairs {
   // By what others take of near points.
   bool is_replaced(const Step& step) const {
     const Expansion& e = plan.expansion;
-    return e.rooted ? op_row(step.op).is(OpId::Subtract) && std::count(step.in, step.in + 2, e.row) == 1
-                    : step.out == e.distance && !e.root;
+    return e.rooted ? op_row(step.op).is(OpId::Subtract) && reads(step, e.row) : step.out == e.distance && !e.root;
   }
   // Where a column has the norm of its vector, and the weight that takes it; the same where there is no other weight.
   std::string norm() const {

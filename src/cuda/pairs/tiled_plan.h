@@ -112,6 +112,10 @@ struct Wanted {
 };
 TiledPlan tile(const Plan& plan, const Wanted& wanted);
 
+inline bool reads(const Step& step, int slot) {
+  return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
+}
+
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.
 constexpr int long_vector = 16;     // from here on, a thread does not keep it in its registers
