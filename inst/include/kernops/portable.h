@@ -12,7 +12,7 @@
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
-// A loop over n entries: beyond what registers hold, code of any length would win nothing and take long to compile.
+// Beyond what registers hold, code of any length would win nothing and take long to compile.
 #define KERNOPS_IS_LONG(n) ((n) > 256)
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
@@ -29,6 +29,10 @@
 #ifndef KERNOPS_CALL
 #define KERNOPS_CALL KERNOPS_FN
 #endif
+// For each n from 0 on, below a number: written out; every so-many-th of them; or a loop where these may be many.
+#define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
+#define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
+#define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)
 
 // The engine lives in an inline namespace named after the instruction set, so that code for one never links to another.
 #ifndef KERNOPS_ISA

@@ -27,52 +27,41 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   State<R, A, int> s[F];
 
   KERNOPS_FN void start() {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) R::start(s[k]);
+    KERNOPS_EACH_FEW(k, F) R::start(s[k]);
   }
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int j, int n) {
-    KERNOPS_UNROLL
-    for (int u = 0; u < N; ++u) {
+    KERNOPS_EACH(u, N) {
       if (u >= n) break;
-      KERNOPS_UNROLL_FEW(F)
-      for (int k = 0; k < F; ++k) R::add(s[k], A(W ? f[u][k] * w[u][k] : f[u][k]), j + u);
+      KERNOPS_EACH_FEW(k, F) R::add(s[k], A(W ? f[u][k] * w[u][k] : f[u][k]), j + u);
     }
   }
   KERNOPS_FN void settle() {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) R::settle(s[k]);
+    KERNOPS_EACH_FEW(k, F) R::settle(s[k]);
   }
   // Where nothing has beaten infinity, all are equally infinite: the first.
   KERNOPS_FN void adopt(int first) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k)
+    KERNOPS_EACH_FEW(k, F)
       if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
   }
   KERNOPS_FN void absorb(const EntrywiseRow& o) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) kernops::absorb<R>(s[k], o.s[k], 0);
+    KERNOPS_EACH_FEW(k, F) kernops::absorb<R>(s[k], o.s[k], 0);
   }
   KERNOPS_FN void scale(A factor) {  // sums only
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
-    for (int n = 0; n < R::values; ++n) s[k].v[n] *= factor;
+    KERNOPS_EACH_FEW(k, F)
+      KERNOPS_EACH(n, R::values) s[k].v[n] *= factor;
   }
   KERNOPS_FN void scale_entries(const T* factors) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
-    for (int n = 0; n < R::values; ++n) s[k].v[n] *= factors[k];
+    KERNOPS_EACH_FEW(k, F)
+      KERNOPS_EACH(n, R::values) s[k].v[n] *= factors[k];
   }
   KERNOPS_FN void merge(const EntrywiseRow& o) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) R::merge(s[k], o.s[k]);
+    KERNOPS_EACH_FEW(k, F) R::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool any) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) {
+    KERNOPS_EACH_FEW(k, F) {
       if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;  // all are equally infinite: the first
-      KERNOPS_UNROLL
-      for (int n = 0; n < R::outputs; ++n) out[(n * F + k) * stride] = R::finish(s[k], n);
+      KERNOPS_EACH(n, R::outputs) out[(n * F + k) * stride] = R::finish(s[k], n);
     }
   }
 };

@@ -20,8 +20,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
     KERNOPS_UNROLL_FEW(stride)
     for (int k = 0; k < stride; k += wide) copy_quad(all.v + k, from + k);
   } else {
-    KERNOPS_UNROLL_FEW(N)
-    for (int k = 0; k < N; ++k) all.v[k] = from[k];
+    KERNOPS_EACH_FEW(k, N) all.v[k] = from[k];
   }
   return part<0, N>(all);
 }
@@ -57,10 +56,8 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
     KERNOPS_UNROLL_BY(1)
     for (; k < whole; k += 4) {
       alignas(16) T some[4];
-      KERNOPS_UNROLL
-      for (int e = 0; e < 4; ++e) some[e] = entry_of<T>(s, given, n, k + e);
-      KERNOPS_UNROLL
-      for (int e = 0; e < 4; e += Quad<T>::size) copy_quad(out + s.offset + k + e, some + e);
+      KERNOPS_EACH(e, 4) some[e] = entry_of<T>(s, given, n, k + e);
+      KERNOPS_EVERY(e, Quad<T>::size, 4) copy_quad(out + s.offset + k + e, some + e);
     }
   }
   KERNOPS_UNROLL_BY(1)

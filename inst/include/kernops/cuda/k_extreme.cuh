@@ -16,9 +16,8 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   int j[F][K];
 
   KERNOPS_FN void start() {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
-    for (int n = 0; n < K; ++n) v[k][n] = not_a_number<T>(), j[k][n] = -1;
+    KERNOPS_EACH_FEW(k, F)
+      KERNOPS_EACH(n, K) v[k][n] = not_a_number<T>(), j[k][n] = -1;
   }
   KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
   // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
@@ -37,8 +36,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   }
   KERNOPS_FN void append(T x, int index, int k) {
     bool done = false;
-    KERNOPS_UNROLL
-    for (int n = 0; n < K; ++n) {
+    KERNOPS_EACH(n, K) {
       const bool here = !done && j[k][n] < 0;
       if (here) v[k][n] = x, j[k][n] = index;
       done = done || here;
@@ -47,33 +45,29 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   // Most groups hold nothing new.
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) {
+    KERNOPS_EACH_FEW(k, F) {
       T most = T(-sign) * f[0][k];
       KERNOPS_UNROLL
       for (int u = 1; u < N; ++u)
         if (u < n) most = larger(T(-sign) * f[u][k], most);
       if (is_beyond(-most, k)) continue;
-      KERNOPS_UNROLL
-      for (int u = 0; u < N; ++u)
+      KERNOPS_EACH(u, N)
         if (u < n) insert(T(sign) * f[u][k], index + u, k);
     }
   }
   KERNOPS_FN void settle() {}
   KERNOPS_FN void adopt(int) {}
   KERNOPS_FN void merge(const KExtremeRow& o) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k)
+    KERNOPS_EACH_FEW(k, F)
       for (int n = 0; n < K; ++n)
         if (o.j[k][n] >= 0) insert(o.v[k][n], o.j[k][n], k);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
-    KERNOPS_UNROLL_FEW(F)
-    for (int k = 0; k < F; ++k) KERNOPS_UNROLL
-    for (int n = 0; n < K; ++n) {
-      if (first == 0) out[(n * F + k) * stride] = j[k][n] < 0 ? T(sign) * infinity<T>() : T(sign) * v[k][n];
-      if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
-    }
+    KERNOPS_EACH_FEW(k, F)
+      KERNOPS_EACH(n, K) {
+        if (first == 0) out[(n * F + k) * stride] = j[k][n] < 0 ? T(sign) * infinity<T>() : T(sign) * v[k][n];
+        if (last == 1) out[(n * F + k + (first == 0 ? K * F : 0)) * stride] = j[k][n] + 1;
+      }
   }
 };
 

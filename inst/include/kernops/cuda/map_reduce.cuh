@@ -48,8 +48,7 @@ __device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, P
     Vec<T, Pairs::column> y[group.size];
     KERNOPS_UNROLL_BY(copies)
     for (int u = 0; u < group.size; ++u) load_to(y[u], columns + (n + u) * column_stride);
-    KERNOPS_UNROLL
-    for (int r = 0; r < R; ++r) {
+    KERNOPS_EACH(r, R) {
       typename Pairs::F f[group.size];
       typename Pairs::W w[group.size];
       KERNOPS_UNROLL_BY(copies)
@@ -72,13 +71,11 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
   AnyTurns any;
   if constexpr (Pairs::turns) {
     Row before[R];
-    KERNOPS_UNROLL
-    for (int r = 0; r < R; ++r) before[r] = state[r];
+    KERNOPS_EACH(r, R) before[r] = state[r];
     FewTurns few;
     meet_by<Pairs, unrolled>(few, o, x, state, columns, column_stride, first, count);
     if (few.enough()) return;
-    KERNOPS_UNROLL
-    for (int r = 0; r < R; ++r) state[r] = before[r];
+    KERNOPS_EACH(r, R) state[r] = before[r];
     meet_by<Pairs, 1>(any, o, x, state, columns, column_stride, first, count);
   } else {
     meet_by<Pairs, unrolled>(any, o, x, state, columns, column_stride, first, count);
@@ -103,8 +100,7 @@ __device__ void map_reduce(const PairJob& job) {
   Vec<T, Near::row> x[R];
   Row state[R];
   bool rows_near = true;
-  KERNOPS_UNROLL
-  for (int r = 0; r < R; ++r) {
+  KERNOPS_EACH(r, R) {
     load_to(x[r], row_item(r));
     rows_near = rows_near && is_near(x[r].v[0]);
     start_row(state[r], job, first + r * threads, first + r * threads < block.row_end);
@@ -127,17 +123,14 @@ __device__ void map_reduce(const PairJob& job) {
         meet<Near, unrolled>(once_values, x, state, columns, column_stride, int(column), count);
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
-        KERNOPS_UNROLL
-        for (int r = 0; r < R; ++r) load_to(exact[r], row_item(r));
+        KERNOPS_EACH(r, R) load_to(exact[r], row_item(r));
         meet<Formula, unrolled>(once_values, exact, state, columns, column_stride, int(column), count);
       }
-      KERNOPS_UNROLL
-      for (int r = 0; r < R; ++r) state[r].settle();
+      KERNOPS_EACH(r, R) state[r].settle();
     }
   } while (block.next());
 
-  KERNOPS_UNROLL
-  for (int r = 0; r < R; ++r) {
+  KERNOPS_EACH(r, R) {
     const long long row = first + r * threads;
     block.complete(state[r]);
     if (row < block.row_end) hand_over<Formula>(job, row, state[r], block.any());

@@ -58,35 +58,29 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     const A factor = Powers::change(A(shift), A(highest));
     shift = highest;
     scale(mass[0], factor);
-    KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) scale(s[k], factor);
+    KERNOPS_EACH_FEW(k, W) scale(s[k], factor);
   }
 
   KERNOPS_FN void start() {
     shift = Powers::lowest();
     BlockSum::start(mass[0]);
-    KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) BlockSum::start(s[k]);
+    KERNOPS_EACH_FEW(k, W) BlockSum::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
     T highest = shift;  // a NaN is not the larger one, and reaches the sums by exp()
-    KERNOPS_UNROLL
-    for (int u = 0; u < N; ++u)
+    KERNOPS_EACH(u, N)
       if (u < n) highest = larger(f[u][0], highest);
     rescale(Powers::shift(highest));
-    KERNOPS_UNROLL
-    for (int u = 0; u < N; ++u) {
+    KERNOPS_EACH(u, N) {
       if (u >= n) break;
       const T e = Powers::of(f[u][0], shift);
       if (result != Shifted::log_sum) mass[0].v[2] += e;
-      KERNOPS_UNROLL_FEW(W)
-      for (int k = 0; k < W; ++k) s[k].v[2] += e * w[u][k];
+      KERNOPS_EACH_FEW(k, W) s[k].v[2] += e * w[u][k];
     }
   }
   KERNOPS_FN void settle() {
     BlockSum::settle(mass[0]);
-    KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) BlockSum::settle(s[k]);
+    KERNOPS_EACH_FEW(k, W) BlockSum::settle(s[k]);
   }
   KERNOPS_FN void adopt(int) {}
   KERNOPS_FN void merge(ShiftedExpRow o) {
@@ -94,15 +88,13 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     rescale(highest);
     o.rescale(highest);
     BlockSum::merge(mass[0], o.mass[0]);
-    KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) BlockSum::merge(s[k], o.s[k]);
+    KERNOPS_EACH_FEW(k, W) BlockSum::merge(s[k], o.s[k]);
   }
   KERNOPS_FN void finish(double* out, long long stride, bool) {
     const double total = BlockSum::finish(mass[0], 0);
     constexpr int first = Powers::gives_top;
     if (first) out[0] = Powers::top(shift, total);
-    KERNOPS_UNROLL_FEW(W)
-    for (int k = 0; k < W; ++k) out[(first + k) * stride] = Powers::result(BlockSum::finish(s[k], 0), total, shift);
+    KERNOPS_EACH_FEW(k, W) out[(first + k) * stride] = Powers::result(BlockSum::finish(s[k], 0), total, shift);
   }
 };
 

@@ -17,11 +17,9 @@ template <class T, int F> struct StoreRow {
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int j, int n) {
     if (!out) return;
-    KERNOPS_UNROLL
-    for (int u = 0; u < N; ++u) {
+    KERNOPS_EACH(u, N) {
       if (u >= n) break;
-      KERNOPS_UNROLL_FEW(F)
-      for (int k = 0; k < F; ++k) out[k * entry + (j + u) * column] = double(f[u][k]);
+      KERNOPS_EACH_FEW(k, F) out[k * entry + (j + u) * column] = double(f[u][k]);
     }
   }
   KERNOPS_FN void settle() {}

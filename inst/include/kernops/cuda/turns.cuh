@@ -70,14 +70,12 @@ struct AnyTurns {
 
 template <class Turns, int D> KERNOPS_FN Vec<float, D> cos_by(Turns& turns, const Vec<float, D>& x) {
   Vec<float, D> result;
-  KERNOPS_UNROLL_FEW(D)
-  for (int k = 0; k < D; ++k) result.v[k] = turns.cos(x.v[k]);
+  KERNOPS_EACH_FEW(k, D) result.v[k] = turns.cos(x.v[k]);
   return result;
 }
 template <class Turns, int D> KERNOPS_FN Vec<float, D> sin_by(Turns& turns, const Vec<float, D>& x) {
   Vec<float, D> result;
-  KERNOPS_UNROLL_FEW(D)
-  for (int k = 0; k < D; ++k) result.v[k] = turns.sin(x.v[k]);
+  KERNOPS_EACH_FEW(k, D) result.v[k] = turns.sin(x.v[k]);
   return result;
 }
 

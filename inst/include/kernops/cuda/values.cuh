@@ -54,8 +54,7 @@ template <class Op, int size, int p, int q, class T, int A = 1, int B = 1, int C
 KERNOPS_FN void apply_to(Vec<T, size>& result, const Vec<T, A>& a = one<T>(), const Vec<T, B>& b = one<T>(),
                          const Vec<T, C>& c = one<T>()) {
   using View = RegisterView<T>;
-  KERNOPS_UNROLL_FEW(size)
-  for (int k = 0; k < size; ++k)
+  KERNOPS_EACH_FEW(k, size)
     result.v[k] = Op::template entry<T>(k, View{a.v, A == 1}, View{b.v, B == 1}, View{c.v, C == 1}, A, B, C, p, q);
 }
 template <class Op, int size, int p, int q, class T, int A, int B, int C>
@@ -78,8 +77,7 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
 // An exponent c |x - y|^2, expanded: both norms and, entry by entry, the inner product of -2 c x and y.
 template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
   T sum = norm.v[0];
-  KERNOPS_UNROLL
-  for (int k = 0; k < D; ++k) sum += x.v[k] * y.v[k];
+  KERNOPS_EACH(k, D) sum += x.v[k] * y.v[k];
   return {sum};
 }
 template <class T, int D>
@@ -92,8 +90,7 @@ template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { retu
 // Exponentials of pair number `turn` of those that a thread has at a time.
 template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
   Vec<T, D> result;
-  KERNOPS_UNROLL
-  for (int k = 0; k < D; ++k) result.v[k] = exp2_in_turn(x.v[k], turn);
+  KERNOPS_EACH(k, D) result.v[k] = exp2_in_turn(x.v[k], turn);
   return result;
 }
 
@@ -190,15 +187,12 @@ template <int size, int room, bool of_column, class T, class At> KERNOPS_FN doub
   KERNOPS_UNROLL_BY(1)
   for (int k = 0; k < room; k += 16) {
     alignas(16) T chunk[16];
-    KERNOPS_UNROLL
-    for (int n = 0; n < 16; n += 4) {
+    KERNOPS_EVERY(n, 4, 16) {
       T some[4];
-      KERNOPS_UNROLL
-      for (int e = 0; e < 4; ++e) some[e] = k + n + e < size ? at(k + n + e) : T(0);
+      KERNOPS_EACH(e, 4) some[e] = k + n + e < size ? at(k + n + e) : T(0);
       square += put_scaled_quad(chunk, n / 4, of_column || KERNOPS_WARPGROUPS, some);
     }
-    KERNOPS_UNROLL
-    for (int e = 0; e < 16; e += Quad<T>::size) copy_quad(whole + k + e, chunk + e);
+    KERNOPS_EVERY(e, Quad<T>::size, 16) copy_quad(whole + k + e, chunk + e);
   }
   return square;
 }

@@ -9,10 +9,10 @@ inline namespace KERNOPS_ISA {
 // 16 sums where there are 32 registers.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_BLOCK 4
-#define KERNOPS_EACH(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
+#define KERNOPS_EACH_IN_BLOCK(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
 #else
 #define KERNOPS_BLOCK 2
-#define KERNOPS_EACH(i) _Pragma("GCC unroll 2") for (int i = 0; i < 2; ++i)
+#define KERNOPS_EACH_IN_BLOCK(i) _Pragma("GCC unroll 2") for (int i = 0; i < 2; ++i)
 #endif
 
 struct SetBlock {
@@ -21,24 +21,32 @@ struct SetBlock {
 
   // this -= a b'
   KERNOPS_INLINE void subtract_product(const SetBlock& a, const SetBlock& b) {
-    KERNOPS_EACH(k) KERNOPS_EACH(c) KERNOPS_EACH(r) at[c][r] = fma(-b.at[k][c], a.at[k][r], at[c][r]);
+    KERNOPS_EACH_IN_BLOCK(k)
+      KERNOPS_EACH_IN_BLOCK(c)
+        KERNOPS_EACH_IN_BLOCK(r) at[c][r] = fma(-b.at[k][c], a.at[k][r], at[c][r]);
   }
 
   // this = this L'^-1, where the factor L has the inverse of its diagonal.
   KERNOPS_INLINE void divide(const SetBlock& l) {
-    KERNOPS_EACH(c) {
-      KERNOPS_EACH(k) if (k < c) KERNOPS_EACH(r) at[c][r] = fma(-l.at[k][c], at[k][r], at[c][r]);
-      KERNOPS_EACH(r) at[c][r] *= l.at[c][c];
+    KERNOPS_EACH_IN_BLOCK(c) {
+      KERNOPS_EACH_IN_BLOCK(k)
+        if (k < c)
+          KERNOPS_EACH_IN_BLOCK(r) at[c][r] = fma(-l.at[k][c], at[k][r], at[c][r]);
+      KERNOPS_EACH_IN_BLOCK(r) at[c][r] *= l.at[c][c];
     }
   }
 
   // The factor of this, with the inverse of its diagonal; NaN where it has none.
   KERNOPS_INLINE void factor() {
-    KERNOPS_EACH(c) {
-      KERNOPS_EACH(k) if (k < c) KERNOPS_EACH(r) if (r >= c) at[c][r] = fma(-at[k][c], at[k][r], at[c][r]);
+    KERNOPS_EACH_IN_BLOCK(c) {
+      KERNOPS_EACH_IN_BLOCK(k)
+        if (k < c)
+          KERNOPS_EACH_IN_BLOCK(r)
+            if (r >= c) at[c][r] = fma(-at[k][c], at[k][r], at[c][r]);
       const Pack<double> inverse = Pack<double>(1) / sqrt(at[c][c]);
       at[c][c] = inverse;
-      KERNOPS_EACH(r) if (r > c) at[c][r] *= inverse;
+      KERNOPS_EACH_IN_BLOCK(r)
+        if (r > c) at[c][r] *= inverse;
     }
   }
 };

@@ -61,8 +61,7 @@ template <int batch, class F, class G> __device__ void walk(const SliceJob& job,
     };
     long long k = post.part;
     for (; k + (batch - 1LL) * parts < count; k += (long long)batch * parts) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < batch; ++n) each(k + (long long)n * parts);
+      KERNOPS_EACH(n, batch) each(k + (long long)n * parts);
       pause();
     }
     for (; k < count; k += parts) each(k);

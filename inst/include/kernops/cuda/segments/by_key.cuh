@@ -84,8 +84,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
     const unsigned ends = ends_among(keys.v, beyond, last - at);
     reinterpret_cast<typename EndBits<VT>::type*>(job.plan.ends)[at / VT] = ends;
     int to = sum_below(__popc(ends));
-    KERNOPS_UNROLL
-    for (int k = 0; k < VT; ++k)
+    KERNOPS_EACH(k, VT)
       if (ends >> k & 1) firsts[to++] = keys.v[k];
     if (lane == 31) counts[warp] = ends >> (VT - 1) & 1 ? -to : to;
     if (threadIdx.x == 0) goes_on = tile > 0 && !differ(ahead, keys.v[0]);

@@ -78,8 +78,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
   const Key next = static_cast<const Key*>(job.keys)[beyond <= last || job.goes_on ? beyond : last];
 
   int mine = 0;
-  KERNOPS_UNROLL
-  for (int l = 0; l < loads; ++l) {
+  KERNOPS_EACH(l, loads) {
     const Key* v = keys.v + l * quad;
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1);
     const Key in_load = l + 1 < loads ? __shfl_sync(all_lanes, keys.v[(l + 1) % loads * quad], 0) : next;
@@ -121,13 +120,11 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   constexpr int together = 8;  // loads on their way
   for (int n = begin; n < begin + each; n += 32 * together) {
     int mine[together], below[together];
-    KERNOPS_UNROLL
-    for (int k = 0; k < together; ++k) {
+    KERNOPS_EACH(k, together) {
       mine[k] = n + 32 * k < begin + each ? number(n + 32 * k + lane_id()) : 0;
       below[k] = sum_below(mine[k]);
     }
-    KERNOPS_UNROLL
-    for (int k = 0; k < together; ++k) {
+    KERNOPS_EACH(k, together) {
       const int at = n + 32 * k + lane_id();
       if (n + 32 * k < begin + each && at <= plan.tiles) plan.limits[at] = before + below[k];
       before += __shfl_sync(all_lanes, below[k] + mine[k], 31);

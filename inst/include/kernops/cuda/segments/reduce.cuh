@@ -15,8 +15,7 @@ template <class S> __device__ __forceinline__ S from_below(const S& s, int by) {
   static_assert(sizeof(S) % 4 == 0, "states are exchanged in words");
   unsigned all[words];
   memcpy(all, &s, sizeof(S));
-  KERNOPS_UNROLL
-  for (int k = 0; k < words; ++k) all[k] = __shfl_up_sync(all_lanes, all[k], by);
+  KERNOPS_EACH(k, words) all[k] = __shfl_up_sync(all_lanes, all[k], by);
   S other;
   memcpy(&other, all, sizeof(S));
   return other;
@@ -72,8 +71,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   const int before = sum_below(__popc(ends));
   State s, closed;
   int row = before;
-  KERNOPS_UNROLL
-  for (int k = 0; k < VT; ++k) {
+  KERNOPS_EACH(k, VT) {
     s = k == 0 || ends >> (k - 1) & 1 ? Op::lift(v[k], first + k) : Op::add(s, v[k], first + k);
     if (ends >> k & 1) {
       if (ends & ((1u << k) - 1))

@@ -24,8 +24,7 @@ __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int 
   const int within = lane_id() * quad;
   const unsigned* words = job.plan.ends + first / 32;
   int row = rows ? rows_before(job.plan, tile, first) : 0;
-  KERNOPS_UNROLL
-  for (int k = 0; k < VT; k += quad) {
+  KERNOPS_EVERY(k, quad, VT) {
     int mine = row;
     unsigned ends = 0;
     KERNOPS_UNROLL
@@ -35,8 +34,7 @@ __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int 
       if (n < within / 32) mine += __popc(word);
       row += __popc(word);
     }
-    KERNOPS_UNROLL
-    for (int e = 0; e < quad; ++e) {
+    KERNOPS_EACH(e, quad) {
       const int n = first + k * 32 + within + e;
       const long long m = job.first + n;
       if (n < job.plan.count)
@@ -121,15 +119,13 @@ template <class Term, Where where> struct Anywhere {
     Value v[VT];
     static __device__ __forceinline__ int position(int k) { return (k / quad * 32 + lane_id()) * quad + k % quad; }
     __device__ __forceinline__ void load(const SegmentRun& job, int column, int tile, int first) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < VT; ++k) v[k] = 0;
+      KERNOPS_EACH(k, VT) v[k] = 0;
       each_place<VT, quad, where>(
           job, tile, first, Term::by_segment || where == Where::shifted,
           [&](int k, long long, long long at, int row) { v[k] = Term::term(job, column, at, row); });
     }
     __device__ __forceinline__ void turn(Value* room) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < VT; ++k) room[Turn<Value, VT>::place(position(k))] = v[k];
+      KERNOPS_EACH(k, VT) room[Turn<Value, VT>::place(position(k))] = v[k];
       __syncwarp();
       Turn<Value, VT>::own(v, room);
     }

@@ -46,11 +46,9 @@ template <class T, int VT> struct Turn {
   static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
   static __device__ __forceinline__ void own(T (&v)[VT], const T* room) {
     using Quad = Group<gap, T>;
-    KERNOPS_UNROLL
-    for (int k = 0; k < VT; k += gap) {
+    KERNOPS_EVERY(k, gap, VT) {
       const Quad some = *reinterpret_cast<const Quad*>(room + lane_id() * (VT + gap) + k);
-      KERNOPS_UNROLL
-      for (int e = 0; e < gap; ++e) v[k + e] = some.v[e];
+      KERNOPS_EACH(e, gap) v[k + e] = some.v[e];
     }
   }
 };
@@ -68,23 +66,18 @@ template <class T> struct Contiguous {
       const T* x = static_cast<const T*>(job.x) + column * job.x_column + job.first + first;
       const int count = job.plan.count - first;
       if (count >= 32 * VT && reinterpret_cast<unsigned long long>(x) % 16 == 0) {
-        KERNOPS_UNROLL
-        for (int k = 0; k < VT; k += quad) {
+        KERNOPS_EVERY(k, quad, VT) {
           const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
-          KERNOPS_UNROLL
-          for (int e = 0; e < quad; ++e) v[k + e] = some.v[e];
+          KERNOPS_EACH(e, quad) v[k + e] = some.v[e];
         }
       } else {  // beyond the last value stands any other: no segment ends after it
-        KERNOPS_UNROLL
-        for (int k = 0; k < VT; ++k) v[k] = x[position(k) < count ? position(k) : count - 1];
+        KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }
     __device__ __forceinline__ void turn(T* room) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < VT; k += quad) {
+      KERNOPS_EVERY(k, quad, VT) {
         Group<quad, T> some;
-        KERNOPS_UNROLL
-        for (int e = 0; e < quad; ++e) some.v[e] = v[k + e];
+        KERNOPS_EACH(e, quad) some.v[e] = v[k + e];
         *reinterpret_cast<Group<quad, T>*>(room + Turn<T, VT>::place(position(k))) = some;
       }
       __syncwarp();

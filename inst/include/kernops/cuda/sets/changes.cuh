@@ -44,15 +44,13 @@ template <class T, class Covariance, class Slopes> class DeviceSetChanges {
         job_, set_.members, once(), memory_ + job_.memory.columns,
         [&](int a, int b, const Vec<T, Slopes::size>& slopes) {
           const T ub = a == b ? job_.diagonal * u[pad + b] : u[pad + b];
-          KERNOPS_UNROLL_FEW(Slopes::size)
-          for (int p = 0; p < Slopes::size; ++p) {
+          KERNOPS_EACH_FEW(p, Slopes::size) {
             own[p] = fma(slopes.v[p], ub, own[p]);
             if (a != b) changed(p, pad + b) = fma(slopes.v[p], u[pad + a], changed(p, pad + b));
           }
         },
         [&](int a) {
-          KERNOPS_UNROLL_FEW(Slopes::size)
-          for (int p = 0; p < Slopes::size; ++p) changed(p, pad + a) += own[p], own[p] = 0;
+          KERNOPS_EACH_FEW(p, Slopes::size) changed(p, pad + a) += own[p], own[p] = 0;
         });
   }
 

@@ -31,22 +31,18 @@ template <class T> struct SetCorner {
 
   // NaN where there is none.
   KERNOPS_FN void factor() {
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) {
+    KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
       for (int r = c; r < 4; ++r) {
-        KERNOPS_UNROLL
-        for (int k = 0; k < c; ++k) at[r][c] = fma(-at[r][k], at[c][k], at[r][c]);
+        KERNOPS_EACH(k, c) at[r][c] = fma(-at[r][k], at[c][k], at[r][c]);
         at[r][c] = r == c ? inverse_root(at[c][c]) : at[r][c] * at[c][c];
       }
     }
   }
   // Four entries of a row X become those of X L'^-1.
   KERNOPS_FN void divide(T (&x)[4]) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) {
-      KERNOPS_UNROLL
-      for (int k = 0; k < c; ++k) x[c] = fma(-at[c][k], x[k], x[c]);
+    KERNOPS_EACH(c, 4) {
+      KERNOPS_EACH(k, c) x[c] = fma(-at[c][k], x[k], x[c]);
       x[c] *= at[c][c];
     }
   }
@@ -74,27 +70,23 @@ template <class T> struct SetMatrix {
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
   KERNOPS_FN void load(int j, int a, T (&x)[4]) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) x[c] = panel(j)[c * height(j) + a];
+    KERNOPS_EACH(c, 4) x[c] = panel(j)[c * height(j) + a];
   }
   KERNOPS_FN void store(int j, int a, const T (&x)[4]) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) panel(j)[c * height(j) + a] = x[c];
+    KERNOPS_EACH(c, 4) panel(j)[c * height(j) + a] = x[c];
   }
   // Rows 4j .. 4j + 3 of a column of an earlier panel.
   KERNOPS_FN static void load_rows(const T* column, int j, T (&x)[4]) { load_four(column + 4 * j, x); }
   KERNOPS_FN SetCorner<T> corner(int j) const {
     SetCorner<T> some;
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) {
+    KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
       for (int r = c; r < 4; ++r) some.at[r][c] = panel(j)[c * height(j) + 4 * j + r];
     }
     return some;
   }
   KERNOPS_FN void put_corner(int j, const SetCorner<T>& some) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < 4; ++c) {
+    KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
       for (int r = c; r < 4; ++r) panel(j)[c * height(j) + 4 * j + r] = some.at[r][c];
     }
@@ -109,8 +101,7 @@ template <class T> struct SetMatrix {
       for (int k = 0; k < 4; ++k, from += height(i)) {
         T pivots[4];
         load_rows(from, j, pivots);
-        KERNOPS_UNROLL
-        for (int c = 0; c < 4; ++c) x[c] = fma(-from[a], pivots[c], x[c]);
+        KERNOPS_EACH(c, 4) x[c] = fma(-from[a], pivots[c], x[c]);
       }
     }
   }
@@ -156,8 +147,7 @@ template <class T> struct SetMatrix {
       __syncthreads();
       for (int k = threadIdx.x; k < 4 * j; k += blockDim.x) {
         load_rows(column(k), j, l);
-        KERNOPS_UNROLL
-        for (int c = 0; c < 4; ++c) u[k] = fma(-l[c], x[c], u[k]);
+        KERNOPS_EACH(c, 4) u[k] = fma(-l[c], x[c], u[k]);
       }
       if (threadIdx.x == 0)
         for (int c = 0; c < 4; ++c) u[4 * j + c] = x[c];
@@ -171,8 +161,7 @@ template <class T> struct SetMatrix {
   KERNOPS_FN T half_last(int a, int b) const {
     T sum = T(-0.5) * element(a, size - 1) * element(b, size - 1);
     for (int j = 0; 4 * j < size; ++j) {
-      KERNOPS_UNROLL
-      for (int c = 0; c < 4; ++c) sum = fma(panel(j)[c * height(j) + a], panel(j)[c * height(j) + b], sum);
+      KERNOPS_EACH(c, 4) sum = fma(panel(j)[c * height(j) + a], panel(j)[c * height(j) + b], sum);
     }
     return sum;
   }

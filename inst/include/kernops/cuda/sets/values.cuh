@@ -12,12 +12,10 @@ inline namespace KERNOPS_ISA {
 
 // What generated text stores to: entries offset .. of a place.
 template <int offset, class T, int size, int N> KERNOPS_FN void keep(const Vec<T, size>& some, Vec<T, N>& place) {
-  KERNOPS_UNROLL_FEW(size)
-  for (int k = 0; k < size; ++k) place.v[offset + k] = some.v[k];
+  KERNOPS_EACH_FEW(k, size) place.v[offset + k] = some.v[k];
 }
 template <int offset, int size, class T, int N> KERNOPS_FN void load(const T* from, long long step, Vec<T, N>& place) {
-  KERNOPS_UNROLL_FEW(size)
-  for (int k = 0; k < size; ++k) place.v[offset + k] = from[k * step];
+  KERNOPS_EACH_FEW(k, size) place.v[offset + k] = from[k * step];
 }
 
 // The points of a set in the order of its matrix, the neighbours before the point itself, the nearest one last.
@@ -41,8 +39,7 @@ __device__ void each_pair(const DeviceSetJob<T>& job, const SetMembers& members,
   for (int b = threadIdx.x; b < n; b += blockDim.x) {
     Vec<T, F::column> y;
     F::run_column(o, job.points + members[b], job.n, y);
-    KERNOPS_UNROLL_FEW(F::column)
-    for (int k = 0; k < F::column; ++k) columns[k * size + b] = y.v[k];
+    KERNOPS_EACH_FEW(k, F::column) columns[k * size + b] = y.v[k];
   }
   __syncthreads();
   for (int first = 0; first < n; first += blockDim.x) {
@@ -53,8 +50,7 @@ __device__ void each_pair(const DeviceSetJob<T>& job, const SetMembers& members,
       const int b = a + apart < n ? a + apart : a + apart - n;
       if (a < n && (2 * apart < n || a < b)) {
         Vec<T, F::column> y;
-        KERNOPS_UNROLL_FEW(F::column)
-        for (int k = 0; k < F::column; ++k) y.v[k] = columns[k * size + b];
+        KERNOPS_EACH_FEW(k, F::column) y.v[k] = columns[k * size + b];
         take(a, b, F::pair(o, x, y));
       }
       if (in_turn) __syncthreads();

@@ -26,9 +26,8 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
                                       float*& now, float*& next, Send send_next) {
     Cores::run(sum, at, o, shared, now, next, [](float*) {});
     float check = 0;
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < OwnPairs<C>::columns; ++n) check += sum.v[r][n] * 0.0f;
+    KERNOPS_EACH(r, OwnPairs<C>::rows)
+      KERNOPS_EACH(n, OwnPairs<C>::columns) check += sum.v[r][n] * 0.0f;
     if (__syncthreads_or(check != 0))
       Terms_().run(sum, at, o, shared, now, next, send_next);
     else
@@ -63,34 +62,30 @@ template <class T, int C, int count> struct PairValues {
   Contracted<T, C> sums[room];
   __device__ __forceinline__ Vec<T, room> of(int r, int n) const {
     Vec<T, room> all{};
-    KERNOPS_UNROLL
-    for (int i = 0; i < count; ++i) all.v[i] = sums[i].v[r][n];
+    KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
   // Of some groups of 2 columns of the thread, from group n on; and all of them.
   template <int some> __device__ __forceinline__ PairValues<T, some, count> part(int n) const {
     PairValues<T, some, count> values;
-    KERNOPS_UNROLL
-    for (int i = 0; i < count; ++i) KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int e = 0; e < 2 * some; ++e) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
+    KERNOPS_EACH(i, count)
+      KERNOPS_EACH(r, OwnPairs<C>::rows)
+        KERNOPS_EACH(e, 2 * some) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
   // Into shared memory: number i for a column and a row at (i * columns + column) * stride + row.
   __device__ __forceinline__ void put(T* values) const {
     using Tile = PairTile<T, C>;
     using Own = OwnPairs<C>;
-    KERNOPS_UNROLL
-    for (int i = 0; i < count; ++i) KERNOPS_UNROLL
-    for (int n = 0; n < Own::columns; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r)
-      values[(i * Tile::columns + Own::column(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
+    KERNOPS_EACH(i, count)
+      KERNOPS_EACH(n, Own::columns)
+        KERNOPS_EACH(r, Own::rows)
+          values[(i * Tile::columns + Own::column(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
   }
   static __device__ __forceinline__ Vec<T, room> at(const T* values, int column, int row) {
     using Tile = PairTile<T, C>;
     Vec<T, room> all{};
-    KERNOPS_UNROLL
-    for (int i = 0; i < count; ++i) all.v[i] = values[(i * Tile::columns + column) * Tile::stride + row];
+    KERNOPS_EACH(i, count) all.v[i] = values[(i * Tile::columns + column) * Tile::stride + row];
     return all;
   }
 };
@@ -150,10 +145,9 @@ template <class T, int C> struct InShared {
   const T* values;
   template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
     PairValues<T, some, 1> part;
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int e = 0; e < 2 * some; ++e)
-      part.sums[0].v[r][e] = values[OwnPairs<C>::column(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+    KERNOPS_EACH(r, OwnPairs<C>::rows)
+      KERNOPS_EACH(e, 2 * some)
+        part.sums[0].v[r][e] = values[OwnPairs<C>::column(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
     return part;
   }
   __device__ __forceinline__ void put(T*) const {}

@@ -16,9 +16,8 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
   typename Pairs::W w[rows][columns][1];
 
   template <class With> static __device__ __forceinline__ void each(With with) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < columns; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) with(r, n);
+    KERNOPS_EACH(n, columns)
+      KERNOPS_EACH(r, rows) with(r, n);
   }
   template <class O, class X, class Y, class Part>
   __device__ __forceinline__ void make(const O& o, const X (&x)[rows], const Y (&y)[columns], const Part& part) {
@@ -31,10 +30,8 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
       Y y[columns];
       Part part;
     } given{o, {}, {}, part};  // in memory, as a function wants it
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) given.x[r] = x[r];
-    KERNOPS_UNROLL
-    for (int n = 0; n < columns; ++n) given.y[n] = y[n];
+    KERNOPS_EACH(r, rows) given.x[r] = x[r];
+    KERNOPS_EACH(n, columns) given.y[n] = y[n];
     TurningPairs again;
     again.make_any(given.o, given.x, given.y, given.part);
     *this = again;
@@ -55,35 +52,29 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
                                           const Kept& kept, Take take) {
   using Own = OwnPairs<C>;
   constexpr int groups = C < 2 ? C : 2, columns = 2 * groups, some = group < columns ? group : columns;
-  KERNOPS_UNROLL
-  for (int first = 0; first < Own::columns; first += columns) {
+  KERNOPS_EVERY(first, columns, Own::columns) {
     const auto part = values.template part<groups>(first / 2);
     if constexpr (Pairs::turns) {
       decltype(kept.of(0)) y[columns];
-      KERNOPS_UNROLL
-      for (int n = 0; n < columns; ++n) y[n] = kept.of(Own::column(first + n));
+      KERNOPS_EACH(n, columns) y[n] = kept.of(Own::column(first + n));
       TurningPairs<Pairs, Own::rows, columns> pairs;
       pairs.make(o, x, y, part);
       pairs.each([&](int r, int n) {
         take(r, first + n, pairs.f[r][n], pairs.w[r][n], Own::column(first + n) < at.column_count);
       });
     } else {
-      KERNOPS_UNROLL
-      for (int n = 0; n < columns; n += some) {
+      KERNOPS_EVERY(n, some, columns) {
         decltype(kept.of(0)) y[some];
         int count = 0;
-        KERNOPS_UNROLL
-        for (int u = 0; u < some; ++u) {
+        KERNOPS_EACH(u, some) {
           y[u] = kept.of(Own::column(first + n + u));
           count += Own::column(first + n + u) < at.column_count;
         }
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r) {
+        KERNOPS_EACH(r, Own::rows) {
           typename Pairs::F f[some];
           typename Pairs::W w[some];
           AnyTurns turns;
-          KERNOPS_UNROLL
-          for (int u = 0; u < some; ++u) Pairs::pair(o, x[r], y[u], part.of(r, n + u), f[u], w[u], turns);
+          KERNOPS_EACH(u, some) Pairs::pair(o, x[r], y[u], part.of(r, n + u), f[u], w[u], turns);
           take(r, first + n, f, w, count);
         }
       }
@@ -97,8 +88,7 @@ template <class Formula, int C> struct OwnRows {
   Vec<T, Formula::kept_row> x[OwnPairs<C>::rows];
   OwnNorms<T> norms;
   explicit __device__ __forceinline__ OwnRows(const TilePlace<T>& at) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) {
+    KERNOPS_EACH(r, OwnPairs<C>::rows) {
       const int row = OwnPairs<C>::row(r);
       load_to(x[r], at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
       norms.take(x[r].v[0]);
@@ -114,8 +104,7 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
       int words[sizeof(Row) / 4];
     } other;
     other.row = state;
-    KERNOPS_UNROLL
-    for (int n = 0; n < int(sizeof(Row) / 4); ++n) other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
+    KERNOPS_EACH(n, int(sizeof(Row) / 4)) other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
     state.merge(other.row);
   }
 }
@@ -125,9 +114,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
   Block<Formula, BlockPairs, C> block(job);
   const OwnRows<Formula, C> rows(block.place(block.begin));
   Row state[Own::rows];
-  KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r)
-    start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
+  KERNOPS_EACH(r, Own::rows) start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
   for_tiles<Formula, BlockPairs, C, 0, true>(
       block, rows.norms, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
@@ -137,11 +124,9 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
             });
       },
       [&](const auto&, const auto&, auto, bool) {
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r) state[r].settle();
+        KERNOPS_EACH(r, Own::rows) state[r].settle();
       });
-  KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r) {
+  KERNOPS_EACH(r, Own::rows) {
     join_neighbours(state[r], Own::sharing);
     block.complete(state[r]);
     if (Own::j() == 0 && Own::row(r) < block.row_count)

@@ -64,19 +64,16 @@ template <class Nearest> struct NearestTiles {
     if (turn >= tiles) return;
     const int first = first_column + tile * nearest_tile, to = (turn * (chunks / at_once) + c) % 2;
     if (!whole) send_chunk(shared.rows[to], job.rows, lists.first_row, c);
-    KERNOPS_UNROLL
-    for (int k = 0; k < at_once; ++k) send_chunk(shared.columns[to] + k * chunk, job.columns, first, c + k);
+    KERNOPS_EACH(k, at_once) send_chunk(shared.columns[to] + k * chunk, job.columns, first, c + k);
     if (c == 0 && threadIdx.x < nearest_tile / 2)
       send(shared.bounds[turn % 2] + 4 * threadIdx.x, job.columns.bounds + 2 * first + 4 * threadIdx.x, 16);
   }
   // By way of where the columns are to come.
   __device__ __forceinline__ void take_rows() {
-    KERNOPS_UNROLL
-    for (int k = 0; k < at_once; ++k) send_chunk(shared.columns[0] + k * chunk, job.rows, lists.first_row, k);
+    KERNOPS_EACH(k, at_once) send_chunk(shared.columns[0] + k * chunk, job.rows, lists.first_row, k);
     wait_for_sent();
     __syncthreads();
-    KERNOPS_UNROLL
-    for (int k = 0; k < at_once; ++k) x[k].get(shared.columns[0] + k * chunk);
+    KERNOPS_EACH(k, at_once) x[k].get(shared.columns[0] + k * chunk);
     __syncthreads();
   }
 
@@ -104,8 +101,7 @@ template <class Nearest> struct NearestTiles {
     for (int n = 0; n < nearest_tile / 8; n += groups) {
       Products products;
       products.begin(shared.bounds[turn % 2], n);
-      KERNOPS_UNROLL
-      for (int k = 0; k < at_once; ++k) products.add(x[k], shared.columns[turn % 2] + k * chunk, n);
+      KERNOPS_EACH(k, at_once) products.add(x[k], shared.columns[turn % 2] + k * chunk, n);
       lists.template take<groups>(products, first + 8 * n);
     }
   }

@@ -46,22 +46,17 @@ template <class T, int listed> struct NearestOfWarp {
   OfLane<T> part[parts];
 
   __device__ __forceinline__ void clear() {
-    KERNOPS_UNROLL
-    for (int n = 0; n < parts; ++n) part[n] = OfLane<T>::none();
+    KERNOPS_EACH(n, parts) part[n] = OfLane<T>::none();
   }
   __device__ __forceinline__ void get(const Neighbour* list) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < parts; ++n)
-      part[n] = {list[32 * n + lane_of_warp()].number, list[32 * n + lane_of_warp()].column};
+    KERNOPS_EACH(n, parts) part[n] = {list[32 * n + lane_of_warp()].number, list[32 * n + lane_of_warp()].column};
   }
   __device__ __forceinline__ void put(Neighbour* list) const {
-    KERNOPS_UNROLL
-    for (int n = 0; n < parts; ++n) list[32 * n + lane_of_warp()] = {part[n].number, part[n].column};
+    KERNOPS_EACH(n, parts) list[32 * n + lane_of_warp()] = {part[n].number, part[n].column};
   }
   __device__ __forceinline__ T at(int n) const {
     T found = 0;
-    KERNOPS_UNROLL
-    for (int p = 0; p < parts; ++p)
+    KERNOPS_EACH(p, parts)
       if (n / 32 == p) found = __shfl_sync(~0u, part[p].number, n % 32);
     return found;
   }
@@ -72,8 +67,7 @@ template <class T, int listed> struct NearestOfWarp {
     join_sorted(some);
   }
   __device__ __forceinline__ void join_sorted(OfLane<T> some) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < parts; ++n) {
+    KERNOPS_EACH(n, parts) {
       const OfLane<T> turned = some.of(31 - lane_of_warp());
       const bool stays = part[n] < turned;
       if (__all_sync(~0u, stays)) continue;

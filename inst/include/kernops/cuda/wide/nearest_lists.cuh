@@ -39,8 +39,7 @@ template <class Nearest> struct ListsOfWarp {
   }
   __device__ __forceinline__ void read_limits() {
     __syncwarp();
-    KERNOPS_UNROLL
-    for (int r = 0; r < 4; ++r) limits[r] = -shared.limits[row_of_thread(r)];
+    KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
   // What other splits know of a row; asked for before it is needed.
   __device__ __forceinline__ unsigned limit_of_all() const {
@@ -57,11 +56,9 @@ template <class Nearest> struct ListsOfWarp {
   template <int groups, class Products>
   __device__ __forceinline__ void take(const Products& products, int first_column) {
     unsigned near = 0;
-    KERNOPS_UNROLL
-    for (int n = 0; n < groups; ++n) {
+    KERNOPS_EACH(n, groups) {
       bool any = false;
-      KERNOPS_UNROLL
-      for (int e = 0; e < 8; ++e) any |= products.sum[e / 4][n][e % 4] > limits[e / 2];
+      KERNOPS_EACH(e, 8) any |= products.sum[e / 4][n][e % 4] > limits[e / 2];
       near |= any ? 1u << n : 0;
     }
     if (!__any_sync(~0u, near != 0)) return;
@@ -70,8 +67,7 @@ template <class Nearest> struct ListsOfWarp {
       const int group = __ffs(near) - 1;
       float less[8];
       products.of_group(group, less);
-      KERNOPS_UNROLL
-      for (int e = 0; e < 8; ++e)
+      KERNOPS_EACH(e, 8)
         if (less[e] > limits[e / 2])
           wait(row_of_thread(e / 2), {-less[e], first_column + Products::column(group, e % 2)});
       __syncwarp();

@@ -37,8 +37,7 @@ template <int size, int parts, bool product> struct NearestBounds {
   // than the row.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
-    KERNOPS_UNROLL
-    for (int n = 0; n < (product ? 0 : 3); ++n) {
+    KERNOPS_EACH(n, product ? 0 : 3) {
       const float squared = row + 2 * (last + margin(row, column));
       const float length = sqrt(row) + sqrt(squared > 0 ? squared : 0);
       if (length * length < column) column = 1.0001f * length * length;
@@ -152,8 +151,7 @@ template <class Formula, class Nearest> __device__ void find_halves(const Neares
   float* const chunks = point.all.halves + point.n * (long long)(16 * Bounds::chunks);
   for (int u = lane_of_warp(); u < units * Bounds::chunks; u += 32) {
     float x[8];
-    KERNOPS_UNROLL
-    for (int e = 0; e < 8; ++e) x[e] = float(point.seen(8 * u + e) * factor);
+    KERNOPS_EACH(e, 8) x[e] = float(point.seen(8 * u + e) * factor);
     float* const to = chunks + u / units * 16 + u % units * 4;
     const auto first = Halves::split(x[0], x[1], x[2], x[3]), second = Halves::split(x[4], x[5], x[6], x[7]);
     const auto put = [&](float* to, const unsigned(&a)[2], const unsigned(&b)[2]) {

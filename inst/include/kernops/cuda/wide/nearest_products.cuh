@@ -26,9 +26,8 @@ struct UnitsOfVectors {
 struct ChunkOfRows {
   UnitsOfVectors x[2][2];
   __device__ __forceinline__ void get(const float* chunk) {
-    KERNOPS_UNROLL
-    for (int i = 0; i < 2; ++i) KERNOPS_UNROLL
-    for (int p = 0; p < 2; ++p) x[i][p].get<false>(chunk, threadIdx.x / 32 * 32 + 16 * i, 2 * p);
+    KERNOPS_EACH(i, 2)
+      KERNOPS_EACH(p, 2) x[i][p].get<false>(chunk, threadIdx.x / 32 * 32 + 16 * i, 2 * p);
   }
 };
 #else
@@ -53,46 +52,38 @@ template <int size, int parts, int groups> struct NearestProducts {
 
   // Four numbers for each pair of columns, those of both, twice.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < groups; ++n) {
+    KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));
-      KERNOPS_UNROLL
-      for (int e = 0; e < 4; ++e) sum[0][n][e] = sum[1][n][e] = both.v[e];
+      KERNOPS_EACH(e, 4) sum[0][n][e] = sum[1][n][e] = both.v[e];
     }
   }
   // Those of a group: of rows r, columns e at 2 r + e.
   __device__ __forceinline__ void of_group(int group, float (&v)[8]) const {
-    KERNOPS_UNROLL
-    for (int n = 0; n < groups; ++n) {
+    KERNOPS_EACH(n, groups) {
       if (n != group) continue;
-      KERNOPS_UNROLL
-      for (int e = 0; e < 8; ++e) v[e] = sum[e / 4][n][e % 4];
+      KERNOPS_EACH(e, 8) v[e] = sum[e / 4][n][e % 4];
       break;
     }
   }
 
 #ifdef __CUDA_ARCH__
   __device__ __forceinline__ void add(const ChunkOfRows& rows, const float* columns, int first) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < groups; n += 2) {
+    KERNOPS_EVERY(n, 2, groups) {
       UnitsOfVectors y[2];
       KERNOPS_UNROLL
       for (int q = 0; q < (size > 16 || parts == 2 ? 2 : 1); ++q) y[q].get<true>(columns, 8 * (first + n), 2 * q);
-      KERNOPS_UNROLL
-      for (int i = 0; i < 2; ++i) KERNOPS_UNROLL
-      for (int g = 0; g < 2; ++g) {
-        float c[4];
-        KERNOPS_UNROLL
-        for (int e = 0; e < 4; ++e) c[e] = apart ? 0 : sum[i][n + g][e];
-        const auto multiply = [&](int p, int q) {
-          Halves::multiply(c, rows.x[i][p].of[0], rows.x[i][p].of[1], y[q].of[g]);
-        };
-        if (parts == 2) multiply(1, 0), multiply(0, 1);
-        if (parts == 1 && size > 16) multiply(1, 1);
-        multiply(0, 0);
-        KERNOPS_UNROLL
-        for (int e = 0; e < 4; ++e) sum[i][n + g][e] = apart ? sum[i][n + g][e] + c[e] : c[e];
-      }
+      KERNOPS_EACH(i, 2)
+        KERNOPS_EACH(g, 2) {
+          float c[4];
+          KERNOPS_EACH(e, 4) c[e] = apart ? 0 : sum[i][n + g][e];
+          const auto multiply = [&](int p, int q) {
+            Halves::multiply(c, rows.x[i][p].of[0], rows.x[i][p].of[1], y[q].of[g]);
+          };
+          if (parts == 2) multiply(1, 0), multiply(0, 1);
+          if (parts == 1 && size > 16) multiply(1, 1);
+          multiply(0, 0);
+          KERNOPS_EACH(e, 4) sum[i][n + g][e] = apart ? sum[i][n + g][e] + c[e] : c[e];
+        }
     }
   }
 #else

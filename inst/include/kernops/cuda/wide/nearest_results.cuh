@@ -56,8 +56,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
   }
   __device__ __forceinline__ void put() const {
     double* const out = job.out + row * job.out_row;
-    KERNOPS_UNROLL
-    for (int p = 0; p < List::parts; ++p) {
+    KERNOPS_EACH(p, List::parts) {
       const int n = 32 * p + lane_of_warp();
       if (n >= k) break;
       const double exact = Nearest::negated ? -list.part[p].number : list.part[p].number;

@@ -79,16 +79,14 @@ template <class T, int items, int depth> struct Stage {
 
   // From `first` on, of vectors that end at `size`; an item that does not exist is the first one again.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
-    KERNOPS_UNROLL
-    for (int l = 0; l < loads; ++l)
+    KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)
         held[l] = few<quad>(from + (item(l) < count ? item(l) : 0) * (long long)item_stride + first + entry(l));
   }
   __device__ __forceinline__ void store(T* to) const {
-    KERNOPS_UNROLL
-    for (int l = 0; l < loads; ++l) KERNOPS_UNROLL
-    for (int e = 0; e < quad; ++e)
-      if (item(l) < items) to[(entry(l) + e) * stride + item(l)] = held[l].v[e];
+    KERNOPS_EACH(l, loads)
+      KERNOPS_EACH(e, quad)
+        if (item(l) < items) to[(entry(l) + e) * stride + item(l)] = held[l].v[e];
   }
 };
 
@@ -104,8 +102,7 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there), "l"(from), "r"(bytes) : "memory");
 #else
-  KERNOPS_UNROLL
-  for (int e = 0; e < int(16 / sizeof(T)); ++e) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
+  KERNOPS_EACH(e, int(16 / sizeof(T))) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
 #endif
 }
 // All that this thread has sent is there.

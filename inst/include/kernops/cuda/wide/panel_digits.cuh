@@ -20,15 +20,13 @@ struct Plus {
 // What the threads of a block have of each of some rows, joined in an order that is always the same.
 template <int warps, class Join, int rows>
 __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
-  KERNOPS_UNROLL
-  for (int r = 0; r < rows; ++r) {
+  KERNOPS_EACH(r, rows) {
     KERNOPS_UNROLL
     for (int step = 16; step > 0; step /= 2) v[r] = join(v[r], __shfl_xor_sync(~0u, v[r], step));
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32 * rows + r] = v[r];
   }
   __syncthreads();
-  KERNOPS_UNROLL
-  for (int r = 0; r < rows; ++r) {
+  KERNOPS_EACH(r, rows) {
     v[r] = shared[r];
     KERNOPS_UNROLL
     for (int w = 1; w < warps; ++w) v[r] = join(v[r], shared[w * rows + r]);
@@ -58,14 +56,12 @@ __device__ __forceinline__ int take_digit(int& whole) {
 // The digits of 4 numbers next to each other, each kind `length` from the one before.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
   unsigned four[4] = {};
-  KERNOPS_UNROLL
-  for (int e = 0; e < 4; ++e) {
+  KERNOPS_EACH(e, 4) {
     int whole = int(rint(numbers[e] * inverse));
     KERNOPS_UNROLL
     for (int d = 3; d >= 0; --d) four[d] |= (unsigned(take_digit(whole)) & 255) << 8 * e;
   }
-  KERNOPS_UNROLL
-  for (int d = 0; d < 4; ++d) *reinterpret_cast<unsigned*>(to + d * length) = four[d];
+  KERNOPS_EACH(d, 4) *reinterpret_cast<unsigned*>(to + d * length) = four[d];
 }
 
 constexpr int digit_threads = 256;
@@ -102,8 +98,7 @@ __device__ __forceinline__ void add_products(const PanelJob& job) {
   if (row >= job.row_count) return;
   const int* product = job.products + row * (long long)job.product_width + k;
   long long whole = 0;
-  KERNOPS_UNROLL
-  for (int place = 0; place < 4; ++place) whole = 256 * whole + product[place * job.apart];
+  KERNOPS_EACH(place, 4) whole = 256 * whole + product[place * job.apart];
   const double sum = double(whole) * job.number_steps[row] * job.vector_steps[k];
   job.sums[n] = (job.adds ? job.sums[n] : 0) + sum;
 }

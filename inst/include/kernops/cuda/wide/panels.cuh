@@ -32,8 +32,7 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
         job.products + c * (contraction_places * job.apart) + row * (long long)job.product_width + column;
     const auto high = few<4>(product), middle = few<4>(product + job.apart), low = few<4>(product + 2 * job.apart);
     Few<near, double> some;
-    KERNOPS_UNROLL
-    for (int e = 0; e < near; ++e) some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]);
+    KERNOPS_EACH(e, near) some.v[e] = double((high.v[e] * 256LL + middle.v[e]) * 256 + low.v[e]);
     return some;
   } else {
     return few<near>(job.pairs + c * job.kinds_apart + row * (long long)columns + column);
@@ -76,32 +75,24 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
   // Of some rows. Returns whether all are as they should be.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
     bool good = true;
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    KERNOPS_EACH(r, rows) {
       const int row = exists(r) ? first + r : first;
       const auto x = load<Formula::kept_row>(row_item<Formula>(job, row));
       if (Formula::expands) good = good && is_near(x.v[0]);
       double step[contracted];
-      KERNOPS_UNROLL
-      for (int c = 0; c < contracted; ++c) step[c] = digits ? job.row_steps[c][row] : 1;
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; n += near) {
+      KERNOPS_EACH(c, contracted) step[c] = digits ? job.row_steps[c][row] : 1;
+      KERNOPS_EVERY(n, near, own) {
         Few<near, double> some[contracted];
-        KERNOPS_UNROLL
-        for (int c = 0; c < contracted; ++c)
+        KERNOPS_EACH(c, contracted)
           some[c] = contractions<near, columns, digits>(job, c, row, !digits || has(n) ? column(n) : 0);
-        KERNOPS_UNROLL
-        for (int e = 0; e < near; ++e) {
+        KERNOPS_EACH(e, near) {
           Vec<double, contracted> all;
-          KERNOPS_UNROLL
-          for (int c = 0; c < contracted; ++c)
-            all.v[c] = digits ? some[c].v[e] * (step[c] * steps[c][n + e]) : some[c].v[e];
+          KERNOPS_EACH(c, contracted) all.v[c] = digits ? some[c].v[e] * (step[c] * steps[c][n + e]) : some[c].v[e];
           typename Near::F f;
           typename Near::W weight;
           AnyTurns turns;
           Near::pair(o, x, y[n + e], all, f, weight, turns);
-          KERNOPS_UNROLL
-          for (int m = 0; m < numbers; ++m) w[m][r][n + e] = f[m] * weight[0];
+          KERNOPS_EACH(m, numbers) w[m][r][n + e] = f[m] * weight[0];
         }
       }
     }
@@ -111,36 +102,32 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     return good && check == 0;
   }
   template <class F> __device__ __forceinline__ void for_all(F f) {
-    KERNOPS_UNROLL
-    for (int m = 0; m < numbers; ++m) KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) f(w[m][r][n]);
+    KERNOPS_EACH(m, numbers)
+      KERNOPS_EACH(r, rows)
+        KERNOPS_EACH(n, own) f(w[m][r][n]);
   }
   // Where there are no such pairs. Not asked for each of them, which would be waited for.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) KERNOPS_UNROLL
-    for (int m = 0; m < numbers; ++m)
-      if (!exists(r) || column(n) >= job.column_count) w[m][r][n] = number;
+    KERNOPS_EACH(r, rows)
+      KERNOPS_EACH(n, own)
+        KERNOPS_EACH(m, numbers)
+          if (!exists(r) || column(n) >= job.column_count) w[m][r][n] = number;
   }
 
   template <int m> __device__ __forceinline__ void put() const {
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; n += near)
-      if (exists(r))
-        *reinterpret_cast<Few<2, double>*>(pairs<m>(first + r) + column(n)) =
-            Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
+    KERNOPS_EACH(r, rows)
+      KERNOPS_EVERY(n, near, own)
+        if (exists(r))
+          *reinterpret_cast<Few<2, double>*>(pairs<m>(first + r) + column(n)) =
+              Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
   // What is there for each row, joined with f of its numbers m, of all threads.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) v[r] = join(f(w[m][r][n]), v[r]);
+    KERNOPS_EACH(r, rows)
+      KERNOPS_EACH(n, own) v[r] = join(f(w[m][r][n]), v[r]);
     join_block<threads / 32>(v, shared, join);
   }
 
@@ -151,13 +138,11 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     join_rows<m>(
         largest, shared, [](double x) { return abs(x); }, Larger());
     const Digits to = job.numbers[kind_of<Formula, m>()];
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    KERNOPS_EACH(r, rows) {
       if (!exists(r)) return;
       const Step step(largest[r], 4);
       if (threadIdx.x == 0) to.steps[first + r] = step.size;
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; n += 4)
+      KERNOPS_EVERY(n, 4, own)
         if (has(n)) put_four(w[m][r] + n, step.inverse, to.at + (first + r) * 4LL * to.length + column(n), to.length);
     }
   }
@@ -168,23 +153,18 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     double most[rows], before[rows];
     bool exceeds = Formula::Powers::gives_top;
     put_where_none(-infinity<double>());
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    KERNOPS_EACH(r, rows) {
       most[r] = before[r] = job.first || !exists(r) ? -infinity<double>() : job.shifts[first + r];
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) most[r] = larger(w[0][r][n], most[r]);
+      KERNOPS_EACH(n, own) most[r] = larger(w[0][r][n], most[r]);
       exceeds = exceeds || most[r] > before[r] + most_excess;
     }
     if (__syncthreads_or(exceeds)) {
       join_block<threads / 32>(most, shared, Larger());
     } else {
-      KERNOPS_UNROLL
-      for (int r = 0; r < rows; ++r) most[r] = before[r];
+      KERNOPS_EACH(r, rows) most[r] = before[r];
     }
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < own; ++n) w[0][r][n] = Formula::Powers::of(w[0][r][n] - most[r]);
+    KERNOPS_EACH(r, rows) {
+      KERNOPS_EACH(n, own) w[0][r][n] = Formula::Powers::of(w[0][r][n] - most[r]);
       if (!exists(r)) break;
       if (threadIdx.x == 0) job.shifts[first + r] = most[r];
       if (job.first || most[r] == before[r]) continue;
@@ -200,8 +180,7 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     double sum[rows] = {};
     join_rows<m>(
         sum, shared, [](double x) { return x; }, Plus());
-    KERNOPS_UNROLL
-    for (int r = 0; r < rows; ++r) {
+    KERNOPS_EACH(r, rows) {
       if (threadIdx.x != r || !exists(r)) continue;
       double& total = job.totals[(first + r) * numbers + m];
       total = (job.first ? 0 : kept[r] * total) + sum[r];
@@ -223,19 +202,16 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
     bool good = true;
-    KERNOPS_UNROLL
-    for (int n = 0; n < own; ++n) {
+    KERNOPS_EACH(n, own) {
       const int c = column(n) < job.column_count ? column(n) : 0;
       y[n] = load<Formula::kept_column>(column_item<Formula>(job, c));
       if (Formula::expands) good = good && is_near(y[n].v[0]);
-      KERNOPS_UNROLL
-      for (int k = 0; k < contracted; ++k) steps[k][n] = digits ? job.column_steps[k][c] : 1;
+      KERNOPS_EACH(k, contracted) steps[k][n] = digits ? job.column_steps[k][c] : 1;
     }
     KERNOPS_UNROLL_BY(1)
     for (first = blockIdx.x * rows; first < job.row_count; first += gridDim.x * rows) {
       if (!make(o, y)) good = false;
-      KERNOPS_UNROLL
-      for (int r = 0; r < rows; ++r) kept[r] = 1;
+      KERNOPS_EACH(r, rows) kept[r] = 1;
       if constexpr (shifts<Formula>()) exponentiate();
       hand_over<0>();
       __syncthreads();  // what they have shared is free again
@@ -258,8 +234,7 @@ template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   double sum = Formula::width == 0 ? totals[0] : 0;
   if (kind_of<Formula, Rows::count>()) sum = job.sums[row * (long long)job.width + k];
   if (Formula::scale >= 0) sum *= once[Formula::scale];
-  KERNOPS_UNROLL
-  for (int m = 0; m < Rows::count; ++m) {
+  KERNOPS_EACH(m, Rows::count) {
     const int factor = Formula::Factors::nth(m), vector = Formula::Rows::nth(m);
     if (vector >= 0) sum += totals[m] * (factor >= 0 ? once[factor] : 1) * x[vector + k];
   }

@@ -30,8 +30,7 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   __device__ __forceinline__ Units units(const TilePlace<T>& at, int of) const {
     const int start = of * chunk, entry = start + Own::j() * unit;
     Units some{};
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       const int row = Own::row(r);
       const T* from = at.rows + Terms::Rows::nth(0) + (row < at.row_count ? row : 0) * (long long)at.row_stride;
       if ((Terms::scaled ? start : entry) < Terms::size) some.v[r] = few<unit>(from + entry);
@@ -40,18 +39,17 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   }
   __device__ __forceinline__ void take(const Units& some, int of, int to) {
     const int entry = of * chunk + Own::j() * unit;
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       Few<unit, T> own = some.v[r];
-      if (!Terms::scaled && Terms::size % unit > 0) KERNOPS_UNROLL
-      for (int e = 0; e < unit; ++e)
-        if (entry + e >= Terms::size) own.v[e] = 0;
+      if (!Terms::scaled && Terms::size % unit > 0)
+        KERNOPS_EACH(e, unit)
+          if (entry + e >= Terms::size) own.v[e] = 0;
       x[to][r] = Numbers::part(own);
     }
   }
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T*) {
-    if (resident) KERNOPS_UNROLL
-    for (int k = 0; k < held; ++k) take(units(at, k), k, k);
+    if (resident)
+      KERNOPS_EACH(k, held) take(units(at, k), k, k);
   }
 
   // Chunks of the columns from number `first` on (unit_of_column). A thread sends the same unit of all of them, of
@@ -62,8 +60,7 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
     for (int column = threadIdx.x / 4; column < Tile::columns; column += Tile::threads / 4) {
       const T* from =
           at.columns + Terms::Columns::nth(0) + (column < at.column_count ? column : 0) * (long long)at.column_stride;
-      KERNOPS_UNROLL
-      for (int k = 0; k < count; ++k) {
+      KERNOPS_EACH(k, count) {
         const int start = (first + k) * chunk, entry = start + u * unit, left = (Terms::size - entry) * int(sizeof(T));
         const bool all = Terms::scaled && (whole || start < Terms::size);
         kernops::send(to + unit_of_column<Tile::columns>(k, column, u) * unit, from + entry,
@@ -83,28 +80,24 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
     constexpr int together = Numbers::together < count ? Numbers::together : count;
     T c[some][Own::rows / 2][4];
     const auto each = [&](auto with) {
-      KERNOPS_UNROLL
-      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < 2; ++e) with(c[g][r / 2][r % 2 * 2 + e], sum[r][2 * g + e]);
+      KERNOPS_EACH(g, some)
+        KERNOPS_EACH(r, Own::rows)
+          KERNOPS_EACH(e, 2) with(c[g][r / 2][r % 2 * 2 + e], sum[r][2 * g + e]);
     };
-    KERNOPS_UNROLL
-    for (int begin = 0; begin < count; begin += together) {
+    KERNOPS_EVERY(begin, together, count) {
       const bool first_sum = fresh && begin == 0;
       each([&](T& part, const T& all) { part = Numbers::exact && !first_sum ? all : T(0); });
       Part y[some][together];
       KERNOPS_UNROLL
-      for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
-      for (int g = 0; g < some; ++g) {
-        y[g][k] = Numbers::template of_columns<Tile::columns>(columns, first + begin + k, 8 * (n + g));
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; r += 2)
-          Numbers::add_rest(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
-      }
+      for (int k = 0; k < together && begin + k < count; ++k)
+        KERNOPS_EACH(g, some) {
+          y[g][k] = Numbers::template of_columns<Tile::columns>(columns, first + begin + k, 8 * (n + g));
+          KERNOPS_EVERY(r, 2, Own::rows) Numbers::add_rest(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
+        }
       KERNOPS_UNROLL
-      for (int k = 0; k < together && begin + k < count; ++k) KERNOPS_UNROLL
-      for (int g = 0; g < some; ++g) KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; r += 2) Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
+      for (int k = 0; k < together && begin + k < count; ++k)
+        KERNOPS_EACH(g, some)
+          KERNOPS_EVERY(r, 2, Own::rows) Numbers::add(c[g][r / 2], x[begin + k][r], x[begin + k][r + 1], y[g][k]);
       each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
@@ -112,16 +105,13 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   template <int count>
   __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, C>& sum, bool fresh) const {
     constexpr int most = Terms::summed ? 4 : 2, some = C < most ? C : most;
-    KERNOPS_UNROLL
-    for (int n = 0; n < C; n += some) {
+    KERNOPS_EVERY(n, some, C) {
       T part[Own::rows][2 * some];
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < 2 * some; ++e) part[r][e] = sum.v[r][2 * n + e];
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(e, 2 * some) part[r][e] = sum.v[r][2 * n + e];
       multiply<count, some>(columns, first, n, part, fresh);
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < 2 * some; ++e) sum.v[r][2 * n + e] = part[r][e];
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(e, 2 * some) sum.v[r][2 * n + e] = part[r][e];
     }
   }
 
@@ -135,17 +125,14 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
       send_next(next);
       multiply_all<chunks>(now, 0, sum, true);
     } else {
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = 0;
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(n, Own::columns) sum.v[r][n] = 0;
       Units coming[ahead];
-      KERNOPS_UNROLL
-      for (int k = 0; k < ahead; ++k) coming[k] = units(at, k);
+      KERNOPS_EACH(k, ahead) coming[k] = units(at, k);
       const auto by_chunks = [&](auto count, int first) {
         KERNOPS_UNROLL_BY(Terms::summed ? 1 : count.value)
         for (int begin = 0; begin < count.value; begin += ahead) {
-          KERNOPS_UNROLL
-          for (int k = 0; k < ahead; ++k) {
+          KERNOPS_EACH(k, ahead) {
             take(coming[k], first + begin + k, k);
             coming[k] = units(at, first + begin + ahead + k);
           }

@@ -61,11 +61,9 @@ struct Doubles {
         : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
         : "d"(x.v[0]), "d"(x8.v[0]), "d"(x.v[1]), "d"(x8.v[1]), "d"(y.v[0]), "d"(y.v[1]));
 #elif __CUDA_ARCH__ >= 800
-    KERNOPS_UNROLL
-    for (int e = 0; e < 2; ++e) {
+    KERNOPS_EACH(e, 2) {
       const double a[] = {x.v[e], x8.v[e]};
-      KERNOPS_UNROLL
-      for (int half = 0; half < 2; ++half)
+      KERNOPS_EACH(half, 2)
         asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
             : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
             : "d"(a[half]), "d"(y.v[e]));
@@ -97,8 +95,7 @@ struct Floats : InTwoParts<Floats> {
   static __device__ __forceinline__ unsigned rounded(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, float>& some) {
     Part<N> split;
-    KERNOPS_UNROLL
-    for (int e = 0; e < N; ++e) {
+    KERNOPS_EACH(e, N) {
       split.high[e] = rounded(some.v[e]);
       split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which 11 bits are taken
     }
@@ -110,8 +107,7 @@ struct Floats : InTwoParts<Floats> {
   template <int N>
   static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&x)[N], const unsigned (&x8)[N],
                                                   const unsigned (&y)[N]) {
-    KERNOPS_UNROLL
-    for (int e = 0; e < N; e += 2)
+    KERNOPS_EVERY(e, 2, N)
       asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
           "{%0, %1, %2, %3};"
           : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -203,8 +199,7 @@ struct Halves : InTwoParts<Halves> {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "r"(y[0]), "r"(y[1]));
 #else
-    KERNOPS_UNROLL
-    for (int half = 0; half < 2; ++half)
+    KERNOPS_EACH(half, 2)
       asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
           : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
           : "r"(x[half]), "r"(x8[half]), "r"(y[half]));

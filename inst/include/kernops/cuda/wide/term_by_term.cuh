@@ -18,9 +18,8 @@ template <class T, int C, class Terms> struct SumsOfTerms {
   T sum[Tile::R][Tile::own_columns];
 
   __device__ __forceinline__ void start() {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-    for (int c = 0; c < Tile::own_columns; ++c) sum[r][c] = 0;
+    KERNOPS_EACH(r, Tile::R)
+      KERNOPS_EACH(c, Tile::own_columns) sum[r][c] = 0;
   }
   template <class O> __device__ __forceinline__ void add(const Buffer<T>& buffer, const O& o) {
     KERNOPS_UNROLL_BY(2)
@@ -28,37 +27,29 @@ template <class T, int C, class Terms> struct SumsOfTerms {
       Vec<T, Rows::room> x[Tile::R];
       Vec<T, Columns::room> y[Tile::own_columns];
       Vec<T, Once::room> z;
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n) KERNOPS_UNROLL
-      for (int r = 0; r < Tile::R; r += Tile::quad) {
-        const auto some = few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
-        KERNOPS_UNROLL
-        for (int e = 0; e < Tile::quad; ++e) x[r + e].v[n] = some.v[e];
-      }
-      KERNOPS_UNROLL
-      for (int n = 0; n < Columns::count; ++n) KERNOPS_UNROLL
-      for (int c = 0; c < Tile::own_columns; c += Tile::column_quad) {
-        const auto some = few<Tile::column_quad>(buffer.columns + n * ColumnStage::entries + k * ColumnStage::stride +
-                                                 Tile::column(c));
-        KERNOPS_UNROLL
-        for (int e = 0; e < Tile::column_quad; ++e) y[c + e].v[n] = some.v[e];
-      }
-      KERNOPS_UNROLL
-      for (int n = 0; n < Once::count; ++n) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
-      KERNOPS_UNROLL
-      for (int r = 0; r < Tile::R; ++r) KERNOPS_UNROLL
-      for (int c = 0; c < Tile::own_columns; ++c) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
+      KERNOPS_EACH(n, Rows::count)
+        KERNOPS_EVERY(r, Tile::quad, Tile::R) {
+          const auto some = few<Tile::quad>(buffer.rows + n * RowStage::entries + k * RowStage::stride + Tile::row(r));
+          KERNOPS_EACH(e, Tile::quad) x[r + e].v[n] = some.v[e];
+        }
+      KERNOPS_EACH(n, Columns::count)
+        KERNOPS_EVERY(c, Tile::column_quad, Tile::own_columns) {
+          const auto some = few<Tile::column_quad>(buffer.columns + n * ColumnStage::entries + k * ColumnStage::stride +
+                                                   Tile::column(c));
+          KERNOPS_EACH(e, Tile::column_quad) y[c + e].v[n] = some.v[e];
+        }
+      KERNOPS_EACH(n, Once::count) z.v[n] = buffer.once[Once::nth(n) + buffer.first + k];
+      KERNOPS_EACH(r, Tile::R)
+        KERNOPS_EACH(c, Tile::own_columns) sum[r][c] += Terms::entry(x[r], y[c], z, o).v[0];
     }
   }
   __device__ __forceinline__ void put(T* values) const {
-    KERNOPS_UNROLL
-    for (int c = 0; c < Tile::own_columns; ++c) KERNOPS_UNROLL
-    for (int r = 0; r < Tile::R; r += Tile::quad) {
-      Few<Tile::quad, T> some;
-      KERNOPS_UNROLL
-      for (int e = 0; e < Tile::quad; ++e) some.v[e] = sum[r + e][c];
-      *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::column(c) * Tile::stride + Tile::row(r)) = some;
-    }
+    KERNOPS_EACH(c, Tile::own_columns)
+      KERNOPS_EVERY(r, Tile::quad, Tile::R) {
+        Few<Tile::quad, T> some;
+        KERNOPS_EACH(e, Tile::quad) some.v[e] = sum[r + e][c];
+        *reinterpret_cast<Few<Tile::quad, T>*>(values + Tile::column(c) * Tile::stride + Tile::row(r)) = some;
+      }
   }
 };
 
@@ -81,18 +72,13 @@ template <class T, int C, class Terms> struct TermByTerm {
     RowStage x[Rows::room];
     ColumnStage y[Columns::room];
     __device__ __forceinline__ void fetch(const TilePlace<T>& at, int first) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n)
-        x[n].fetch(at.rows + Rows::nth(n), at.row_stride, at.row_count, first, Terms::size);
-      KERNOPS_UNROLL
-      for (int n = 0; n < Columns::count; ++n)
+      KERNOPS_EACH(n, Rows::count) x[n].fetch(at.rows + Rows::nth(n), at.row_stride, at.row_count, first, Terms::size);
+      KERNOPS_EACH(n, Columns::count)
         y[n].fetch(at.columns + Columns::nth(n), at.column_stride, at.column_count, first, Terms::size);
     }
     __device__ __forceinline__ void store(T* to) const {
-      KERNOPS_UNROLL
-      for (int n = 0; n < Rows::count; ++n) x[n].store(to + n * RowStage::entries);
-      KERNOPS_UNROLL
-      for (int n = 0; n < Columns::count; ++n) y[n].store(to + of_rows + n * ColumnStage::entries);
+      KERNOPS_EACH(n, Rows::count) x[n].store(to + n * RowStage::entries);
+      KERNOPS_EACH(n, Columns::count) y[n].store(to + of_rows + n * ColumnStage::entries);
     }
   };
 
@@ -126,9 +112,8 @@ template <class T, int C, class Terms> struct TermByTerm {
   __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*&, Send send_next) {
     compute(at, o, shared);
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = shared[Own::column(n) * Tile::stride + Own::row(r)];
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(n, Own::columns) sum.v[r][n] = shared[Own::column(n) * Tile::stride + Own::row(r)];
     __syncthreads();
     send_next(now);
   }

@@ -52,16 +52,14 @@ template <class T, int kept, int columns> struct KeptColumns {
     if (column >= columns) return;
     const T* from = at.columns + (column < at.column_count ? column : 0) * (long long)at.column_stride;
     constexpr int unit = 16 / sizeof(T);
-    KERNOPS_UNROLL
-    for (int k = 0; k < stride; k += unit) {
+    KERNOPS_EVERY(k, unit, stride) {
       const int there = at.column_stride - k;
       send(v + column * stride + k, from + k, there >= unit ? 16 : there * int(sizeof(T)));
     }
   }
   __device__ __forceinline__ Vec<T, kept> of(int column) const {
     Vec<T, kept> y;
-    KERNOPS_UNROLL
-    for (int k = 0; k < kept; ++k) y.v[k] = v[column * stride + k];
+    KERNOPS_EACH(k, kept) y.v[k] = v[column * stride + k];
     return y;
   }
 };

@@ -31,10 +31,10 @@ __device__ __forceinline__ void exponentiate(Totals& totals, const TilePlace<T>&
   using Tile = typename Totals::Tile;
   typename Totals::PairNumbers w;
   __syncthreads();
-  KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-  for (int n = 0; n < Own::columns; ++n)
-    w.v[r][n] = Own::column(n) < at.column_count ? shared[Own::column(n) * Tile::stride + Own::row(r)] : -infinity<T>();
+  KERNOPS_EACH(r, Own::rows)
+    KERNOPS_EACH(n, Own::columns)
+      w.v[r][n] =
+          Own::column(n) < at.column_count ? shared[Own::column(n) * Tile::stride + Own::row(r)] : -infinity<T>();
   totals.exponentiate(w);
   PairValues<T, Own::columns / 2, 1>{{w}}.put(shared);
 }
@@ -103,8 +103,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
                   return *own;
                 } else {
                   Vec<T, Terms::numbers> all;
-                  KERNOPS_UNROLL
-                  for (int i = 0; i < Terms::numbers; ++i) all.v[i] = own[i * number];
+                  KERNOPS_EACH(i, Terms::numbers) all.v[i] = own[i * number];
                   return all;
                 }
               });

@@ -31,8 +31,7 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
                                                  int first, Take take) {
     const auto even = kept.of(first), odd = kept.of(first + 1);
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       typename Pairs::F f[2];
       typename Pairs::W w;
       AnyTurns turns;
@@ -60,12 +59,10 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   }
 
   static __device__ __forceinline__ void start(Products& c, T (&mass)[Own::rows]) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) mass[r] = 0;
-    KERNOPS_UNROLL
-    for (int n = 0; n < Columns::eighth; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows / 2; ++r) KERNOPS_UNROLL
-    for (int e = 0; e < 4; ++e) c[n][r][e] = 0;
+    KERNOPS_EACH(r, Own::rows) mass[r] = 0;
+    KERNOPS_EACH(n, Columns::eighth)
+      KERNOPS_EACH(r, Own::rows / 2)
+        KERNOPS_EACH(e, 4) c[n][r][e] = 0;
   }
   // The matrix product of a tile, and of exponentials the sum, too.
   template <class Pairs, class O, class Kept>
@@ -79,19 +76,16 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
         const Few<2, T> both{{power(totals, r, even), power(totals, r, odd)}};
         if constexpr (shifts<Formula>()) {
           highest[r] = larger(odd, larger(even, highest[r]));
-          KERNOPS_UNROLL
-          for (int e = 0; e < 2; ++e)
+          KERNOPS_EACH(e, 2)
             if (Own::column(2 * k) + e < count) mass[r] += both.v[e];
         }
         w[r] = Numbers::part(both);
       });
       const auto even = columns.part(0, Own::column(2 * k), Own::i()),
                  odd = columns.part(0, Own::column(2 * k + 1), Own::i());
-      KERNOPS_UNROLL
-      for (int n = 0; n < Columns::eighth; ++n) {
+      KERNOPS_EACH(n, Columns::eighth) {
         const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; r += 2) {
+        KERNOPS_EVERY(r, 2, Own::rows) {
           Numbers::add_rest(c[n][r / 2], w[r], w[r + 1], y);
           Numbers::add(c[n][r / 2], w[r], w[r + 1], y);
         }
@@ -106,8 +100,8 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
                                                     const Columns& columns) {
     T mass[Own::rows];
     bool again = false;
-    if constexpr (shifts<Formula>()) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) highest[r] = totals.seen.shift[r];
+    if constexpr (shifts<Formula>())
+      KERNOPS_EACH(r, Own::rows) highest[r] = totals.seen.shift[r];
     do {
       start(c, mass);
       multiply<Pairs>(c, mass, highest, totals, count, o, rows, kept, columns);
@@ -116,13 +110,12 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
         if (again) totals.follow(highest);
       }
     } while (again);
-    if constexpr (shifts<Formula>()) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) totals.numbers[r] += mass[r];
+    if constexpr (shifts<Formula>())
+      KERNOPS_EACH(r, Own::rows) totals.numbers[r] += mass[r];
     T check = 0;
-    KERNOPS_UNROLL
-    for (int n = 0; n < Columns::eighth; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows / 2; ++r) KERNOPS_UNROLL
-    for (int e = 0; e < 4; ++e) check += c[n][r][e] * T(0);
+    KERNOPS_EACH(n, Columns::eighth)
+      KERNOPS_EACH(r, Own::rows / 2)
+        KERNOPS_EACH(e, 4) check += c[n][r][e] * T(0);
     return __all_sync(~0u, check == 0);
   }
 

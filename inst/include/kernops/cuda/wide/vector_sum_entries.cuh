@@ -38,11 +38,11 @@ template <class T, int columns, class S> struct ColumnEntries {
   // Of every 32nd column, a thread sends one unit of 4: each(unit, column, its first entry in the batch).
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
-    for (int column = threadIdx.x / 4; column < columns; column += 32) KERNOPS_UNROLL
-    for (int four = 0; four < S::units * S::runs; ++four) {
-      const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
-      each(v + place(run, column, u), column, run * S::run + u * S::unit);
-    }
+    for (int column = threadIdx.x / 4; column < columns; column += 32)
+      KERNOPS_EACH(four, S::units * S::runs) {
+        const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
+        each(v + place(run, column, u), column, run * S::run + u * S::unit);
+      }
   }
 
   // Those from `base` on, of vectors that end at `end`; zeros for columns that there are not.
@@ -58,8 +58,7 @@ template <class T, int columns, class S> struct ColumnEntries {
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {
-      KERNOPS_UNROLL
-      for (int e = 0; e < S::unit; ++e) {
+      KERNOPS_EACH(e, S::unit) {
         const int k = base + entry + e;
         if (Terms::centre >= 0 && k < Terms::size) there[e] -= once[Terms::centre + k];
         if (Terms::roots >= 0 && k < Terms::size) there[e] *= once[Terms::roots + k];

@@ -46,8 +46,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
     KeptTile& tile = tiles[count++];
     tile.columns = at.columns, tile.column_count = at.column_count, tile.scaled = near;
     if constexpr (near) {
-      KERNOPS_UNROLL
-      for (int n = 0; n < parts; ++n) {
+      KERNOPS_EACH(n, parts) {
         ScaledNumbers scaled;
         if (!scaled.take(numbers, n * ScaledNumbers::Own::columns)) tile.scaled = false;
         tile.products[n] = scaled;
@@ -57,9 +56,8 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       tile.exact = numbers;
       return;
     }
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < OwnPairs<C>::columns; ++n) sums[r] += numbers.v[r][n];
+    KERNOPS_EACH(r, OwnPairs<C>::rows)
+      KERNOPS_EACH(n, OwnPairs<C>::columns) sums[r] += numbers.v[r][n];
   }
 
   __device__ __forceinline__ TilePlace<float> place(int n) const {
@@ -77,8 +75,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
     KERNOPS_UNROLL_BY(1)
     for (int batch = 0; batch < batches; ++batch) {
       Sums totals(batch * S::size);
-      KERNOPS_UNROLL
-      for (int r = 0; r < OwnPairs<C>::rows; ++r) totals.numbers[r] = sums[r];
+      KERNOPS_EACH(r, OwnPairs<C>::rows) totals.numbers[r] = sums[r];
       KERNOPS_UNROLL_BY(1)
       for (int n = 0; n < count; ++n) {
         const KeptTile& tile = tiles[n];
@@ -89,8 +86,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       totals.begun = begun;
       totals.hand_over(block, begin, kept, job.partial_rows, last);
     }
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) sums[r] = 0;
+    KERNOPS_EACH(r, OwnPairs<C>::rows) sums[r] = 0;
     count = 0, begun = true;
   }
   // Runs of a tile from `first` on, while the next ones come.

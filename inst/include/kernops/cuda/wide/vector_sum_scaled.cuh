@@ -25,19 +25,16 @@ struct ScaledNumbers {
   // From number `first` of each row on; whether all of them are finite. To be called by all threads of a warp.
   template <int C> __device__ __forceinline__ bool take(const Contracted<float, C>& w, int first) {
     bool finite = true;
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       float most = 0;
-      KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) most = larger_or_nan(abs(w.v[r][first + n]), most);
+      KERNOPS_EACH(n, Own::columns) most = larger_or_nan(abs(w.v[r][first + n]), most);
       KERNOPS_UNROLL
       for (int step = 1; step < Own::sharing; step *= 2) most = larger_or_nan(most, __shfl_xor_sync(~0u, most, step));
       finite = finite && most < infinity<float>();
       const int exponent = __float_as_int(most) >> 23, within = exponent < 15 ? 15 : exponent;
       const float scale = __int_as_float((256 - within) << 23);
       back[r] = __int_as_float((within - 2) << 23);
-      KERNOPS_UNROLL
-      for (int k = 0; k < groups; ++k) {
+      KERNOPS_EACH(k, groups) {
         const float* some = w.v[r] + first + 4 * k;
         part[k][r] = Halves::split(some[0] * scale, some[1] * scale, some[2] * scale, some[3] * scale);
       }
@@ -55,29 +52,23 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   using S = typename Totals::Batch;
   constexpr int groups = ScaledNumbers::groups;
   float factor[Own::rows];
-  KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r) factor[r] = w.back[r] * unit;
+  KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;
   KERNOPS_UNROLL
   for (int q = from; q < to; ++q) {
     if (totals.base + q * S::run >= Totals::Terms::size) break;
     Halves::Part<4> y[groups][2];
     float c[2][Own::rows / 2][4] = {};
-    KERNOPS_UNROLL
-    for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
-    for (int u = 0; u < 2; ++u) {
-      y[k][u] = Halves::along_columns<stage_columns>(stage, q - from, first + 16 * k, u);
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; r += 2) Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
-    }
-    KERNOPS_UNROLL
-    for (int k = 0; k < groups; ++k) KERNOPS_UNROLL
-    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; r += 2) Halves::add(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
-    KERNOPS_UNROLL
-    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int odd = 0; odd < 2; ++odd)
-      Totals::add(totals.sum[r][q][2 * u + odd], factor[r], c[u][r / 2][r % 2 * 2 + odd]);
+    KERNOPS_EACH(k, groups)
+      KERNOPS_EACH(u, 2) {
+        y[k][u] = Halves::along_columns<stage_columns>(stage, q - from, first + 16 * k, u);
+        KERNOPS_EVERY(r, 2, Own::rows) Halves::add_rest(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
+      }
+    KERNOPS_EACH(k, groups)
+      KERNOPS_EACH(u, 2)
+        KERNOPS_EVERY(r, 2, Own::rows) Halves::add(c[u][r / 2], w.part[k][r], w.part[k][r + 1], y[k][u]);
+    KERNOPS_EACH(u, 2)
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(odd, 2) Totals::add(totals.sum[r][q][2 * u + odd], factor[r], c[u][r / 2][r % 2 * 2 + odd]);
   }
 }
 
@@ -90,27 +81,24 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   constexpr int runs = Totals::Batch::runs, chunk = ScaledNumbers::columns * 4;  // units of a chunk
   const unsigned y = place_of(stage + totals.base * ScaledNumbers::columns);
   float factor[Own::rows];
-  KERNOPS_UNROLL
-  for (int r = 0; r < Own::rows; ++r) factor[r] = w.back[r] * unit;
-  KERNOPS_UNROLL
-  for (int q = 0; q < runs; q += 2) {
+  KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;
+  KERNOPS_EVERY(q, 2, runs) {
     float c[32];
     begin_products();
-    KERNOPS_UNROLL
-    for (int k = 0; k < ScaledNumbers::groups; ++k) {
+    KERNOPS_EACH(k, ScaledNumbers::groups) {
       const auto some = found_at(y + q * chunk + k * 64, q + 1 < runs ? chunk : 0);
       multiply_numbers(c, w.part[k][0].high, w.part[k][1].high, some, k > 0);
       multiply_numbers(c, w.part[k][0].low, w.part[k][1].low, some, true);
     }
     end_products();
     if (finite) KERNOPS_UNROLL
-    for (int p = 0; p < 2 && q + p < runs; ++p) KERNOPS_UNROLL
-    for (int u = 0; u < 2; ++u) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int odd = 0; odd < 2; ++odd) {
-      const float* both = c + 16 * p + 4 * u + 2 * r + odd;
-      Totals::add(totals.sum[r][q + p][2 * u + odd], factor[r], both[0] + both[8]);
-    }
+    for (int p = 0; p < 2 && q + p < runs; ++p)
+      KERNOPS_EACH(u, 2)
+        KERNOPS_EACH(r, Own::rows)
+          KERNOPS_EACH(odd, 2) {
+            const float* both = c + 16 * p + 4 * u + 2 * r + odd;
+            Totals::add(totals.sum[r][q + p][2 * u + odd], factor[r], both[0] + both[8]);
+          }
   }
 }
 
@@ -135,12 +123,11 @@ template <class Formula, int C, class Kept>
 __device__ __forceinline__ Contracted<float, C> with_powers(const Contracted<float, C>& numbers, const Kept& kept) {
   constexpr int power = Formula::VectorSum::power;
   Contracted<float, C> product = numbers;
-  if constexpr (power >= 0) KERNOPS_UNROLL
-  for (int n = 0; n < OwnPairs<C>::columns; ++n) {
-    const float factor = kept.of(OwnPairs<C>::column(n)).v[power];
-    KERNOPS_UNROLL
-    for (int r = 0; r < OwnPairs<C>::rows; ++r) product.v[r][n] *= factor;
-  }
+  if constexpr (power >= 0)
+    KERNOPS_EACH(n, OwnPairs<C>::columns) {
+      const float factor = kept.of(OwnPairs<C>::column(n)).v[power];
+      KERNOPS_EACH(r, OwnPairs<C>::rows) product.v[r][n] *= factor;
+    }
   return product;
 }
 

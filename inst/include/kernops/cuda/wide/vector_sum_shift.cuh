@@ -28,8 +28,7 @@ template <class Formula, int C> struct SeenFrom {
 
   // To batches of entries after the first one, all is known.
   template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r)
+    KERNOPS_EACH(r, Own::rows)
       shift[r] =
           known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
   }
@@ -46,8 +45,7 @@ template <class Formula, int C> struct SeenFrom {
   // Whether exponentials of what a warp has met would be too large.
   __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) much = much || highest[r] > shift[r] + T(most_excess);
+    KERNOPS_EACH(r, Own::rows) much = much || highest[r] > shift[r] + T(most_excess);
     return __any_sync(~0u, much);
   }
 };

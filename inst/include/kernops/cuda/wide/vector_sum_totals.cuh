@@ -9,11 +9,9 @@ inline namespace KERNOPS_ISA {
 // 16 bytes of each of some vectors, which start at their offsets from here.
 template <class Offsets, int quad, class T, int N>
 __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
-  KERNOPS_UNROLL
-  for (int n = 0; n < Offsets::count; ++n) {
+  KERNOPS_EACH(n, Offsets::count) {
     const auto some = few<quad>(from + Offsets::nth(n));
-    KERNOPS_UNROLL
-    for (int e = 0; e < quad; ++e) to[e].v[n] = some.v[e];
+    KERNOPS_EACH(e, quad) to[e].v[n] = some.v[e];
   }
 }
 
@@ -42,12 +40,10 @@ template <class Formula, class Row, int C, class S> struct Totals {
 
   explicit __device__ __forceinline__ Totals(int base) : base(base) { start(); }
   __device__ __forceinline__ void start() {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       numbers[r] = 0;
-      KERNOPS_UNROLL
-      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
-      for (int e = 0; e < S::own; ++e) sum[r][q][e].start();
+      KERNOPS_EACH(q, S::runs)
+        KERNOPS_EACH(e, S::own) sum[r][q][e].start();
     }
   }
 
@@ -63,22 +59,20 @@ template <class Formula, class Row, int C, class S> struct Totals {
         rotate();
       }
     } else {
-      KERNOPS_UNROLL
-      for (int q = 0; q < S::runs; ++q) {
+      KERNOPS_EACH(q, S::runs) {
         if (base + q * S::run >= Terms::size) break;
         take(q, q);
       }
     }
   }
   __device__ __forceinline__ void rotate() {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int e = 0; e < S::own; ++e) {
-      const Row first = sum[r][0][e];
-      KERNOPS_UNROLL
-      for (int next = 1; next < S::runs; ++next) sum[r][next - 1][e] = sum[r][next][e];
-      sum[r][S::runs - 1][e] = first;
-    }
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(e, S::own) {
+        const Row first = sum[r][0][e];
+        KERNOPS_UNROLL
+        for (int next = 1; next < S::runs; ++next) sum[r][next - 1][e] = sum[r][next][e];
+        sum[r][S::runs - 1][e] = first;
+      }
   }
 
   __device__ __forceinline__ int entry(int q, int e) const { return base + S::first(q) + e; }
@@ -103,45 +97,38 @@ template <class Formula, class Row, int C, class S> struct Totals {
       return false;
     } else {
       T check = columns.template take_centre<Terms>(at.once, base);
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) check += w.v[r][n] * T(0);
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(n, Own::columns) check += w.v[r][n] * T(0);
       const bool finite = __syncthreads_and(able && check == 0);
       if (finite) multiply(w, columns);
       return finite;
     }
   }
   __device__ __forceinline__ void add_numbers(const Contracted<T, C>& w) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int k = 0; k < C; ++k) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(k, C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
 
   // Exponents become exponentials, and join their sum; to be called by all threads of a warp.
   __device__ __forceinline__ void exponentiate(Contracted<T, C>& w) {
     T highest[Own::rows];
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       highest[r] = seen.shift[r];
-      KERNOPS_UNROLL
-      for (int n = 0; n < Own::columns; ++n) highest[r] = larger(w.v[r][n], highest[r]);
+      KERNOPS_EACH(n, Own::columns) highest[r] = larger(w.v[r][n], highest[r]);
     }
     if (Formula::Powers::gives_top || seen.outgrown(highest)) follow(highest);
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < Own::columns; ++n) w.v[r][n] = seen.power(r, w.v[r][n]);
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(n, Own::columns) w.v[r][n] = seen.power(r, w.v[r][n]);
     add_numbers(w);
   }
   // Totals as seen from the largest exponents.
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
       if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns were met
       numbers[r] *= factor;
-      KERNOPS_UNROLL
-      for (int q = 0; q < S::runs; ++q) KERNOPS_UNROLL
-      for (int e = 0; e < S::own; ++e) sum[r][q][e].scale(factor);
+      KERNOPS_EACH(q, S::runs)
+        KERNOPS_EACH(e, S::own) sum[r][q][e].scale(factor);
     }
   }
 
@@ -149,25 +136,20 @@ template <class Formula, class Row, int C, class S> struct Totals {
     using Numbers = MatrixNumbers<T>;
     using Part = typename Numbers::template Part<2>;
     Part split[Own::rows][C];
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int k = 0; k < C; ++k) {
-      split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
-    }
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(k, C) {
+        split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
+      }
     if (Terms::of_row != 0) add_numbers(w);
-    KERNOPS_UNROLL
-    for (int q = 0; q < S::runs; ++q) {
+    KERNOPS_EACH(q, S::runs) {
       if (base + q * S::run >= Terms::size) break;
       T c[Columns::eighth][Own::rows / 2][4] = {};
-      KERNOPS_UNROLL
-      for (int k = 0; k < C; ++k) {
+      KERNOPS_EACH(k, C) {
         const auto even = columns.part(q, Own::column(2 * k), Own::i()),
                    odd = columns.part(q, Own::column(2 * k + 1), Own::i());
-        KERNOPS_UNROLL
-        for (int n = 0; n < Columns::eighth; ++n) {
+        KERNOPS_EACH(n, Columns::eighth) {
           const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
-          KERNOPS_UNROLL
-          for (int r = 0; r < Own::rows; r += 2) {
+          KERNOPS_EVERY(r, 2, Own::rows) {
             Numbers::add_rest(c[n][r / 2], split[r][k], split[r + 1][k], y);
             Numbers::add(c[n][r / 2], split[r][k], split[r + 1][k], y);
           }
@@ -177,11 +159,9 @@ template <class Formula, class Row, int C, class S> struct Totals {
     }
   }
   template <int eighth> __device__ __forceinline__ void add_run(int q, const T (&c)[eighth][Own::rows / 2][4]) {
-    KERNOPS_UNROLL
-    for (int n = 0; n < eighth; ++n) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int odd = 0; odd < 2; ++odd)
-      add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
+    KERNOPS_EACH(n, eighth)
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(odd, 2) add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
   // Numbers times vectors, term by term; number_of(column, r) for the thread's row r. The tile's first column is
@@ -192,26 +172,21 @@ template <class Formula, class Row, int C, class S> struct Totals {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
       int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
-      KERNOPS_UNROLL
-      for (int u = 0; u < S::units; ++u) {
+      KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r)
+        KERNOPS_EACH(r, Own::rows)
           load_quad<typename Terms::Rows, S::unit>(row_item(at, r) + from[u], x[r] + u * S::unit);
       }
       KERNOPS_UNROLL_BY(2)
       for (int column = 0; column < at.column_count; ++column) {
         Vec<T, Terms::Columns::room> y[S::own];
-        KERNOPS_UNROLL
-        for (int u = 0; u < S::units; ++u)
+        KERNOPS_EACH(u, S::units)
           load_quad<typename Terms::Columns, S::unit>(at.columns + column * (long long)at.column_stride + from[u],
                                                       y + u * S::unit);
-        KERNOPS_UNROLL
-        for (int r = 0; r < Own::rows; ++r) {
+        KERNOPS_EACH(r, Own::rows) {
           const auto number = number_of(column, r);
-          KERNOPS_UNROLL
-          for (int e = 0; e < S::own; ++e) {
+          KERNOPS_EACH(e, S::own) {
             if constexpr (Terms::numbers > 0)
               add(sum[r][there][e], T(1), Terms::entry(number, x[r][e], y[e], z[e], o).v[0], first + column);
             else
@@ -229,12 +204,11 @@ template <class Formula, class Row, int C, class S> struct Totals {
 
   // Of the threads that share rows; and by what totals change that are kept.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
-    if (sums_numbers) KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r)
-      for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
+    if (sums_numbers)
+      KERNOPS_EACH(r, Own::rows)
+        for (int step = 1; step < Own::sharing; step *= 2) numbers[r] += __shfl_xor_sync(~0u, numbers[r], step);
     if constexpr (shifts<Formula>()) {
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r)
+      KERNOPS_EACH(r, Own::rows)
         change[r] = begun && Own::row(r) < row_count
                         ? Formula::Powers::change(kept_shift<Formula>(totals + Own::row(r), stride), seen.shift[r])
                         : T(1);
@@ -250,28 +224,26 @@ template <class Formula, class Row, int C, class S> struct Totals {
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     each_run([&](int q, int there) {
       Row total[Own::rows][S::own];  // all are read before one is written
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < S::own; ++e) {
-        total[r][e].start();
-        if (!exists(r, q, e)) continue;
-        if (begun) total[r][e] = *place(r, q, e);
-        if constexpr (shifts<Formula>()) total[r][e].scale(change[r]);
-        if (Terms::of_row != 0) add(sum[r][there][e], numbers[r], T(Terms::of_row) * row_entry(at, r, entry(q, e)));
-      }
-      KERNOPS_UNROLL
-      for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-      for (int e = 0; e < S::own; ++e) {
-        if (!exists(r, q, e)) continue;
-        total[r][e].absorb(sum[r][there][e]);
-        total[r][e].settle();
-        if constexpr (Formula::factor >= 0)
-          if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
-        if constexpr (Formula::entry_factors >= 0)
-          if (last) total[r][e].scale(at.once[Formula::entry_factors + entry(q, e)]);
-        if (last) block.complete(total[r][e]);
-        *place(r, q, e) = total[r][e];
-      }
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(e, S::own) {
+          total[r][e].start();
+          if (!exists(r, q, e)) continue;
+          if (begun) total[r][e] = *place(r, q, e);
+          if constexpr (shifts<Formula>()) total[r][e].scale(change[r]);
+          if (Terms::of_row != 0) add(sum[r][there][e], numbers[r], T(Terms::of_row) * row_entry(at, r, entry(q, e)));
+        }
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(e, S::own) {
+          if (!exists(r, q, e)) continue;
+          total[r][e].absorb(sum[r][there][e]);
+          total[r][e].settle();
+          if constexpr (Formula::factor >= 0)
+            if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+          if constexpr (Formula::entry_factors >= 0)
+            if (last) total[r][e].scale(at.once[Formula::entry_factors + entry(q, e)]);
+          if (last) block.complete(total[r][e]);
+          *place(r, q, e) = total[r][e];
+        }
     });
     if constexpr (shifts<Formula>()) hand_over_numbers(block, change, totals, stride, last);
     begun = true, tiles = 0;
@@ -281,8 +253,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   __device__ __forceinline__ void hand_over_numbers(const Block& block, const T (&change)[Own::rows], Row* totals,
                                                     long long stride, bool last) {
     __syncwarp();  // all have read what is written now
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) {
+    KERNOPS_EACH(r, Own::rows) {
       if (base > 0 || Own::j() > 0 || Own::row(r) >= block.row_count) continue;
       Row* const place = totals + Terms::size * stride + Own::row(r);
       Row total, now;

@@ -48,8 +48,7 @@ template <int C, class Terms> struct ByWarpgroups {
     KERNOPS_UNROLL
     for (int n = threadIdx.x / 4; n < vectors; n += Tile::threads / 4) {
       const T* vector = from + (n < there ? n : 0) * (long long)stride + u * 4;
-      KERNOPS_UNROLL
-      for (int k = 0; k < count; ++k)
+      KERNOPS_EACH(k, count)
         if (count == chunks || first + k < chunks)
           kernops::send(to + unit_of_column<vectors>(k, n, u) * 4, vector + (first + k) * chunk, 16);
     }
@@ -70,8 +69,7 @@ template <int C, class Terms> struct ByWarpgroups {
                                            int there = count) const {
     const unsigned y = place_of(stage),
                    x = resident ? rows + first * 4 * Tile::rows : place_of(stage + of_columns + first_row() * chunk);
-    KERNOPS_UNROLL
-    for (int k = 0; k < count; k += 2) {
+    KERNOPS_EVERY(k, 2, count) {
       const unsigned these_x = x + k * 4 * Tile::rows, these_y = y + k * 4 * Tile::columns;
       if (k + 1 < there)
         multiply_together<2>(these_x, these_y, sum, fresh && k == 0);
@@ -83,18 +81,16 @@ template <int C, class Terms> struct ByWarpgroups {
   __device__ __forceinline__ void multiply_together(unsigned x, unsigned y, Contracted<T, C>& sum, bool fresh) const {
     T c[4 * C];
     begin_products();
-    KERNOPS_UNROLL
-    for (int part = 0; part < 3; ++part) KERNOPS_UNROLL
-    for (int k = 0; k < some; ++k)
-      multiply_rows(c, found_at(x + k * 4 * Tile::rows + (part == 0 ? small_parts : 0)),
-                    found_at(y + k * 4 * Tile::columns + (part == 1 ? small_parts : 0)), part > 0 || k > 0);
+    KERNOPS_EACH(part, 3)
+      KERNOPS_EACH(k, some)
+        multiply_rows(c, found_at(x + k * 4 * Tile::rows + (part == 0 ? small_parts : 0)),
+                      found_at(y + k * 4 * Tile::columns + (part == 1 ? small_parts : 0)), part > 0 || k > 0);
     end_products();
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < Own::columns; ++n) {
-      const T part = c[n / 2 * 4 + r * 2 + n % 2];
-      sum.v[r][n] = fresh ? part : sum.v[r][n] + part;
-    }
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(n, Own::columns) {
+        const T part = c[n / 2 * 4 + r * 2 + n % 2];
+        sum.v[r][n] = fresh ? part : sum.v[r][n] + part;
+      }
   }
 
   // The half of a warp group, then that of the other, in the same order for both.
@@ -104,11 +100,9 @@ template <int C, class Terms> struct ByWarpgroups {
     T* const own = &sum.v[0][0];
     constexpr int quads = own_pairs / 4;
     float4* const all = reinterpret_cast<float4*>(exchanged) + threadIdx.x % 128;
-    KERNOPS_UNROLL
-    for (int q = 0; q < quads; ++q) copy_quad(&all[(second * quads + q) * 128].x, own + 4 * q);
+    KERNOPS_EACH(q, quads) copy_quad(&all[(second * quads + q) * 128].x, own + 4 * q);
     __syncthreads();
-    KERNOPS_UNROLL
-    for (int q = 0; q < quads; ++q) {
+    KERNOPS_EACH(q, quads) {
       const float4 other = all[((1 - second) * quads + q) * 128];
       own[4 * q] += other.x, own[4 * q + 1] += other.y, own[4 * q + 2] += other.z, own[4 * q + 3] += other.w;
     }
@@ -119,9 +113,8 @@ template <int C, class Terms> struct ByWarpgroups {
   __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
     constexpr int stages = (chunks - 1) / at_once;  // before the last
-    KERNOPS_UNROLL
-    for (int r = 0; r < Own::rows; ++r) KERNOPS_UNROLL
-    for (int n = 0; n < Own::columns; ++n) sum.v[r][n] = 0;
+    KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(n, Own::columns) sum.v[r][n] = 0;
     KERNOPS_UNROLL_BY(1)
     for (int s = 0; s < stages; ++s) {
       send(at, next, (s + 1) * at_once);
