@@ -66,7 +66,9 @@ bool tiles_are_faster(const TiledPlan& tiled, const Settings& settings, Count ro
 }  // namespace
 
 TiledPlan for_bulk(const Plan& plan, const Settings& settings) {
-  TiledPlan made = tile(plan, {true, false, true});
+  Wanted wanted;
+  wanted.long_vectors = wanted.bulk = true;
+  TiledPlan made = tile(plan, wanted);
   made.bulk = bulk_of(made, settings);
   return made;
 }

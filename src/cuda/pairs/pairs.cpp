@@ -131,13 +131,9 @@ class CudaPairs : public Pairs {
     std::vector<char> done(count, true);
     try {
       for (size_t n = 0; n < count; ++n) workers_[n].fetch_all(task, part(rows, n, count), columns);
-      in_threads(count, keep_going, [&](size_t n, const Watch& watch) {
+      on_devices(keep_going, [&](size_t n, const Watch& watch) {
         const Range some = part(rows, n, count);
-        if (some.count() == 0) return;
-        use_device(workers_[n].number());
-        const Finally waits;  // what was begun may write into the target
-        done[n] = workers_[n].reduce_in_bulk(task, some, columns, watch);
-        synchronize();
+        if (some.count() > 0) done[n] = workers_[n].reduce_in_bulk(task, some, columns, watch);
       });
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
@@ -227,17 +223,25 @@ class CudaPairs : public Pairs {
       const auto [some, these] = part_of(n);
       workers_[n].fetch(task, some, these, split_columns);
     }
-    in_threads(count, task.settings.keep_going, [&](size_t n, const Watch& watch) {
+    on_devices(task.settings.keep_going, [&](size_t n, const Watch& watch) {
       const auto [some, these] = part_of(n);
       if (some.count() == 0) return;
-      const Finally waits;  // what was begun may write into the target
       if (split_columns)
         states[n] = workers_[n].reduce_to_states(task, some, these, watch);
       else
         workers_[n].reduce(task, some, these, watch);
-      synchronize();
     });
     if (split_columns) join(task, rows, states);
+  }
+
+  // work(n, watch) for each device, by a thread of its own, until all is done.
+  template <class Work> void on_devices(const Watch& keep_going, Work work) {
+    in_threads(workers_.size(), keep_going, [&](size_t n, const Watch& watch) {
+      use_device(workers_[n].number());
+      const Finally waits;  // what was begun may write into the target
+      work(n, watch);
+      synchronize();
+    });
   }
 
   // The states of all devices, in the order of their columns.

@@ -6,7 +6,6 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int places = 3, sum_places = 4;  // of contractions and of sums
 constexpr unsigned threads = 256;
 
 // Vectors of 64 bytes and multiples of it are multiplied in two thirds of the time that others take.
@@ -20,7 +19,7 @@ Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_colu
 
 // Of a row, with panels of so many columns.
 Count places_of_results(const PanelPlan& panels, Count length) {
-  return std::max(Count(panels.products.size()) * places * length, sum_places * whole(panels.width));
+  return std::max(Count(panels.products.size()) * contraction_places * length, sum_places * whole(panels.width));
 }
 
 }  // namespace
@@ -49,8 +48,8 @@ PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
   // the last panel has as many columns as the others, of which some do not exist
   const Count panels = panels_of(columns);
   for (const auto& [row, column, size] : panels_.products) {
-    row_.try_emplace(row, rows, places, whole(size));
-    column_.try_emplace(column, panels * length_, places, whole(size));
+    row_.try_emplace(row, rows, contraction_places, whole(size));
+    column_.try_emplace(column, panels * length_, contraction_places, whole(size));
   }
   for (const PanelPlan::Term& term : panels_.terms) {
     if (term.column == 0) continue;
@@ -64,7 +63,8 @@ PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
 Count PanelDigits::bytes(const PanelPlan& panels, Count rows, Count columns) {
   const Count width = whole(panels.width), length = columns_of_panel(columns), all = panels_of(columns) * length;
   Count bytes = rows * places_of_results(panels, length) * Count(sizeof(int));
-  for (const PanelPlan::Product& product : panels.products) bytes += (rows + all) * (places * whole(product.size) + 8);
+  for (const PanelPlan::Product& product : panels.products)
+    bytes += (rows + all) * (contraction_places * whole(product.size) + 8);
   return bytes + panels.adding() * (rows * (sum_places * length + 8) + all * (sum_places * width + 8));
 }
 
@@ -113,7 +113,7 @@ void PanelDigits::contract(PanelJob& job) {
   for (size_t n = 0; n < panels_.products.size(); ++n) {
     const Digits rows = row_.at(panels_.products[n].row).digits();
     const Digits columns = column_.at(panels_.products[n].column).digits(panel_of(job) * length_);
-    multiply(columns, length_, rows, job, results() + Count(n) * places * rows_ * length_);
+    multiply(columns, length_, rows, job, results() + Count(n) * contraction_places * rows_ * length_);
     job.row_steps[n] = rows.steps, job.column_steps[n] = columns.steps;
   }
   job.products = results();

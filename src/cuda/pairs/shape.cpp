@@ -113,10 +113,13 @@ bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_c
 // While a thread can hold a row in its registers, it is better off with it; inner products are shared
 // earlier, and so are sums of vectors of the columns that tensor cores make.
 TiledPlan tiled(const Plan& plan, const Settings& settings) {
-  const TiledPlan narrow = tile(plan, {false, false, false, !settings.single});
+  Wanted of_rows, of_tiles;
+  of_rows.roots = !settings.single;
+  const TiledPlan narrow = tile(plan, of_rows);
   const int taken_out = narrow.entry_factors ? plan.f_size : 0;  // of the products with them
   const int needed = words(plan, read_by_pairs(plan, Level::row)) - taken_out;
-  const TiledPlan shared = tile(plan, {needed > 15, adds_by_tiles(settings)});
+  of_tiles.long_vectors = needed > 15, of_tiles.products = adds_by_tiles(settings);
+  const TiledPlan shared = tile(plan, of_tiles);
   const bool product = std::any_of(shared.contractions.begin(), shared.contractions.end(),
                                    [&](const Entries& made) { return shared.is_product(made) && made.size >= 32; });
   if (sums_columns(shared, settings) && plan.f_size >= 14) return shared;

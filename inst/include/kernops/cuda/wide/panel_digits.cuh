@@ -53,15 +53,15 @@ __device__ __forceinline__ int take_digit(int& whole) {
   return digit;
 }
 
-// The digits of 4 numbers next to each other, each kind `length` from the one before.
+// The digits of 4 numbers next to each other that are added up, each kind `length` from the one before.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
-  unsigned four[4] = {};
+  unsigned four[sum_places] = {};
   KERNOPS_EACH(e, 4) {
     int whole = int(rint(numbers[e] * inverse));
     KERNOPS_UNROLL
-    for (int d = 3; d >= 0; --d) four[d] |= (unsigned(take_digit(whole)) & 255) << 8 * e;
+    for (int d = sum_places - 1; d >= 0; --d) four[d] |= (unsigned(take_digit(whole)) & 255) << 8 * e;
   }
-  KERNOPS_EACH(d, 4) *reinterpret_cast<unsigned*>(to + d * length) = four[d];
+  KERNOPS_EACH(d, sum_places) *reinterpret_cast<unsigned*>(to + d * length) = four[d];
 }
 
 constexpr int digit_threads = 256;
@@ -98,7 +98,7 @@ __device__ __forceinline__ void add_products(const PanelJob& job) {
   if (row >= job.row_count) return;
   const int* product = job.products + row * (long long)job.product_width + k;
   long long whole = 0;
-  KERNOPS_EACH(place, 4) whole = 256 * whole + product[place * job.apart];
+  KERNOPS_EACH(place, sum_places) whole = 256 * whole + product[place * job.apart];
   const double sum = double(whole) * job.number_steps[row] * job.vector_steps[k];
   job.sums[n] = (job.adds ? job.sums[n] : 0) + sum;
 }

@@ -22,8 +22,6 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-constexpr int contraction_places = 3;
-
 // Contraction c of a row with columns next to each other; of digits, times the steps of both.
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
@@ -140,10 +138,11 @@ template <class Formula, int columns, bool digits> struct PanelNumbers {
     const Digits to = job.numbers[kind_of<Formula, m>()];
     KERNOPS_EACH(r, rows) {
       if (!exists(r)) return;
-      const Step step(largest[r], 4);
+      const Step step(largest[r], sum_places);
       if (threadIdx.x == 0) to.steps[first + r] = step.size;
+      signed char* const digits_of_row = to.at + (first + r) * (long long)sum_places * to.length;
       KERNOPS_EVERY(n, 4, own)
-        if (has(n)) put_four(w[m][r] + n, step.inverse, to.at + (first + r) * 4LL * to.length + column(n), to.length);
+        if (has(n)) put_four(w[m][r] + n, step.inverse, digits_of_row + column(n), to.length);
     }
   }
 
