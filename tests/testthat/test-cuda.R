@@ -25,6 +25,20 @@ test_that("the CUDA text of an operator names its operations, and no more", {
   expect_error(keops_source(1), class = "kernops_input_error")
 })
 
+test_that("a pair subtracts its vectors once, and not a factor of the row from each pair", {
+  for (distance in c("SqDist(x, y)", "SqDist(y, x)", "WeightedSqDist(w, x, y)")) for (v in c("x", "y")) {
+    args <- c("x = Vi(3)", "y = Vj(3)", "w = Pm(3)", "b = Vj(1)", "e = Vi(1)")
+    used <- c(TRUE, TRUE, grepl("w", distance), TRUE, TRUE)
+    op <- keops_kernel(sprintf("Grad(Sum_Reduction(Exp(-%s) * b, 1), %s, e)", distance, v), args[used],
+                       precision = "float32")
+    text <- gsub("part<[0-9]+, 3>\\(o\\), ", "", keops_source(op))
+    call_of <- \(op) regmatches(text, regexpr(sprintf("ops::%s, [^;]*;", op), text))
+    arguments_of <- \(op) sub(".*>(\\(part.*\\));", "\\1", call_of(op))
+    expect_identical(arguments_of("(Diag)?SqDist"), arguments_of("Subtract"))
+    expect_match(text, "factor = [0-9]")
+  }
+})
+
 test_that("exponents are expanded where that saves work", {
   expands <- function(formula, D = 3) {
     declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)")

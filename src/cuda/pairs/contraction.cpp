@@ -34,6 +34,7 @@ class Tiler : Tiling {
 
   TiledPlan make() {
     give_own_slots(plan);
+    turn_distances();
     take_out_factor();
     multiply_opposite();
     plan.expansion = find_expansion(plan, wanted_.long_vectors);
@@ -59,19 +60,47 @@ class Tiler : Tiling {
   }
 
  private:
+  // |x - y| is |y - x|: where pairs take one of these differences, their distance is that of the same one, so that each
+  // entry is subtracted once.
+  void turn_distances() {
+    std::vector<Step>& steps = plan.steps[int(Level::pair)];
+    for (Step& step : steps) {
+      const OpRow& op = op_row(step.op);
+      if (!op.is(OpId::SqDist) && !op.is(OpId::DiagSqDist)) continue;
+      const int a = op.is(OpId::SqDist) ? 0 : 1, b = a + 1;
+      const bool turned = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+        return op_row(other.op).is(OpId::Subtract) && other.in[0] == step.in[b] && other.in[1] == step.in[a];
+      });
+      if (turned) std::swap(step.in[a], step.in[b]), std::swap(step.sizes[a], step.sizes[b]);
+    }
+  }
+
   // What depends on the row alone multiplies the sum, not each of its terms.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
-      if (plan.slots[*product].level != Level::pair || !op_row(plan.maker(*product)->op).is(OpId::Mult)) continue;
-      const Step& step = *plan.maker(*product);
+      if (take_out_factor_of(*product)) return;
+      // the gradient in y of k(x, y) b, where b is a row's, has it in a product of a product
+      const Step* outer = plan.maker(*product);
+      if (!outer || !op_row(outer->op).is(OpId::Mult)) continue;
+      Step made = *outer;
       for (const int n : {0, 1}) {
-        if (plan.slots[step.in[n]].level != Level::row || step.sizes[n] != 1) continue;
-        plan.factor = step.in[n];
-        *product = step.in[1 - n];
+        if (made.sizes[n] != 1 || !take_out_factor_of(made.in[n])) continue;
+        *product = add(Level::pair, OpId::Mult, made.size, made.in[0], made.in[1]);
         return;
       }
     }
+  }
+  bool take_out_factor_of(int& product) {
+    const Step* made = plan.maker(product);
+    if (!made || !op_row(made->op).is(OpId::Mult)) return false;
+    for (const int n : {0, 1}) {
+      if (plan.slots[made->in[n]].level != Level::row || made->sizes[n] != 1) continue;
+      plan.factor = made->in[n];
+      product = made->in[1 - n];
+      return true;
+    }
+    return false;
   }
 
   // An exponent that is the opposite of a distance is a product, as those are that can be expanded.
