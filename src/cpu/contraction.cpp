@@ -20,8 +20,9 @@ const std::map<OpId, Contraction::Term>& terms() {
 
 }  // namespace
 
-ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles) : Plan(plan), kept(plan.entries[int(Level::row)]) {
-  if (sums_by_tiles) sum = take_vector_sum(*this);
+ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single)
+    : Plan(plan), kept(plan.entries[int(Level::row)]) {
+  if (sums_by_tiles) sum = take_vector_sum(*this, single);
   if (sum.size == 0) factor = take_out_once(*this);
   if (factor) leave_out_unused(*this, {f, w});
   take_out();

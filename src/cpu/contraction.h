@@ -10,7 +10,7 @@ namespace kernops {
 namespace cpu {
 
 struct ContractedPlan : Plan {
-  ContractedPlan(const Plan& plan, bool sums_by_tiles);
+  ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
   std::vector<Contraction> contractions;  // are no steps any more
   VectorSum sum{};                        // nor is what makes its vector
   int factor = 0;                         // slot of a vector that multiplies the sum, not its terms; 0 for none

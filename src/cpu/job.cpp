@@ -18,7 +18,7 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
 
 PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
                          const Output& target)
-    : Job(), plan_(plan, sums_by_tiles(plan, settings.scheme)) {
+    : Job(), plan_(plan, sums_by_tiles(plan, settings.scheme), settings.single) {
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
   const Count all_columns = data.length(both & ~plan.rows);

@@ -8,8 +8,6 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-constexpr int shortest = 8;  // below, packing the vectors costs what it wins
-
 // The factors of what is summed: numbers, one of which is of the pair; a vector of the column or a difference; and
 // perhaps a vector that multiplies the sum as it would each of its terms. The vector may have another one of the row or
 // of the column added to it or subtracted, with numbers of its own.
@@ -18,9 +16,9 @@ class Taker {
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
 
   // Whether the plan is such a sum.
-  bool take() {
-    if (plan_.f_size < shortest || !take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_)
-      return false;
+  bool take(bool single) {
+    if (!take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_) return false;
+    if (plan_.f_size < shortest(single)) return false;
     if (of_vector_factor_ != of_other_factor_ || (of_vector_factor_ && sum_.factor)) return false;
     if (of_vector_factor_) sum_.factor = of_vector_factor_;
     sum_.size = plan_.f_size;
@@ -37,6 +35,9 @@ class Taker {
 
  private:
   using Numbers = std::vector<int>;
+
+  // Below, packing the vectors costs what it wins.
+  int shortest(bool single) const { return !single ? 4 : sum_.term == VectorSum::column_alone ? 6 : 5; }
 
   Level level(int slot) const { return plan_.slots[slot].level; }
   bool is_vector(int slot, Level of) const { return level(slot) == of && plan_.slots[slot].size == plan_.f_size; }
@@ -153,9 +154,9 @@ void place_pairs(Plan& plan) {
 
 }  // namespace
 
-VectorSum take_vector_sum(Plan& plan) {
+VectorSum take_vector_sum(Plan& plan, bool single) {
   Taker taker(plan);
-  if (!taker.take()) return {};
+  if (!taker.take(single)) return {};
   plan = taker.plan();
   leave_out_unused(plan, {plan.f, taker.sum().number});
   return taker.sum();
