@@ -29,6 +29,7 @@
 #ifndef KERNOPS_CALL
 #define KERNOPS_CALL KERNOPS_FN
 #endif
+
 // For each n from 0 on, below a number: written out; every so-many-th of them; or a loop where these may be many.
 #define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)

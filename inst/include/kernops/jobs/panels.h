@@ -6,12 +6,12 @@ namespace kernops {
 
 // Vectors as whole numbers of some signed digits to the base 256, the largest digits first or last: digit d of entry k
 // of vector n at at[(n * places + d) * length + k]. Vector n is steps[n] / 16^(places - 1) times these.
-constexpr int contraction_places = 3, sum_places = 4;  // of contractions, and of what is added up
 struct Digits {
   signed char* at;
   double* steps;
   int places, length;
 };
+constexpr int contraction_places = 3, sum_places = 4;  // of what is contracted, and of what is added up
 
 // Vectors that become such digits. Entry k of vector n is from[n * item + k * entry]; those from `entries` on are 0.
 struct DigitJob {
