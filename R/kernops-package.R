@@ -60,5 +60,5 @@
   the$cache <- cache_folder()
   here <- file.path(libname, pkgname)
   cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), the$cache,
-                 as.character(utils::packageVersion("kernops", libname)))
+                 unname(getNamespaceVersion(pkgname)))
 }
