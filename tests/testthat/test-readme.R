@@ -1,0 +1,34 @@
+# The first page: its limits are limits of the package. (test-help.R compares its output blocks.)
+
+readme <- testthat::test_path("..", "..", "README.md")
+
+# The bold words that open each item of a section's list.
+items_of_section <- function(title) {
+  lines <- readLines(readme)
+  start <- match(paste("##", title), lines)
+  end <- grep("^## ", lines)
+  section <- lines[seq(start + 1, min(end[end > start]) - 1)]
+  sub("^- \\*\\*(.*?)\\*\\*.*", "\\1", grep("^- ", section, value = TRUE), perl = TRUE)
+}
+
+# For each limit, a call that kernops must refuse; NULL where the limit is advice.
+limits <- list(
+  "Small dense matrices." = NULL,
+  "Neural networks." = NULL,
+  "Likelihoods outside `?gp_families`." = quote(gp(count ~ 1, d, ~ x, family = quasipoisson())),
+  "Random effects and smooths for more than some 10,000 observations." =
+    quote(gp(z ~ 1 + (1 | site), d, ~ x, matern(3/2) + nugget(), method = "vecchia")),
+  "Data frames by groups in general." = NULL,
+  "GPUs of other makers than NVIDIA." = quote(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "opencl"))
+)
+
+test_that("README.md denies nothing that kernops does", {
+  skip_if_not(file.exists(readme))
+  expect_identical(items_of_section("What it is not for"), names(limits))
+  set.seed(1)
+  d <- data.frame(x = runif(30), site = rep(1:5, 6), z = rnorm(30), count = rpois(30, 3))
+  for (limit in names(limits)) {
+    if (!is.null(limits[[limit]])) expect_error(eval(limits[[limit]]), class = "kernops_error", info = limit)
+  }
+  expect_error(gp(z ~ 1 + s(x, k = 4), d, ~ x, matern(3/2) + nugget(), method = "vecchia"), class = "kernops_error")
+})
