@@ -7,7 +7,8 @@ d$t <- as.POSIXct("2024-03-31", tz = "UTC") + 3600 * 1:20
 d$z <- sin(5 * d$u) + stats::rnorm(20, sd = 0.1)
 d$k <- stats::rpois(20, exp(1 + d$u))
 K <- exp(-sqdist(Vi(x), Vj(x)) / 0.123456789012345)
-known <- matern(1.2, 1, 0.3) + nugget(0.1)
+field <- matern(1.2, 1, 0.3)
+known <- field + nugget(0.1)
 by_formula <- covariance("s * Exp(-SqDist(x, y) / r)", list(s = 1, r = 0.123456789)) + nugget(0.1)
 
 calls <- list(
@@ -24,7 +25,7 @@ calls <- list(
   fit = \() coef(gp(z ~ 1, d, ~ u, matern(1.7, range = 0.3) + nugget(0.1)), "both"),
   vecchia = \() as.numeric(logLik(gp(z ~ g, d, ~ u + v, known, "vecchia", "none"))),
   iterative = \() predict(gp(z ~ 1, d, ~ u + v, known, "iterative", "none"), d[1:3, ]),
-  counts = \() predict(gp(k ~ 1, d, ~ u + v, exponential(1, 0.3), "exact", "none", family = stats::poisson()), d[1:3, ]),
+  counts = \() predict(gp(k ~ 1, d, ~ u + v, field, "exact", "none", family = stats::poisson()), d[1:3, ]),
   effect = \() predict(gp(z ~ 1, d, ~ u, known + random_effect(~ 1 | g, 1), estimate = "none"), d[1:4, ]),
   time = \() predict(gp(z ~ t, d, ~ t, exponential(1, 0.2) + nugget(0.1), estimate = "none"), d[1:4, ]),
   smooth = \() predict(gp(z ~ 1, d, ~ u, known + smooth_effect(~ s(v, k = 5), 1), estimate = "none"), d[1:4, ]),
