@@ -1,13 +1,18 @@
 #' Tables of a Gaussian process fit, for broom and emmeans
 #'
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
-#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend.
+#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend:
+#' on the scale of the linear predictor, and with `type = "response"` on that of the response, by the inverse of the link
+#' of a [family][gp_families] or of the transformation of [gp()]. Differences are then ratios, such as odds ratios.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
 #' @param effects which parameters: `"trend"`, `"covariance"`, or both.
+#' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios for
+#'   the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors stay
+#'   those of the coefficients; parameters of the covariance stay as they are.
 #' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
-#' @param ... not used.
+#' @param ... not used: further arguments are an error.
 #'
 #' @return Tibbles, or data frames if package tibble is not installed.
 #'   * `tidy()` has a row for each parameter: its `effect` (`"trend"` or `"covariance"`), `term`, `estimate`,
@@ -18,7 +23,8 @@
 #'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
 #'     these are the columns of `newdata`, `.fitted` and `.se.fit`; the result for an object of sf, stars, terra or
 #'     sp is of the same class.
-#' @section Errors: those of [predict()][predict.gp].
+#' @section Errors: those of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method does not
+#'   have. `exponentiate = TRUE` warns by class `kernops_no_log_link` where the model has no log or logit link.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
@@ -37,7 +43,13 @@ NULL
 #' @rdname gp_broom
 #' @method tidy gp
 #' @rawNamespace S3method(generics::tidy, gp)
-tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), ...) {
+tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), exponentiate = FALSE,
+                    ...) {
+  no_further("tidy", ...)
+  check_flag(conf.int, "conf.int")
+  check_flag(exponentiate, "exponentiate")
+  effects <- check_tidied(effects)
+  if (exponentiate) warn_about_exponents(x)
   table <- do.call(rbind, lapply(effects, function(effect) {
     estimate <- coef(x, effect)
     se <- if (effect == "trend") sqrt(diag(vcov(x))) else covariance_errors(x)
@@ -48,13 +60,38 @@ tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend",
     at <- match(part$term, rownames(limits))
     cbind(part, conf.low = limits[at, 1], conf.high = limits[at, 2], row.names = NULL)
   }))
+  if (exponentiate) table <- exponentiated(table)
   as_table(table)
+}
+
+check_tidied <- function(effects, call = caller_env()) {
+  known <- c("trend", "covariance")
+  if (is.character(effects) && length(effects) && all(effects %in% known)) return(unique(effects))
+  stop_kernops("input", paste0("{.arg effects} must be {.val trend}, {.val covariance}, or both, not ",
+                               shown(effects), "."), call = call)
+}
+
+# Coefficients of the trend; standard errors stay on the scale of the linear predictor, as broom has them.
+exponentiated <- function(table) {
+  trend <- table$effect == "trend"
+  of <- intersect(c("estimate", "conf.low", "conf.high"), names(table))
+  table[trend, of] <- exp(table[trend, of])
+  table
+}
+
+warn_about_exponents <- function(x) {
+  logarithmic <- family(x)$link %in% c("log", "logit") || identical(x$transform$lambda, 0)
+  if (logarithmic) return(invisible())
+  cli::cli_warn(c("The coefficients are exponentiated, but the model has no log or logit link.",
+                  i = "Exponentials are ratios of means or odds with these links only."),
+                class = c("kernops_no_log_link", "kernops_warning"))
 }
 
 #' @rdname gp_broom
 #' @method glance gp
 #' @rawNamespace S3method(generics::glance, gp)
 glance.gp <- function(x, ...) {
+  no_further("glance", ...)
   as_table(data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
                       nugget = if (is_several(x)) NA_real_ else nugget_of(x), method = x$method, estimate = x$estimate))
 }
@@ -63,6 +100,7 @@ glance.gp <- function(x, ...) {
 #' @method augment gp
 #' @rawNamespace S3method(generics::augment, gp)
 augment.gp <- function(x, newdata = NULL, ...) {
+  no_further("augment", ...)
   refuse_several(x, "{.fn augment} is", "{.fn predict} and {.fn residuals} have a column for each variable.")
   if (is.null(newdata)) return(augment_fitted(x))
   if (is_spatial(newdata)) return(augment_spatial(x, newdata))

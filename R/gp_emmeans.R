@@ -13,5 +13,18 @@ emm_basis.gp <- function(object, trms, xlev, grid, ...) {
   if (!length(object$beta)) stop_kernops("input", "Marginal means need a trend whose coefficients are estimated.")
   frame <- stats::model.frame(trms, grid, na.action = stats::na.pass, xlev = xlev)
   list(X = stats::model.matrix(trms, frame, contrasts.arg = object$parts$contrasts), bhat = object$beta,
-       nbasis = matrix(NA), V = vcov(object), dffun = function(k, dfargs) Inf, dfargs = list(), misc = list())
+       nbasis = matrix(NA), V = vcov(object), dffun = function(k, dfargs) Inf, dfargs = list(),
+       misc = response_scale(object))
+}
+
+# `type = "response"` of emmeans goes back by the link of a family, or by the inverse of the transformation.
+response_scale <- function(object) {
+  if (is.null(object$transform)) return(emmeans::.std.link.labels(family(object), list()))
+  lambda <- object$transform$lambda
+  tran <- if (lambda == 0) "log" else list(
+    linkfun = function(mu) boxcox(mu, lambda), linkinv = function(eta) boxcox_back(eta, lambda),
+    mu.eta = function(eta) boxcox_back(eta, lambda)^(1 - lambda), valideta = function(eta) all(1 + lambda * eta > 0),
+    name = paste0("Box-Cox (", signif(lambda, 3), ")")
+  )
+  list(tran = tran, inv.lbl = "response")
 }

@@ -9,10 +9,6 @@ print.gp_family_fit <- function(x, ...) {
   invisible(x)
 }
 
-#' @importFrom stats family
-#' @export
-family.gp_family_fit <- function(object, ...) object$family
-
 #' @export
 coef.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("coef", ...)
@@ -56,7 +52,9 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   p <- length(object$beta)
   own <- setdiff(seq_len(nrow(whole)), seq_len(p))
   rows <- switch(type, trend = seq_len(p), covariance = own, both = seq_len(nrow(whole)))
-  whole[rows, rows, drop = FALSE]
+  v <- whole[rows, rows, drop = FALSE]
+  warn_no_errors(v)
+  v
 }
 
 # Of all parameters that were found, the trend first: the inverse of the information of the search.
@@ -71,24 +69,20 @@ family_vcov <- function(object) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
     names[trend] <- names(object$beta)
   }
-  inverse <- turn %*% outer_inverse(object, free) %*% t(turn)
+  inverse <- inverse_information(family_information(object, free), parameters$kind[free] %in% c("trend", "family"))
+  known <- !is.na(diag(inverse))
+  turn <- turn[known, known, drop = FALSE]
+  inverse[known, known] <- turn %*% inverse[known, known, drop = FALSE] %*% t(turn)
   order <- c(which(trend), which(!trend))
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
 # On the scale of the search: from differences of the gradient, or of larger fits the information of the search.
-outer_inverse <- function(object, free) {
+family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
-  information <- if (length(object$data$y) <= differences_limit) {
-    observed_information(replace(object, c("data", "model", "theta"), list(object$response, object$outer,
-                                                                            object$outer_theta)), free)
-  } else object$search$information / 2
-  tryCatch(if (all(is.finite(information))) chol2inv(chol(information)) else stop(), error = function(e) {
-    cli::cli_warn(c("The Hessian of the parameters is not positive definite: there are no standard errors.",
-                    i = "Some of {.code {object$outer$parameters$name[free]}} may be at a bound, or not identified by
-                         the data."))
-    matrix(NA_real_, length(free), length(free))
-  })
+  if (length(object$data$y) > differences_limit) return(object$search$information / 2)
+  outer <- list(object$response, object$outer, object$outer_theta)
+  observed_information(replace(object, c("data", "model", "theta"), outer), free)
 }
 
 #' @export

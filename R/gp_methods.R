@@ -16,7 +16,9 @@
 #'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
 #'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
 #'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
-#'   REML, that of the likelihood without a trend). The standard errors of `summary()` and [`tidy()`][gp_broom] are the
+#'   REML, that of the likelihood without a trend). Parameters on which the likelihood hardly depends, such as those of a
+#'   field whose variance is estimated as next to zero, have `NA` and a warning of class `kernops_no_standard_error`; all
+#'   other standard errors are then those for given values of these parameters. The standard errors of `summary()` and [`tidy()`][gp_broom] are the
 #'   square roots of its diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend.
 #'
@@ -72,6 +74,7 @@
 #' anova(fit, update(fit, . ~ x))
 #' @aliases fitted.gp residuals.gp formula.gp terms.gp model.frame.gp model.matrix.gp nobs.gp weights.gp
 #' @aliases coef.gp_family_fit vcov.gp_family_fit confint.gp_family_fit fitted.gp_family_fit family.gp_family_fit
+#' @aliases family.gp
 #' @name gp_methods
 NULL
 
@@ -108,7 +111,7 @@ cat_labelled <- function(label, items, between) {
 no_further <- function(name, ..., call = caller_env()) {
   given <- list(...)
   given <- given[!(names(given) %||% character(length(given))) %in% "complete"]
-  takes <- setdiff(names(formals(get(paste0(name, ".gp")))), c("object", "..."))
+  takes <- setdiff(names(formals(get(paste0(name, ".gp")))), c("object", "x", "..."))
   if (length(given)) stop_further_arguments(paste0("{.fn ", name, "}"), given, takes, call)
 }
 
@@ -180,6 +183,7 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
   own <- covariance_vcov(object)
+  warn_no_errors(own)
   at <- match(rownames(own), object$model$parameters$name)
   own <- own * tcrossprod(search_slope(object$model$parameters, object$theta)[at])
   if (is_several(object)) {
@@ -198,46 +202,6 @@ chol2inv_named <- function(root, names) {
   inverse <- if (length(root)) tcrossprod(backsolve(root, diag(nrow(root)))) else matrix(0, 0, 0)
   dimnames(inverse) <- list(names, names)
   inverse
-}
-
-# The inverse of the information on what was estimated, on the scale of the search.
-covariance_vcov <- function(object) {
-  parameters <- object$model$parameters
-  free <- which(!parameters$fixed & object$estimate != "none")
-  if (!length(free)) return(matrix(0, 0, 0))
-  average <- object$search$information
-  differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
-  information <- if (differences) observed_information(object, free) else average / 2
-  names <- parameters$name[free]
-  # some libraries decompose what is not a number without an error
-  inverse <- tryCatch(if (all(is.finite(information))) chol2inv(chol(information)) else stop(), error = function(e) {
-    cli::cli_warn(c("The Hessian of the covariance parameters is not positive definite: there are no standard errors.",
-                    i = "Some of {.code {names}} may be at a bound, where the covariance matrix becomes singular, or not
-                         identified by the data."))
-    matrix(NA_real_, length(free), length(free))
-  })
-  matrix(inverse, length(free), dimnames = list(names, names))
-}
-
-# Observations up to which that takes no more than seconds.
-differences_limit <- 2000
-
-# Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
-observed_information <- function(object, free, step = 1e-3) {
-  parameters <- object$model$parameters
-  likelihood <- likelihood_for(object$data, object$model, object$how)
-  at <- to_search(parameters, object$theta)
-  slope <- function(s) {
-    theta <- from_search(parameters, s)
-    state <- likelihood$evaluate(theta, search = TRUE)
-    if (identical(state$value, Inf)) return(rep(NA_real_, length(free)))
-    (state$gradient() * search_slope(parameters, theta))[free] / 2
-  }
-  hessian <- vapply(free, function(n) {
-    move <- replace(numeric(length(at)), n, step)
-    (slope(at + move) - slope(at - move)) / (2 * step)
-  }, numeric(length(free)))
-  (hessian + t(hessian)) / 2
 }
 
 # Standard errors of all parameters of the covariance, NA of what was given.

@@ -1,0 +1,62 @@
+# The information on parameters at the end of a search, and its inverse.
+
+# The covariance matrix of the estimated parameters of the covariance, on the scale of the search.
+covariance_vcov <- function(object) {
+  parameters <- object$model$parameters
+  free <- which(!parameters$fixed & object$estimate != "none")
+  if (!length(free)) return(matrix(0, 0, 0))
+  average <- object$search$information
+  differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
+  information <- if (differences) observed_information(object, free) else average / 2
+  names <- parameters$name[free]
+  matrix(inverse_information(information), length(free), dimnames = list(names, names))
+}
+
+# Observations up to which differences of the gradient take no more than seconds.
+differences_limit <- 2000
+
+# Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
+observed_information <- function(object, free, step = 1e-3) {
+  parameters <- object$model$parameters
+  likelihood <- likelihood_for(object$data, object$model, object$how)
+  at <- to_search(parameters, object$theta)
+  slope <- function(s) {
+    theta <- from_search(parameters, s)
+    state <- likelihood$evaluate(theta, search = TRUE)
+    if (identical(state$value, Inf)) return(rep(NA_real_, length(free)))
+    (state$gradient() * search_slope(parameters, theta))[free] / 2
+  }
+  hessian <- vapply(free, function(n) {
+    move <- replace(numeric(length(at)), n, step)
+    (slope(at + move) - slope(at - move)) / (2 * step)
+  }, numeric(length(free)))
+  (hessian + t(hessian)) / 2
+}
+
+# The inverse of the information on all parameters; if that is singular, on those that the data determine; then on those
+# that are `needed` alone. Parameters that are left out have NA. A logarithm with a standard error above 30 is not
+# determined: a field whose variance is next to zero says nothing about its range.
+inverse_information <- function(information, needed = rep(FALSE, nrow(information)), least = 1e-3) {
+  n <- nrow(information)
+  inverse <- matrix(NA_real_, n, n)
+  determined <- needed | diag(information) > least
+  for (kept in list(which(determined), which(needed))) {
+    own <- information[kept, kept, drop = FALSE]
+    # some libraries decompose what is not a number without an error
+    root <- if (all(is.finite(own))) tryCatch(chol(own), error = function(e) NULL)
+    if (is.null(root)) next
+    inverse[kept, kept] <- chol2inv(root)
+    break
+  }
+  inverse
+}
+
+warn_no_errors <- function(v) {
+  lacking <- rownames(v)[is.na(diag(v))]
+  if (!length(lacking)) return(invisible())
+  cli::cli_warn(c("There {cli::qty(lacking)}{?is no standard error/are no standard errors} of {.code {lacking}}: the
+                   likelihood hardly depends on {cli::qty(lacking)}{?it/them}, or is not at its maximum.",
+                  i = "A component whose variance is estimated as next to zero, and parameters at a bound, may be left
+                       out of the covariance or given values."),
+                class = c("kernops_no_standard_error", "kernops_warning"))
+}
