@@ -136,22 +136,22 @@ at_parameters <- function(fit, likelihood, theta) {
 
 #' @rdname gp_posterior
 #' @export
-simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
+simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
+                                  noise = !is.null(object$fit$family) && is.null(newdata) && is.null(coords) &&
+                                    missing(type),
                                   features = 2000, coords = NULL, type = c("link", "response"), ...) {
   refuse_further("simulate", ...)
-  object$fit$drawn <- check_choice(type, "type", c("link", "response"))
   check_simulation(nsim, seed, conditional, noise, features)
+  object$fit$drawn <- check_choice(type, "type", c("link", "response"))
   fit <- object$fit
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   points <- points_to_simulate(fit, newdata, coords, nsim)
   rows <- rep_len(seq_len(nrow(object$theta)), nsim)
-  draw <- function() {
-    found <- matrix(0, nrow(points$u), nsim)
+  draw_with_seed(seed, points$fitted && noise, function() {
+    draws <- matrix(0, nrow(points$u), nsim)
     for_draws(object, function(fit, own) {
-      found[, own] <<- simulated(fit, points, length(own), conditional, noise, features)
+      draws[, own] <<- simulated(fit, points, length(own), conditional, noise, features)
     }, rows)
-    found
-  }
-  draws <- if (is.null(seed)) draw() else with_seed(seed, draw())
-  give_back_draws(draws, fit, points, newdata)
+    if (points$fitted && noise) new_responses(draws, fit, points) else give_back_draws(draws, fit, points, newdata)
+  })
 }

@@ -95,8 +95,10 @@
 #'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
 #'     given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are available on both
 #'     scales, see [predict()][predict.gp].
-#'   * `simulate()` draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
+#'   * [simulate()][simulate.gp] draws new responses of the observations, a data frame as of [stats::simulate()]. With
+#'     `newdata` it draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
 #'     observations.
+#'   * `family()` has the link functions, the variance and the deviance, as a family of [glm()].
 #'   * [gp_cv()] predicts each observation without itself: the cavity of the Laplace approximation.
 #'
 #' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,

@@ -160,23 +160,3 @@ first_bracket <- function(object, middle, far, weights) {
   low <- if (object$family$link == "identity") 2 * middle - edge else if (object$family$density$discrete) -1 else 0
   list(low = low * any, high = pmax(edge, mean_of(object, middle) + 1), unit = 1)
 }
-
-# What simulate() makes of draws of the linear predictor.
-family_draws <- function(object, eta, noise) {
-  family <- object$family
-  if (noise) {
-    eta[] <- family$density$draw(as.vector(eta), 1, object$dispersion, family$link)
-  } else if (identical(object$drawn, "response")) eta[] <- mean_of(object, as.vector(eta))
-  eta
-}
-
-#' @rdname simulate.gp
-#' @param type for a fit with a `family`: draws of the linear predictor (`"link"`), or of its inverse link; see
-#'   [gp_families]. With `noise = TRUE` they are new observations, of one trial or weight 1.
-#' @export
-simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
-                                   features = 2000, coords = NULL, type = c("link", "response"), ...) {
-  no_further("simulate", ...)
-  object$drawn <- check_choice(type, "type", c("link", "response"))
-  simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
-}

@@ -247,17 +247,21 @@ observation_names <- function(object) {
   if (is_several(object)) with(object$parts, paste(names[row], variables[variable], sep = ":")) else names
 }
 
-# Of new observations; the nuggets of several variables may be correlated.
+# The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
 noise_draws <- function(object, points, nsim) {
   n <- length(points$offset)
-  if (!is_several(object)) return(stats::rnorm(n * nsim, sd = sqrt(nugget_of(object))))
+  if (!is_several(object)) {
+    repeated <- points$fitted && is.null(object$family)
+    variance <- if (repeated) noise_variance(object$data, object$model, object$theta) else nugget_of(object)
+    return(stats::rnorm(n * nsim, sd = sqrt(variance)))
+  }
   L <- semidefinite_root(nugget_sills(object))
   draws <- array(stats::rnorm(n * nsim), c(n / nrow(L), nrow(L), nsim))
   matrix(apply(draws, 3, function(z) z %*% t(L)), n)
 }
 
-draw_names <- function(object, nsim) {
-  names <- paste0("sim", seq_len(nsim))
+draw_names <- function(object, nsim, prefix = "sim") {
+  names <- paste0(prefix, seq_len(nsim))
   if (is_several(object)) paste(rep(response_names(object), each = nsim), names, sep = ".") else names
 }
 

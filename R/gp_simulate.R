@@ -1,14 +1,16 @@
 #' Simulations of a Gaussian process
 #'
-#' Simulates the field at given points, conditional on the data or unconditionally from the model. Conditional draws
-#' have the mean and the covariance of kriging, including the uncertainty of the trend: an unconditional draw at the
-#' observations and the new points is corrected by kriging the differences from the data (Matheron's rule).
+#' Simulates the field at given points, or new observations, conditional on the data or unconditionally from the model.
+#' Conditional draws have the mean and the covariance of kriging, including the uncertainty of the trend: an
+#' unconditional draw at the observations and the new points is corrected by kriging the differences from the data
+#' (Matheron's rule).
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
 #' @param seed a seed for [set.seed()]; the state of the generator is then restored.
 #' @param conditional whether the draws are conditional on the data.
-#' @param noise whether to add the nugget: draws of new observations.
+#' @param noise whether to draw new observations, with their noise, instead of the field. Default: of a fit with a
+#'   `family` without `newdata`, `coords` and `type`; otherwise the field.
 #' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
 #'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
@@ -19,8 +21,17 @@
 #'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
 #'   3 coordinates.
 #'
+#' @section New responses: `simulate(fit, noise = TRUE)` without `newdata` repeats the experiment: it draws new responses
+#'   of the observations of the fit, with their weights, numbers of trials and variances `known$noise`. A fit with a
+#'   [family][gp_families] does so by default, as [stats::simulate()] does for [glm()]. The field is that of the data:
+#'   `conditional = FALSE` draws another field from the model for each column, as a parametric bootstrap needs. The
+#'   field at the observations is `simulate(fit, noise = FALSE)`, the default of Gaussian observations.
+#'
 #' @return A matrix with a row for each point and a column for each draw; for points and maps of sf,
-#'   stars, terra and sp, an object of the same class with the columns or layers `sim1`, `sim2`, ...
+#'   stars, terra and sp, an object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of
+#'   the observations are a data frame with the columns `sim_1`, `sim_2`, ..., as of [stats::simulate()], with the
+#'   attribute `seed`: each column can replace the response in `data`. They are counts, numbers, proportions, factors,
+#'   or matrices of successes and failures, as the response is.
 #' @section Errors: class `kernops_input_error` if there are more than `exact_limit` points and spectral simulation is
 #'   not available for the covariance, a user-defined formula.
 #' @references
@@ -36,6 +47,11 @@
 #' y <- sin(x) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' simulate(fit, nsim = 2, seed = 1, newdata = data.frame(x = 1:3))
+#' # new responses of all observations
+#' head(simulate(fit, nsim = 2, seed = 1, noise = TRUE))
+#' counts <- data.frame(x, k = rpois(40, exp(1 + sin(x))))
+#' poisson_fit <- gp(k ~ 1, counts, ~ x, matern(5/2), family = poisson())
+#' head(simulate(poisson_fit, nsim = 2, seed = 1))
 #' @importFrom stats simulate
 #' @export
 simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
@@ -44,8 +60,23 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   check_simulation(nsim, seed, conditional, noise, features)
   points <- points_to_simulate(object, newdata, coords, nsim)
   object$how$backend <- usable_backend(object$how$backend)
-  draw <- function() simulated(object, points, nsim, conditional, noise, features)
-  give_back_draws(if (is.null(seed)) draw() else with_seed(seed, draw()), object, points, newdata)
+  draw_with_seed(seed, points$fitted && noise, function() {
+    draws <- simulated(object, points, nsim, conditional, noise, features)
+    if (points$fitted && noise) new_responses(draws, object, points) else give_back_draws(draws, object, points, newdata)
+  })
+}
+
+# As stats::simulate(), a result that `tells` has the seed, or the state of the generator before, as an attribute.
+draw_with_seed <- function(seed, tells, draw) {
+  if (!is.null(seed)) {
+    result <- with_seed(seed, draw())
+    state <- structure(seed, kind = list("Mersenne-Twister", "Inversion", "Rejection"))
+  } else {
+    if (tells && is.null(globalenv()$.Random.seed)) stats::runif(1)
+    state <- globalenv()$.Random.seed
+    result <- draw()
+  }
+  if (tells) structure(result, seed = state) else result
 }
 
 check_simulation <- function(nsim, seed, conditional, noise, features, call = caller_env()) {
@@ -68,21 +99,28 @@ simulated <- function(object, points, nsim, conditional, noise, features) {
     predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
   }
   field <- field + if (noise) noise_draws(object, points, nsim) else 0
-  if (is.null(object$family)) field else family_draws(object, as.matrix(field), noise)
+  if (is.null(object$family)) return(field)
+  family_draws(object, as.matrix(field), noise, if (points$fitted) object$parts$weights else 1)
 }
 
-# On the scale of the response, as newdata is.
-give_back_draws <- function(draws, object, points, newdata) {
+# On the scale of the response.
+table_of_draws <- function(draws, object, points, prefix) {
   nsim <- ncol(as.matrix(draws))
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
   if (is_several(object)) draws <- do.call(cbind, lapply(split(seq_len(nrow(draws)), points$variable), function(own) {
     draws[own, , drop = FALSE]
   }))
   table <- as.data.frame(draws)
-  names(table) <- draw_names(object, nsim)
+  names(table) <- draw_names(object, nsim, prefix)
+  table
+}
+
+# The scale and the class of the result are those of the response and of newdata.
+give_back_draws <- function(draws, object, points, newdata) {
+  table <- table_of_draws(draws, object, points, "sim")
   if (is_spatial(newdata)) return(give_back_points(table, points, newdata, object))
   result <- matrix(NA_real_, length(points$complete), ncol(table), dimnames = list(points$names, names(table)))
-  result[points$complete, ] <- draws
+  result[points$complete, ] <- as.matrix(table)
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 

@@ -1,0 +1,56 @@
+# Simulations of fits with a family, and new responses of the observations of any fit.
+
+#' @rdname simulate.gp
+#' @param type for a fit with a `family`: draws of the linear predictor (`"link"`), or of its inverse link; see
+#'   [gp_families]. With `noise = TRUE` they are new observations: at new points of one trial or weight 1.
+#' @export
+simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
+                                   noise = is.null(newdata) && is.null(coords) && missing(type), features = 2000,
+                                   coords = NULL, type = c("link", "response"), ...) {
+  no_further("simulate", ...)
+  check_flag(noise, "noise")
+  object$drawn <- check_choice(type, "type", c("link", "response"))
+  simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
+}
+
+# Draws of the linear predictor as new observations, means, or as they are.
+family_draws <- function(object, eta, noise, weights) {
+  family <- object$family
+  if (noise) {
+    if (family$name %in% c("poisson", "negative_binomial")) warn_about_weights(weights)
+    eta[] <- family$density$draw(as.vector(eta), weights, object$dispersion, family$link)
+  } else if (identical(object$drawn, "response")) eta[] <- mean_of(object, as.vector(eta))
+  eta
+}
+
+warn_about_weights <- function(weights) {
+  if (all(weights == 1)) return(invisible())
+  cli::cli_warn(c("New counts are drawn without the prior {.arg weights} of the observations.",
+                  i = "Weights multiply the log-likelihood: they are no property of a count."),
+                class = c("kernops_weights_ignored", "kernops_warning"))
+}
+
+# A data frame with a column for each draw, which has the class of the response.
+new_responses <- function(draws, object, points) {
+  table <- table_of_draws(draws, object, points, "sim_")
+  if (!is.null(object$family)) table[] <- lapply(table, as_response, object)
+  rownames(table) <- points$names %||% seq_len(nrow(table))
+  if (is.null(omitted <- object$na.action)) return(table)
+  padded <- lapply(table, function(column) stats::napredict(omitted, column))
+  names <- stats::napredict(omitted, stats::setNames(seq_len(nrow(table)), rownames(table)))
+  structure(padded, class = "data.frame", row.names = names(names))
+}
+
+# Numbers of a family as the response of the fit has them.
+as_response <- function(y, object) {
+  given <- stats::model.response(object$parts$frame)
+  if (object$family$name == "binomial") {
+    if (is.factor(given)) return(factor(levels(given)[y + 1], levels(given)))
+    if (NCOL(given) < 2) return(y)
+    trials <- object$parts$weights
+    successes <- round(y * trials)
+    return(matrix(c(successes, trials - successes), length(y), 2, dimnames = list(NULL, colnames(given))))
+  }
+  counts <- object$family$density$discrete && all(y <= .Machine$integer.max)
+  if (counts) as.integer(y) else y
+}
