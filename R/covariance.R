@@ -200,9 +200,9 @@ matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
     stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
-  digits <- format(nu, digits = 15)
-  correlation <- if (digits %in% names(known)) known[[digits]] else paste0("Matern(", digits, ", Sqrt({q}))")
-  scaled <- paste0("Sqrt(", format(2 * nu, digits = 15), " * {q})")
+  digits <- code_number(nu)
+  correlation <- if (digits %in% names(known)) known[[digits]] else code_text("Matern(", nu, ", Sqrt({q}))")
+  scaled <- code_text("Sqrt(", 2 * nu, " * {q})")
   formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)
   stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)),
              spectrum = student_frequencies, constants = list(nu = nu))
@@ -223,7 +223,7 @@ periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
     stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
   }
   sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"
-  stationary("periodic", paste0("variance * Exp(-2 * WeightedSqNorm(Inv(Square(range)), ", sine, "))"),
+  stationary("periodic", code_text("variance * Exp(-2 * WeightedSqNorm(Inv(Square(range)), ", sine, "))"),
              list(variance = variance, range = range, period = period), ..., spectrum = periodic_frequencies,
              unit_range = TRUE)
 }
@@ -237,7 +237,7 @@ spherical <- function(variance = NULL, range = NULL, ...) {
 
 # The distance over the range, at most 1, is {b}.
 within_ball <- function(correlation) {
-  paste0("variance * (", gsub("{b}", "Min2(Sqrt({q}), 1)", correlation, fixed = TRUE), ")")
+  code_text("variance * (", gsub("{b}", "Min2(Sqrt({q}), 1)", correlation, fixed = TRUE), ")")
 }
 
 #' @rdname covariance_functions

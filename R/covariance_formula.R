@@ -53,8 +53,8 @@ leaf_text <- function(leaf, d, coordinates, collected, call) {
   sizes <- vapply(rows, nrow, 0L)
   collected$rows <- c(collected$rows, rows)
   if (is.null(leaf$formula)) return(NULL)
-  refer <- function(first, size) if (size == 1) paste0("Elem(theta, ", first, ")") else {
-    paste0("Extract(theta, ", first, ", ", size, ")")
+  refer <- function(first, size) if (size == 1) code_text("Elem(theta, ", first, ")") else {
+    code_text("Extract(theta, ", first, ", ", size, ")")
   }
   places <- mapply(refer, at + cumsum(sizes) - sizes, sizes)
   names(places) <- names(leaf$parameters)
@@ -156,14 +156,14 @@ own_variables <- function(leaf, d) {
 
 # The covariances of x and y, row by row.
 own_pairs <- function(leaf, d) {
-  kernel_operator(paste0("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", own_variables(leaf, d)),
+  kernel_operator(code_text("Sum_Reduction(", leaf$formula, ", 1)"), sub("y = Vj", "y = Vi", own_variables(leaf, d)),
                   "auto", "float64", "cpu")
 }
 
 # Mistakes are shown in the user's formula, not in what is made of it.
 check_own_formula <- function(leaf, d) {
   declared <- own_variables(leaf, d)
-  size <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
+  size <- kernel_describe(kernel_compile(code_text("Sum_Reduction(", leaf$formula, ", 1)"), declared))$size
   if (size != 1) {
     stop_kernops("input", call = NULL,
                  "The covariance {.code {leaf$formula}} must be one number for each pair of points, not {size}.")
@@ -181,8 +181,8 @@ check_own_formula <- function(leaf, d) {
 
 scaled_sq_distance <- function(leaf, point, dims) {
   sphere <- function(p) {
-    lon <- paste0("(0.017453292519943295 * Elem(", p, ", 0))")
-    lat <- paste0("(0.017453292519943295 * Elem(", p, ", 1))")
+    lon <- code_text("(0.017453292519943295 * Elem(", p, ", 0))")
+    lat <- code_text("(0.017453292519943295 * Elem(", p, ", 1))")
     sprintf("(6371.0088 * Concat(Cos(%s) * Concat(Cos(%s), Sin(%s)), Sin(%s)))", lat, lon, lon, lat)
   }
   anisotropic <- function() {
@@ -190,11 +190,11 @@ scaled_sq_distance <- function(leaf, point, dims) {
     if (length(leaf$parameters$ratio) == 1) return(plane_anisotropy(u))
     space_anisotropy(u)
   }
-  if (leaf$ard) return(paste0("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
+  if (leaf$ard) return(code_text("WeightedSqDist(Inv(Square(range)), ", point$x, ", ", point$y, ")"))
   distance <- switch(leaf$geometry, anisotropic = anisotropic(), space_time = space_time_distance(leaf, point, dims),
                      great_circle = sprintf("SqDist(%s, %s)", sphere(point$x), sphere(point$y)),
                      sprintf("SqDist(%s, %s)", point$x, point$y))
-  if (!"range" %in% names(leaf$parameters)) distance else paste0("(", distance, " / Square(range))")
+  if (!"range" %in% names(leaf$parameters)) distance else code_text("(", distance, " / Square(range))")
 }
 
 # A unit of time is as far as `speed` units of space.
@@ -228,9 +228,9 @@ space_anisotropy <- function(u) {
 
 choose_coordinates <- function(name, dims, d) {
   if (identical(as.integer(dims), seq_len(d))) return(name)
-  if (length(dims) == 1) return(paste0("Elem(", name, ", ", dims - 1, ")"))
-  if (all(diff(dims) == 1)) return(paste0("Extract(", name, ", ", dims[[1]] - 1, ", ", length(dims), ")"))
-  Reduce(function(a, b) paste0("Concat(", a, ", ", b, ")"), paste0("Elem(", name, ", ", dims - 1, ")"))
+  if (length(dims) == 1) return(code_text("Elem(", name, ", ", dims - 1, ")"))
+  if (all(diff(dims) == 1)) return(code_text("Extract(", name, ", ", dims[[1]] - 1, ", ", length(dims), ")"))
+  Reduce(function(a, b) code_text("Concat(", a, ", ", b, ")"), code_text("Elem(", name, ", ", dims - 1, ")"))
 }
 
 # Free variances that multiply the whole covariance when they grow together; the first of a product is enough.

@@ -4,7 +4,7 @@
 #' @export
 powered_exponential <- function(variance = NULL, range = NULL, power = NULL, ...) {
   check_power(power, 2)
-  stationary("powered_exponential", paste0("variance * Exp(-", distance_power(), ")"),
+  stationary("powered_exponential", code_text("variance * Exp(-", distance_power(), ")"),
              list(variance = variance, range = range, power = power), ..., spectrum = stable_frequencies)
 }
 

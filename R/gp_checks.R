@@ -91,7 +91,7 @@ nearest_semivariance <- function(model, u, some = 200) {
   own <- replace_names(model$formula, c(y = "x"))
   other <- replace_names(model$formula, c(x = "y"))
   half <- sprintf("(((%s) + (%s)) / 2 - (%s))", own, other, model$formula)
-  least <- kernel_operator(paste0("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64",
+  least <- kernel_operator(code_text("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64",
                            "auto")
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
   input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)

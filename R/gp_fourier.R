@@ -37,7 +37,8 @@ draw_term <- function(term, u, nsim, features, backend) {
   declared <- c(sprintf("l%d = Vi(%d)", k, widths), sprintf("s%d = Vj(%d)", k, widths),
                 if (oscillates) sprintf(c("x = Vi(%d)", "w = Vj(%d)", "t = Vj(1)"), ncol(input[[2 * length(k) + 1]])),
                 sprintf("b = Vj(%d)", nsim))
-  keops_kernel(paste0("Sum_Reduction(", paste(factors, collapse = " * "), ", 1)"), declared, backend = backend)(input)
+  formula <- code_text("Sum_Reduction(", paste(factors, collapse = " * "), ", 1)")
+  keops_kernel(formula, declared, backend = backend)(input)
 }
 
 # Each group has its own draw.

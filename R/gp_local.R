@@ -27,8 +27,8 @@ centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets
 
 # k(x_i, y_i), row by row.
 covariance_pairs <- function(model) {
-  kernel_operator(paste0("Sum_Reduction(", model$formula, ", 1)"), sub("y = Vj", "y = Vi", point_declarations(model)),
-                  "auto", "float64", "cpu")
+  declared <- sub("y = Vj", "y = Vi", point_declarations(model))
+  kernel_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
 # The variance of each target. Those of several points have the mean covariance of all pairs of these.

@@ -2,8 +2,8 @@
 
 # Sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
 covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
-  model_operator(paste0("Sum_Reduction((", model$formula, ") * b, 1)"),
-                 c(point_declarations(model), paste0("b = Vj(", columns, ")")), "auto", precision, backend)
+  model_operator(code_text("Sum_Reduction((", model$formula, ") * b, 1)"),
+                 c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
 # k(x, y) as a matrix.
@@ -13,39 +13,39 @@ covariance_matrix <- function(model, precision = "float64", backend = "cpu") {
 
 # dk(x_i, y_j) / dtheta, an array with a matrix for each parameter.
 covariance_derivatives <- function(model, backend = "cpu") {
-  covariance_values(paste0("Grad(", model$formula, ", theta, 1)"), model, "float64", backend)
+  covariance_values(code_text("Grad(", model$formula, ", theta, 1)"), model, "float64", backend)
 }
 
 covariance_values <- function(formula, model, precision, backend) {
-  model_operator(paste0("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
+  model_operator(code_text("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
                  stored = TRUE)
 }
 
 # The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
 covariance_weighted <- function(model, columns) {
-  declared <- c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")"))
-  model_operator(paste0("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
+  declared <- c(point_declarations(model), code_text(c("w = Vi(", "e = Vj("), columns, ")"))
+  model_operator(code_text("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
                  "float64", "auto")
 }
 
 # The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
   weighted <- model_operator(
-    paste0("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
-    c(point_declarations(model), paste0(c("w = Vi(", "e = Vj("), columns, ")")), "auto", precision, backend
+    code_text("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
+    c(point_declarations(model), code_text(c("w = Vi(", "e = Vj("), columns, ")")), "auto", precision, backend
   )
   keops_grad(weighted, "theta")
 }
 
 # Sums over j of dk(x_i, y_j) / dtheta b_j: for each column of b a column for each parameter.
 derivative_products <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
-  model_operator(paste0("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
-                 c(point_declarations(model), paste0("b = Vj(", columns, ")")), "auto", precision, backend)
+  model_operator(code_text("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
+                 c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
 # k(x_i, x_i) for each i.
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
-  model_operator(paste0("Sum_Reduction(", replace_names(model$formula, c(y = "x")), ", 1)"),
+  model_operator(code_text("Sum_Reduction(", replace_names(model$formula, c(y = "x")), ", 1)"),
                  point_declarations(model)[1:2], "auto", precision, backend)
 }
 

@@ -228,7 +228,7 @@ predicted_columns <- function(moments, noise, wanted, lambda = NULL) {
   if (is.null(lambda)) table else back_transformed(table, moments, noise, lambda)
 }
 
-format_each <- function(x) vapply(x, format, "", digits = 7)
+format_each <- function(x) sprintf("%.7g", x) # names of columns do not depend on R's options
 
 covariance_of_rows <- function(object, points, how, noisy, type) {
   found <- if (is_function_of_normal(object) && type == "response") joint_responses(object, points, how, noisy)$cov else

@@ -75,7 +75,7 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
              if (crossed) list(c = values[, 2], e = values[, 2]),
              near$input)
   op <- keops_kernel(
-    paste0("Sum_Reduction(TensorProd(OneHot(Sum(LessThan(limits, Norm2(x - y))), ", classes + 2, "), ", near$factor,
+    code_text("Sum_Reduction(TensorProd(OneHot(Sum(LessThan(limits, Norm2(x - y))), ", classes + 2, "), ", near$factor,
            "Concat(1, Concat(Norm2(x - y), ", term, "))), 1)"),
     c(sprintf("limits = Pm(%d)", classes + 1), sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), "a = Vi(1)", "b = Vj(1)",
       if (crossed) c("c = Vi(1)", "e = Vj(1)"), sprintf("%s = Pm(%d)", names(near$input), lengths(near$input))),

@@ -106,7 +106,7 @@ positions <- function(index, n, what, names = NULL, call = caller_env()) {
 print.gpu_matrix <- function(x, ...) {
   about <- gpu_describe(x)
   cli::cat_line("<gpu_matrix> ", paste(about$dim, collapse = " x "), ", ", about$precision, ", ",
-                format(about$bytes, big.mark = ",", scientific = FALSE), " bytes on GPU ", about$device, ", ",
+                in_digits(about$bytes), " bytes on GPU ", about$device, ", ",
                 about$name)
   invisible(x)
 }

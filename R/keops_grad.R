@@ -40,7 +40,7 @@ keops_grad <- function(op, var) {
   names <- from$about$variables$name
   var <- variable_name(var, names)
   eta <- setdiff(c("eta", paste0("eta", seq_along(names) + 1)), names)[[1]]
-  formula <- paste0("Grad(", from$formula, ", ", var, ", ", eta, ")")
+  formula <- code_text("Grad(", from$formula, ", ", var, ", ", eta, ")")
   incoming <- data.frame(name = eta, category = from$about$axis, size = from$about$size)
   kernel_operator(formula, declarations(rbind(from$about$variables, incoming)), from$sum_scheme, from$precision,
                   from$backend, from$device, from$accumulator, var)

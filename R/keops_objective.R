@@ -29,7 +29,7 @@ keops_objective <- function(K, ..., reduction = "Sum") {
   if (is_complex(K)) stop_undefined("keops_objective", "ComplexLazyTensor")
   about <- named(K)
   reduction <- check_text(reduction, "reduction", one = TRUE)
-  op <- operator_of(paste0(reduction, "_Reduction(", about$formula, ", 1)"), about$args)
+  op <- operator_of(code_text(reduction, "_Reduction(", about$formula, ", 1)"), about$args)
   input <- lapply(K@variables[about$tokens], function(v) v$data)
   at <- match(vapply(wrt, function(var) var@formula, ""), about$tokens)
   slopes <- lapply(sub(" .*", "", about$args[at]), function(name) keops_grad(op, name))

@@ -124,7 +124,7 @@ make_variant <- function(op, b_name, width, precision, numbered, together, store
   if (!is.null(made) && environment(made)$about$size == width) made
 }
 
-declarations <- function(variables) with(variables, paste0(name, " = ", category, "(", size, ")"))
+declarations <- function(variables) with(variables, code_text(name, " = ", category, "(", size, ")"))
 
 # The numbers of the points of K's rows and columns, where a `numbered` variant asks for them.
 point_numbers <- function(numbered, b_name, rows, columns) {

@@ -147,7 +147,7 @@ check_dense <- function(x, frame) {
   unseen <- is_of_r(frame) && !asks %in% c("lapply", "vapply", "mapply")
   if (length(x) <= most || !unseen) return(invisible())
   bytes <- format(structure(8 * length(x) * number_size(x), class = "object_size"), units = "auto", standard = "SI")
-  size <- paste(format(dim(x), big.mark = ",", trim = TRUE), collapse = " x ")
+  size <- paste(in_digits(dim(x)), collapse = " x ")
   other <- instead[asks]
   asks <- sub("[.]default$", "", asks)
   stop_kernops("dense", call = NULL, c(

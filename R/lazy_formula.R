@@ -104,7 +104,7 @@ formula_size <- function(formula, args) {
   known <- cached("sizes")
   key <- rlang::hash(list(formula, args))
   if (is.null(known[[key]])) {
-    known[[key]] <- kernel_describe(kernel_compile(paste0("Sum_Reduction(", formula, ", 1)"), args))$size
+    known[[key]] <- kernel_describe(kernel_compile(code_text("Sum_Reduction(", formula, ", 1)"), args))$size
   }
   known[[key]]
 }

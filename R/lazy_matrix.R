@@ -108,7 +108,7 @@ stored_values <- function(x) {
 # An operator that stores the values of `formula` for all pairs, as the options ask for.
 terms_kernel <- function(formula, args) {
   device <- check_device(NULL)
-  kernel_operator(paste0("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(c("float64", "float32")),
+  kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(c("float64", "float32")),
                   check_backend(c("auto", "cpu", "cuda"), device), device, stored = TRUE)
 }
 
@@ -248,7 +248,7 @@ setMethod("$", "LazyTensor", function(x, name) {
 
 setMethod("show", "LazyTensor", function(object) {
   about <- named(object)
-  shape <- ifelse(is.na(dim(object)), "?", format(dim(object), big.mark = ",", trim = TRUE))
+  shape <- ifelse(is.na(dim(object)), "?", in_digits(dim(object)))
   cli::cat_line("<", class(object), "> ", paste(shape, collapse = " x "))
   cli::cat_line("  formula    ", about$formula)
   cli::cat_line("  variables  ", paste(about$args, collapse = ", "))

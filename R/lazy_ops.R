@@ -76,7 +76,7 @@ integers_text <- function(x) {
   if (length(x) > 1000) {
     stop_kernops("input", "A shape or a permutation must have at most 1000 numbers, not {length(x)}.", call = NULL)
   }
-  text <- paste(format(x, scientific = FALSE, trim = TRUE), collapse = ", ")
+  text <- paste(sprintf("%.0f", x), collapse = ", ")
   if (length(x) == 1) text else paste0("[", text, "]")
 }
 
@@ -211,7 +211,7 @@ tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
   shapes <- vapply(list(dim_x, dim_y), listed, "")
   check_contraction(dim_x, dim_y, sum_x, sum_y, perm)
   places <- vapply(c(list(sum_x, sum_y), if (!is.null(perm)) list(perm)), function(p) listed(p - 1), "")
-  combined(paste0("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
+  combined(code_text("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
 }
 
 # Positions are checked here, counted from 1.
@@ -235,7 +235,7 @@ check_dimensions <- function(given, count, name, call) {
 #' @rdname lazy_op
 #' @export
 kron <- function(x, y, dim_x, dim_y) {
-  combined(paste0("Kron(%s, %s, ", listed(dim_x), ", ", listed(dim_y), ")"), list(x, y))
+  combined(code_text("Kron(%s, %s, ", listed(dim_x), ", ", listed(dim_y), ")"), list(x, y))
 }
 #' @rdname lazy_op
 #' @export

@@ -48,5 +48,5 @@ whole_formula <- function(x) {
   shared <- intersect(names(x@parts), setdiff(names(uses), once))
   body <- filled(x@formula)
   if (length(shared) == 0) return(body)
-  paste0("Let(", paste0(shared, ", ", x@parts[shared], ", ", collapse = ""), body, ")")
+  code_text("Let(", paste0(shared, ", ", x@parts[shared], ", ", collapse = ""), body, ")")
 }

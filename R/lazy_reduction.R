@@ -60,8 +60,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   ))
   if ("na.rm" %in% names(further)) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE, call = called)
-  parts <- c("%s", if (!is.null(weights)) "%s", K, check_index(index))
-  template <- paste0(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
+  parts <- c("%s", if (!is.null(weights)) "%s", code_number(c(K, check_index(index))))
+  template <- code_text(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
   of <- told_apart(lapply(c(list(x), if (!is.null(weights)) list(weights)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L, parts = parts_of(of),
                formula = fill_in(template, vapply(of, function(t) t@formula, "")))
@@ -133,10 +133,8 @@ check_matrices <- function(variables, constant, about) {
 }
 
 vector_text <- function(x) {
-  Reduce(function(x, y) paste0("Concat(", x, ", ", y, ")"), paste0("(", vapply(x, number_text, ""), ")"))
+  Reduce(function(x, y) code_text("Concat(", x, ", ", y, ")"), code_text("(", as.vector(x), ")"))
 }
-
-number_text <- function(x) if (is.na(x)) "NaN" else sprintf("%.17g", x) # "Inf" is a number of formulas, too
 
 as_complex_matrix <- function(x) {
   columns <- matrix(x, nrow(x))

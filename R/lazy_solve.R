@@ -42,7 +42,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, precond, method, ...))
   whole <- a * right_hand_side(b, "b")
   about <- named(whole)
-  op <- operator_of(paste0("Sum_Reduction(", about$formula, ", 1)"), about$args)
+  op <- operator_of(code_text("Sum_Reduction(", about$formula, ", 1)"), about$args)
   input <- lapply(whole@variables[about$tokens], function(v) v$data)
   names <- environment(op)$about$variables$name
   method <- check_choice(method, "method", c("cg", "minres"))

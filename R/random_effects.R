@@ -95,7 +95,7 @@ effect_leaf <- function(term, variance = NULL, fixed = character(), call = calle
   label <- sprintf("(%s | %s)", if (is.null(slope)) "1" else paste("0 +", slope), deparse1(term$level))
   same <- "Equal(Elem({x}, 1), Elem({y}, 1))"
   formula <- if (is.null(slope)) "variance * Equal({x}, {y})" else {
-    paste("variance * Elem({x}, 0) * Elem({y}, 0) *", same)
+    code_text("variance * Elem({x}, 0) * Elem({y}, 0) * ", same)
   }
   leaf <- new_leaf(label, formula, list(variance = variance), fixed, call = call)
   leaf$sees <- c(if (!is.null(slope)) list(new_column("number", as_formula(term$slope), "variable of random effects")),

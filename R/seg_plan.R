@@ -177,4 +177,4 @@ print.seg_plan <- function(x, ...) {
 }
 
 # A count, also a large one.
-in_digits <- function(n) format(n, big.mark = ",", scientific = FALSE)
+in_digits <- function(n) format(n, big.mark = ",", decimal.mark = ".", scientific = FALSE, trim = TRUE)

@@ -17,7 +17,6 @@ SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, doubl
 RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
     Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
@@ -38,7 +37,6 @@ std::string axis_source(std::string op, std::string type, bool skip);
 RcppExport SEXP _kernops_axis_source(SEXP opSEXP, SEXP typeSEXP, SEXP skipSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
     Rcpp::traits::input_parameter< std::string >::type type(typeSEXP);
     Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
@@ -668,7 +666,6 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
@@ -692,7 +689,6 @@ Rcpp::NumericMatrix gpu_download(SEXP x);
 RcppExport SEXP _kernops_gpu_download(SEXP xSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(gpu_download(x));
     return rcpp_result_gen;
@@ -713,7 +709,6 @@ SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns);
 RcppExport SEXP _kernops_gpu_gather(SEXP xSEXP, SEXP rowsSEXP, SEXP columnsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
@@ -726,7 +721,6 @@ SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool sto
 RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP, SEXP storedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
     Rcpp::traits::input_parameter< std::vector<std::string> >::type args(argsSEXP);
     Rcpp::traits::input_parameter< bool >::type stored(storedSEXP);
@@ -739,7 +733,6 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel);
 RcppExport SEXP _kernops_kernel_describe(SEXP kernelSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     rcpp_result_gen = Rcpp::wrap(kernel_describe(kernel));
     return rcpp_result_gen;
@@ -749,7 +742,6 @@ END_RCPP
 void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int rows, int columns);
 RcppExport SEXP _kernops_kernel_check_matrix(SEXP kernelSEXP, SEXP variableSEXP, SEXP rowsSEXP, SEXP columnsSEXP) {
 BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< int >::type variable(variableSEXP);
     Rcpp::traits::input_parameter< int >::type rows(rowsSEXP);
@@ -785,7 +777,6 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
 RcppExport SEXP _kernops_kernel_device_time(SEXP kernelSEXP, SEXP inputSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP devicesSEXP, SEXP callsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
@@ -801,7 +792,6 @@ std::vector<std::string> backend_names();
 RcppExport SEXP _kernops_backend_names() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(backend_names());
     return rcpp_result_gen;
 END_RCPP
@@ -811,7 +801,6 @@ int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool t
 RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP singleSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< double >::type m(mSEXP);
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
@@ -828,7 +817,6 @@ std::vector<std::string> cpu_isas();
 RcppExport SEXP _kernops_cpu_isas() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cpu_isas());
     return rcpp_result_gen;
 END_RCPP
@@ -848,7 +836,6 @@ Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector 
 RcppExport SEXP _kernops_lanczos_quadrature(SEXP diagonalSEXP, SEXP belowSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type below(belowSEXP);
     rcpp_result_gen = Rcpp::wrap(lanczos_quadrature(diagonal, below));
@@ -873,7 +860,6 @@ Rcpp::DataFrame ops_table();
 RcppExport SEXP _kernops_ops_table() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(ops_table());
     return rcpp_result_gen;
 END_RCPP
@@ -883,7 +869,6 @@ Rcpp::DataFrame reductions_table();
 RcppExport SEXP _kernops_reductions_table() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(reductions_table());
     return rcpp_result_gen;
 END_RCPP
@@ -893,7 +878,6 @@ bool ranges_symmetric(Rcpp::List ranges, double m, double n);
 RcppExport SEXP _kernops_ranges_symmetric(SEXP rangesSEXP, SEXP mSEXP, SEXP nSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::List >::type ranges(rangesSEXP);
     Rcpp::traits::input_parameter< double >::type m(mSEXP);
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
@@ -906,7 +890,6 @@ Rcpp::NumericVector seg_runs(SEXP keys);
 RcppExport SEXP _kernops_seg_runs(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_runs(keys));
     return rcpp_result_gen;
@@ -917,7 +900,6 @@ Rcpp::List seg_from_keys(SEXP keys);
 RcppExport SEXP _kernops_seg_from_keys(SEXP keysSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type keys(keysSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_from_keys(keys));
     return rcpp_result_gen;
@@ -928,7 +910,6 @@ double seg_count_runs(SEXP segments);
 RcppExport SEXP _kernops_seg_count_runs(SEXP segmentsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_count_runs(segments));
     return rcpp_result_gen;
@@ -939,7 +920,6 @@ Rcpp::List seg_describe_runs(SEXP segments);
 RcppExport SEXP _kernops_seg_describe_runs(SEXP segmentsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type segments(segmentsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_describe_runs(segments));
     return rcpp_result_gen;
@@ -950,7 +930,6 @@ Rcpp::List seg_from_groups(SEXP g, double count, int threads, Rcpp::Nullable<Rcp
 RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP, SEXP threadsSEXP, SEXP lengthsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type g(gSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
@@ -964,7 +943,6 @@ SEXP seg_number_groups(SEXP groups, int threads);
 RcppExport SEXP _kernops_seg_number_groups(SEXP groupsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type groups(groupsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_number_groups(groups, threads));
@@ -976,7 +954,6 @@ SEXP seg_compile(std::string formula);
 RcppExport SEXP _kernops_seg_compile(SEXP formulaSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type formula(formulaSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_compile(formula));
     return rcpp_result_gen;
@@ -987,7 +964,6 @@ Rcpp::DataFrame seg_ops_table();
 RcppExport SEXP _kernops_seg_ops_table() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(seg_ops_table());
     return rcpp_result_gen;
 END_RCPP
@@ -997,7 +973,6 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values);
 RcppExport SEXP _kernops_seg_from_offsets(SEXP offsetsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type offsets(offsetsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
     Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
@@ -1010,7 +985,6 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values);
 RcppExport SEXP _kernops_seg_from_lengths(SEXP lengthsSEXP, SEXP sourcesSEXP, SEXP valuesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type lengths(lengthsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
     Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
@@ -1023,7 +997,6 @@ Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_values(SEXP segmentsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_values(segments));
     return rcpp_result_gen;
@@ -1034,7 +1007,6 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std
 RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
@@ -1059,7 +1031,6 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, doub
 RcppExport SEXP _kernops_seg_gradient(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
@@ -1081,7 +1052,6 @@ SEXP seg_as_integers(Rcpp::NumericVector results);
 RcppExport SEXP _kernops_seg_as_integers(SEXP resultsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type results(resultsSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_as_integers(results));
     return rcpp_result_gen;
@@ -1091,7 +1061,6 @@ END_RCPP
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
 RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
 BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type include(includeSEXP);
     Rcpp::traits::input_parameter< std::string >::type catalogue(catalogueSEXP);
     Rcpp::traits::input_parameter< std::string >::type cache(cacheSEXP);
@@ -1115,7 +1084,6 @@ Rcpp::DataFrame cuda_describe();
 RcppExport SEXP _kernops_cuda_describe() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_describe());
     return rcpp_result_gen;
 END_RCPP
@@ -1125,7 +1093,6 @@ std::string cuda_driver();
 RcppExport SEXP _kernops_cuda_driver() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_driver());
     return rcpp_result_gen;
 END_RCPP
@@ -1135,7 +1102,6 @@ std::string cuda_solver();
 RcppExport SEXP _kernops_cuda_solver() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_solver());
     return rcpp_result_gen;
 END_RCPP
@@ -1145,7 +1111,6 @@ std::string cuda_compiler();
 RcppExport SEXP _kernops_cuda_compiler() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_compiler());
     return rcpp_result_gen;
 END_RCPP
@@ -1155,7 +1120,6 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
 RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP bulkSEXP, SEXP architectureSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
@@ -1172,7 +1136,6 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
 RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP, SEXP quickSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
     Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
     Rcpp::traits::input_parameter< bool >::type quick(quickSEXP);
@@ -1185,7 +1148,6 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
 RcppExport SEXP _kernops_cuda_sources(SEXP kernelSEXP, SEXP singleSEXP, SEXP fewSEXP, SEXP architectureSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
     Rcpp::traits::input_parameter< bool >::type few(fewSEXP);
@@ -1199,7 +1161,6 @@ std::vector<std::string> cuda_segment_sources(bool all);
 RcppExport SEXP _kernops_cuda_segment_sources(SEXP allSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< bool >::type all(allSEXP);
     rcpp_result_gen = Rcpp::wrap(cuda_segment_sources(all));
     return rcpp_result_gen;
@@ -1209,7 +1170,6 @@ END_RCPP
 void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file, std::string fatbinary);
 RcppExport SEXP _kernops_cuda_precompile(SEXP textsSEXP, SEXP architectureSEXP, SEXP fileSEXP, SEXP fatbinarySEXP) {
 BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::vector<std::string> >::type texts(textsSEXP);
     Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
     Rcpp::traits::input_parameter< std::string >::type file(fileSEXP);
@@ -1223,7 +1183,6 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
 RcppExport SEXP _kernops_cuda_binary(SEXP textSEXP, SEXP architectureSEXP, SEXP only_shippedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type text(textSEXP);
     Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
     Rcpp::traits::input_parameter< bool >::type only_shipped(only_shippedSEXP);
@@ -1236,7 +1195,6 @@ std::vector<std::string> cuda_cache_files();
 RcppExport SEXP _kernops_cuda_cache_files() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_cache_files());
     return rcpp_result_gen;
 END_RCPP
@@ -1246,7 +1204,6 @@ bool memory_holds(double bytes);
 RcppExport SEXP _kernops_memory_holds(SEXP bytesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< double >::type bytes(bytesSEXP);
     rcpp_result_gen = Rcpp::wrap(memory_holds(bytes));
     return rcpp_result_gen;
@@ -1257,7 +1214,6 @@ bool cuda_is_trusted(std::string path);
 RcppExport SEXP _kernops_cuda_is_trusted(SEXP pathSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
     rcpp_result_gen = Rcpp::wrap(cuda_is_trusted(path));
     return rcpp_result_gen;
@@ -1268,7 +1224,6 @@ Rcpp::DataFrame cuda_catalogue_files();
 RcppExport SEXP _kernops_cuda_catalogue_files() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_catalogue_files());
     return rcpp_result_gen;
 END_RCPP
@@ -1315,7 +1270,6 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns);
 RcppExport SEXP _kernops_spmv_entries(SEXP rowsSEXP, SEXP columnsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
     rcpp_result_gen = Rcpp::wrap(spmv_entries(rows, columns));
@@ -1327,7 +1281,6 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, 
 RcppExport SEXP _kernops_spmv_run(SEXP entriesSEXP, SEXP valuesSEXP, SEXP vSEXP, SEXP heightSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP productSEXP, SEXP plainSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type values(valuesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);

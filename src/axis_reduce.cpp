@@ -50,7 +50,7 @@ void read_values(SEXP x, AxisRequest& request) {
 
 // x holds doubles, integers or logicals, or is a gpu_matrix. Results are doubles, those of one slice side by side; what
 // stays on the GPU is a matrix of so many rows, -1 where x is none.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend,
               int device, bool stay, double rows, int threads, std::string isa) {
   return guard([&]() -> SEXP {
@@ -75,7 +75,7 @@ SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, doubl
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::string axis_source(std::string op, std::string type, bool skip) {
   return guard([&] { return cuda::axis_source(op, type, skip); });
 }

@@ -88,7 +88,7 @@ void read_memory_limit() {
   cuda::memory_limit() = bytes < 1e18 ? size_t(bytes) : 0;
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
   return guard([&]() -> SEXP {
     read_memory_limit();
@@ -104,7 +104,7 @@ SEXP gpu_move(SEXP x, int device) {
   return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x), device)); });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix gpu_download(SEXP x) {
   return guard([&] {
     const Matrix& matrix = gpu_matrix(x);
@@ -126,7 +126,7 @@ Rcpp::List gpu_describe(SEXP x) {
 }
 
 // Rows and columns by positions from 1, which must be there.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {
     const Matrix& from = gpu_matrix(x);

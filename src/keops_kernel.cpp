@@ -39,7 +39,7 @@ void set_dim(const Rcpp::NumericVector& out, const Call& call) {
 
 }  // namespace
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored = false) {
   return guard([&]() -> SEXP {
     const Granted granted = granted_by_r();
@@ -52,7 +52,7 @@ SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool sto
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   const Granted granted = granted_by_r();
   const Program& program = kernel->program;
@@ -80,7 +80,7 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
       Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int rows, int columns) {
   guard([&] { check_matrix(kernel->program.variables[variable - 1], rows, columns); });
 }
@@ -116,7 +116,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
 
 // Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
 // around all of them; and on the host, which waits for each.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single, int scheme,
                                        std::vector<int> devices, int calls) {
   return guard([&] {
@@ -143,7 +143,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
 }
 
 // The names of the backends, the one that is always there last.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const Backend* backend : backends()) names.push_back(backend->name());
@@ -151,7 +151,7 @@ std::vector<std::string> backend_names() {
 }
 
 // The device that takes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, bool single, std::string backend,
                   int device) {
   return guard([&] {
@@ -164,7 +164,7 @@ int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool t
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::vector<std::string> cpu_isas() { return cpu::instruction_sets(); }
 
 // [[Rcpp::export(rng = false)]]

@@ -64,7 +64,7 @@ struct Tridiagonal {
 }  // namespace
 
 // Nodes and weights of the quadrature that a symmetric tridiagonal matrix stands for.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below) {
   return guard([&] {
     const Tridiagonal solved(diagonal, below);

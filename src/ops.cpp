@@ -4,7 +4,7 @@
 
 using namespace kernops;
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame ops_table() {
   Rcpp::CharacterVector name, group, arguments, size, meaning, gradient;
   for (const OpRow& row : op_table()) {
@@ -18,7 +18,7 @@ Rcpp::DataFrame ops_table() {
                                  Rcpp::_["stringsAsFactors"] = false);
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame reductions_table() {
   Rcpp::CharacterVector name, arguments, size, meaning, gradient;
   for (const ReductionRow& row : reduction_table()) {

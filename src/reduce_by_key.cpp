@@ -7,7 +7,7 @@
 using namespace kernops;
 
 // Where runs of equal adjacent keys begin, from 0; NA is equal to NA. Keys of class integer64 are their bits.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
   return guard([&] {
     in_memory(keys);
@@ -44,7 +44,7 @@ struct RunsOfMatrix : cuda::KeyRuns {
 }  // namespace
 
 // The runs of keys on the GPU, which are found there when they are first asked for.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_keys(SEXP keys) {
   return guard([&] {
     auto runs = std::make_unique<RunsOfMatrix>(keys, gpu_matrix(keys));
@@ -67,13 +67,13 @@ cuda::KeyRuns& found(SEXP segments) {
 }  // namespace
 
 // How many runs there are.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 double seg_count_runs(SEXP segments) {
   return guard([&] { return double(found(segments).count); });
 }
 
 // The first key of each run and how many it has, on the GPU.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_describe_runs(SEXP segments) {
   return guard([&] {
     const cuda::KeyRuns& runs = found(segments);

@@ -130,7 +130,7 @@ template <class Key> SEXP number_groups(Count n, int threads, const Key& key, SE
 }  // namespace
 
 // Numbers of groups from 1; NA is in none. `lengths` says how many values each has, if that is known.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
                            Rcpp::Nullable<Rcpp::NumericVector> lengths = R_NilValue) {
   return guard([&] {
@@ -170,7 +170,7 @@ Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
 }
 
 // The groups of whole numbers that lie close together, in ascending order; NULL where they do not.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP seg_number_groups(SEXP groups, int threads = 1) {
   return guard([&]() -> SEXP {
     const Count n = Rf_xlength(groups);

@@ -6,7 +6,7 @@
 
 using namespace kernops;
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP seg_compile(std::string formula) {
   return guard([&]() -> SEXP {
     const Granted granted = granted_by_r();
@@ -20,7 +20,7 @@ SEXP seg_compile(std::string formula) {
 }
 
 // The rows of segments.def.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame seg_ops_table() {
   Rcpp::CharacterVector name, meaning, kind;
   Rcpp::IntegerVector least;

@@ -55,7 +55,7 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 
 // `values` is the number of rows of x; negative where it follows from the rest. The last offset is the end
 // where it says how many values there are, or where there is one more of them than there are sources.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard([&] {
     std::vector<Count> at = whole_numbers(offsets, "offsets");
@@ -80,7 +80,7 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   return guard([&] {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
@@ -100,7 +100,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
 }
 
 // The rows of x, from 1, in the order of the segments, and how many each segment has.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
   return guard([&] {
     const Segments& from = *segments;

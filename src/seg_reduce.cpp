@@ -34,7 +34,7 @@ MemorySpace space_of(const SegmentValues& values) {
 
 // Results as doubles: segment by segment, column by column, output by output; of a softmax, one for each value. `op` is
 // the name of a statistic, or there is a formula. What stays on the GPU is a gpu_matrix.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula,
              Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay,
              int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
@@ -64,7 +64,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std
 
 // The gradient of each value, in the order of the segments where these are not `in_place`. `eta` has a number for each
 // segment and column; for a softmax, for each value.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op,
                   bool in_place, std::string backend, int device, bool stay, int threads, std::string isa,
                   double tile) {
@@ -86,7 +86,7 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, doub
 }
 
 // Results as integers, NA for NaN; NULL where one of them is no integer of R.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP seg_as_integers(Rcpp::NumericVector results) {
   return guard([&]() -> SEXP {
     Rcpp::IntegerVector whole = new_integers(double(results.size()));

@@ -14,7 +14,7 @@ const std::vector<Plan>& cuda_plans(const Kernel& kernel) { return kernel.plans[
 
 }  // namespace
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
   cuda::paths() = {include, catalogue, cache, version};
   cuda::garbage_collector() = R_gc;
@@ -35,7 +35,7 @@ std::string cuda_problem(std::vector<int> devices) {
 }
 
 // One row for each GPU of this machine. What is free is known of those that are in use.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_describe() {
   return guard([&] {
     Rcpp::IntegerVector number, multiprocessors;
@@ -56,7 +56,7 @@ Rcpp::DataFrame cuda_describe() {
 }
 
 // The newest CUDA that the driver knows, "13.0"; empty where there is none.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::string cuda_driver() {
   try {
     const int version = cuda::driver_version();
@@ -67,10 +67,10 @@ std::string cuda_driver() {
 }
 
 // The version of cuSOLVER; empty where there is none.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::string cuda_compiler() {
   try {
     return cuda::compiler_version();
@@ -83,7 +83,7 @@ static std::string all_of(const cuda::Text& text) { return text.of_pairs() + tex
 
 // The CUDA text of the last reduction of a kernel, of all pairs or of some, or the first one that reduces all in bulk,
 // if there is one.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
                         bool some = false, bool bulk = false, std::string architecture = "sm_80") {
   Settings settings;
@@ -105,7 +105,7 @@ std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int sch
 // Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
 // the time to tell whether it compiles, with a virtual architecture a third: instructions written out in asm, of the
 // wide kernels and the panels, are then not looked at.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {
     std::string log;
@@ -116,7 +116,7 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
 }
 
 // The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {
   Settings settings;
@@ -135,12 +135,12 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
 }
 
 // The CUDA texts of the usual reductions of segments, or of every kind of them.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_segment_sources(bool all = false) {
   return all ? cuda::all_segment_texts() : cuda::usual_segment_texts();
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 void cuda_precompile(std::vector<std::string> texts, std::string architecture, std::string file,
                      std::string fatbinary) {
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
@@ -148,7 +148,7 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
 
 // The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed
 // package.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {
     const auto code = only_shipped ? cuda::precompiled(text, architecture) : cuda::binary(text, architecture);
@@ -158,17 +158,17 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
   });
 }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 bool memory_holds(double bytes) { return within_memory(bytes); }
 
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 bool cuda_is_trusted(std::string path) { return cuda::is_trusted(path); }
 
 // One row for each architecture that kernels were compiled for when the package was installed.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_catalogue_files() {
   std::map<std::string, std::array<double, 2>> found;
   for (const cuda::CatalogueFile& file : cuda::catalogue_files())

@@ -88,7 +88,7 @@ SegmentFormula compiled(const std::string& formula) {
 }  // namespace
 
 // `columns` has that of each entry, from 1.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
@@ -96,7 +96,7 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
 // `values` may be NULL: all are 1. `v` is a vector or matrix of so many rows, also one of the GPU, whose precision is
 // that of the product. `op` is the name of a statistic, or there is a formula. NULL where the CPU is to compute
 // something else than sums of products, and where one of these is NaN, as it does not tell NA and NaN.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula,
               Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay,
               int threads, std::string isa, double tile) {

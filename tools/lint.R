@@ -161,8 +161,20 @@ names_taken_twice <- function() {
   }
 }
 
+# Rcpp's default creates .Random.seed at each call, which future reports as unreliable random numbers.
+exports_without_rng <- function() {
+  for (file in find("src", "\\.cpp$")) {
+    line <- grep("[[Rcpp::export]]", readLines(file), fixed = TRUE)
+    say(sprintf("%s:%d", rep(file, length(line)), line), "write [[Rcpp::export(rng = false)]]")
+  }
+}
+
+source("tools/lint_formulas.R")
+
 lint_r()
 names_taken_twice()
+exports_without_rng()
+numbers_in_formulas()
 for (file in setdiff(find("R", "\\.R$"), "R/RcppExports.R")) long_in_r(file)
 for (file in setdiff(find(c("src", "inst/include"), "\\.(cpp|h|cuh)$"), "src/RcppExports.cpp")) long_in_cpp(file)
 objects_listed()

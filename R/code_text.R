@@ -1,0 +1,16 @@
+# Text that a parser reads again, such as formulas and declarations. R's options OutDec, scipen and digits change
+# paste(), format() and as.character() of numbers; they do not change sprintf() of %g and %d.
+
+# paste0(), in which numbers keep their value.
+code_text <- function(..., collapse = NULL) {
+  parts <- lapply(list(...), function(x) if (is.numeric(x)) code_number(x) else x)
+  do.call(paste0, c(parts, list(collapse = collapse)))
+}
+
+# The shortest of 15 or 17 digits that is read as the same double. "Inf" and "NaN" are numbers of formulas, too.
+code_number <- function(x) {
+  text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
+  longer <- !is.na(x) & as.numeric(text) != x
+  text[longer] <- sprintf("%.17g", x[longer])
+  text
+}
