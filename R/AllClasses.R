@@ -4,9 +4,10 @@
 NULL
 
 # size counts numbers; a complex entry has two. truth: whether numbers are those of a condition, 0 and 1. ranges: the
-# pairs that there are, NULL for all. parts: texts that the formula and later parts refer to, by their tokens.
+# pairs that there are, NULL for all. parts: texts that the formula and later parts refer to, by their tokens. points:
+# see lazy_points.R.
 setClass("LazyTensor",
          slots = c(formula = "character", variables = "list", size = "integer", truth = "logical", ranges = "ANY",
-                   parts = "character"),
+                   parts = "character", points = "list"),
          prototype = list(truth = FALSE, ranges = NULL))
 setClass("ComplexLazyTensor", contains = "LazyTensor")

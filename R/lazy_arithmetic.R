@@ -7,14 +7,16 @@ infix <- c("+", "-", "*", "/", "|")
 condition <- function(formula, of) {
   made <- combined(formula, of)
   made@truth <- TRUE
+  made@points$vector <- NULL # no points, but a selection of points
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
 # R would recycle such numbers down the rows of a matrix.
 say_parameter <- function(x, numbers) {
+  if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)
-  if (!is_lazy(x) || is_lazy(numbers) || points < 2 || entries(x) > 1 || !points %in% dim(x)) return(invisible())
+  if (points < 2 || entries(x) > 1 || !points %in% dim(x)) return(invisible())
   cli::cli_inform(c("A vector of {points} numbers is a parameter: each pair of points has {points} values.",
                     i = "{.code Vi(v)} is a number for each row, {.code Vj(v)} one for each column."),
                   class = "kernops_parameter", .frequency = "once", .frequency_id = "kernops_parameter")
@@ -131,15 +133,18 @@ complex_power <- function(x, y) {
   if (whole && y < 0) return(1 / complex_power(x, -y))
   if (whole) return(Reduce(complex_product, rep(list(x), y)))
   if (identical(y, 0.5)) return(sqrt(x))
-  combined("ComplexPow(%s, %s)", spread_alike(list(as_complex(x), as_complex(y))), complex = TRUE)
+  combined("ComplexPow(%s, %s)", spread_alike("^", list(as_complex(x), as_complex(y))), complex = TRUE)
 }
 
 complex_sum <- function(op, x, y) {
-  combined(paste0("(%s ", op, " %s)"), spread_alike(list(x, y)), complex = TRUE)
+  combined(paste0("(%s ", op, " %s)"), spread_alike(op, list(x, y)), complex = TRUE)
 }
 
 # One complex entry becomes as many as the others have.
-spread_alike <- function(of) lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
+spread_alike <- function(op, of) {
+  check_vectors(op, of, NULL)
+  lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
+}
 
 spread <- function(z, size) {
   if (z@size == 2 && size > 2) combined(sprintf("ComplexSumT(%%s, %d)", size), list(z), TRUE) else z
@@ -147,8 +152,11 @@ spread <- function(z, size) {
 
 complex_product <- function(x, y) {
   if (!is_complex(y)) return(complex_product(y, x))
-  if (!is_complex(x)) return(combined("ComplexRealScal(%s, %s)", list(x, spread(y, 2L * x@size)), complex = TRUE))
-  combined("ComplexMult(%s, %s)", spread_alike(list(x, y)), complex = TRUE)
+  if (!is_complex(x)) {
+    check_vectors("*", list(x, y), NULL)
+    return(combined("ComplexRealScal(%s, %s)", list(x, spread(y, 2L * x@size)), complex = TRUE))
+  }
+  combined("ComplexMult(%s, %s)", spread_alike("*", list(x, y)), complex = TRUE)
 }
 
 # Inverse functions as of Kahan (1987), "Branch cuts for complex elementary functions": nothing cancels near 0 and near

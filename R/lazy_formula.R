@@ -12,16 +12,14 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   if (!takes_complex && any(vapply(of, is_complex, NA))) {
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
   }
+  check_vectors(name_of_operation(formula), of, call)
   variables <- variables_of(of)
   of <- lapply(of, as_part)
   text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L,
-              parts = parts_of(of),
+              parts = parts_of(of), points = joint_points(of, variables, call),
               ranges = common_ranges(lapply(of, function(x) x@ranges), call))
   made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
-  common_points(variables, "i", call)
-  common_points(variables, "j", call)
-  batches_of(variables, call)
   if (symbolic) made else as.vector(stored_values(made))
 }
 
@@ -39,6 +37,7 @@ entrywise <- function(formula, of, call = caller_env()) {
 # The address in the token of a tensor that was saved and read again may be that of other data by now: such a variable
 # gets another token.
 told_apart <- function(tensors) {
+  if (length(tensors) < 2 || all_alike(lapply(tensors, function(x) x@variables))) return(tensors)
   known <- list()
   free_token <- function(token, variable) {
     while (!is.null(known[[token]]) && !identical(known[[token]], variable)) token <- paste0(token, "0")
@@ -54,16 +53,27 @@ told_apart <- function(tensors) {
   })
 }
 
+# Whether variables of one name are one variable.
+all_alike <- function(lists) {
+  known <- lists[[1]]
+  for (variables in lists[-1]) {
+    common <- intersect(names(variables), names(known))
+    if (!identical(known[common], variables[common])) return(FALSE)
+    known <- joined(known, variables)
+  }
+  TRUE
+}
+
+# Two named lists or vectors, of which the second one gives what the first one lacks.
+joined <- function(x, y) c(x, y[!names(y) %in% names(x)])
+
 replace_words <- function(text, pattern, by) {
   places <- gregexpr(pattern, text)
   regmatches(text, places) <- list(by(regmatches(text, places)[[1]]))
   text
 }
 
-variables_of <- function(tensors) {
-  all <- c(list(), unlist(lapply(tensors, function(x) x@variables), recursive = FALSE))
-  all[!duplicated(names(all))]
-}
+variables_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@variables), list())
 
 # sprintf() cuts long texts.
 fill_in <- function(template, texts) {
@@ -112,8 +122,8 @@ formula_size <- function(formula, args) {
 # The formula with readable names, the declarations in the order of appearance, and the tokens in that order.
 named <- function(x) {
   text <- whole_formula(x)
-  tokens <- unique(regmatches(text, gregexpr(token, text))[[1]])
-  shared <- unique(regmatches(text, gregexpr(part_token, text))[[1]])
+  tokens <- unique(words_of(text, token)[[1]])
+  shared <- unique(words_of(text, part_token)[[1]])
   labels <- c(vapply(tokens, function(t) x@variables[[t]]$label, ""), rep("part", length(shared)))
   names <- stats::setNames(make.unique(as.character(labels), sep = "_"), c(tokens, shared))
   formula <- replace_words(text, paste0(token, "|", part_token), function(words) unname(names[words]))

@@ -2,7 +2,7 @@
 
 setMethod("dim", "LazyTensor", function(x) {
   points <- c(i_j_points(x, "i"), i_j_points(x, "j"))
-  as.integer(c(points, if (entries(x) > 1) entries(x), batches_of(x@variables)))
+  as.integer(c(points, if (entries(x) > 1) entries(x), x@points$batches))
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
@@ -22,8 +22,7 @@ number_size <- function(x) if (is_complex(x)) 2L else 1L
 
 # One where no variable has this axis; unknown where they have no data.
 i_j_points <- function(x, axis) {
-  if (!any(vapply(x@variables, function(v) v$axis == axis, NA))) return(1)
-  common_points(x@variables, axis)
+  if (axis %in% x@points$axes) x@points[[axis]] else 1
 }
 
 #' @export
@@ -34,6 +33,7 @@ t.LazyTensor <- function(x) {
     paste0(sub("[.].*", "", tokens), ".", swapped[axis], sub(".*[.][ijp]", "", tokens))
   }
   if (!is.null(x@ranges)) x@ranges <- swap_axes(x@ranges)
+  x@points <- swap_points(x@points)
   x@variables <- Map(function(v) replace(v, "axis", swapped[[v$axis]]), x@variables)
   names(x@variables) <- renamed(names(x@variables))
   index <- c(IndexI = "IndexJ", IndexJ = "IndexI")
@@ -121,7 +121,7 @@ check_has_data <- function(x, call = caller_env()) {
 # The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. It is
 # made along its longer side.
 block <- function(x, rows, columns) {
-  if (!is.null(batches_of(x@variables))) return(block_of_batches(x, rows, columns))
+  if (!is.null(x@points$batches)) return(block_of_batches(x, rows, columns))
   last <- if (entries(x) > 1) 3
   if (length(rows) < length(columns)) return(aperm(block(t(x), columns, rows), c(2, 1, last)))
   part <- numbered(x)
@@ -141,7 +141,7 @@ block <- function(x, rows, columns) {
 
 # One batch after another, which the last dimensions of the result count.
 block_of_batches <- function(x, rows, columns) {
-  batches <- batches_of(x@variables)
+  batches <- x@points$batches
   values <- lapply(seq_len(prod(batches)), function(k) block(at_batch(x, k), rows, columns))
   names <- dimnames(x)
   if (!is.null(names)) names[1:2] <- list(names[[1]][rows], names[[2]][columns])
@@ -149,8 +149,9 @@ block_of_batches <- function(x, rows, columns) {
 }
 
 # The tensor of the k-th of the batches of a `shape`, a matrix.
-at_batch <- function(x, k, shape = batches_of(x@variables)) {
+at_batch <- function(x, k, shape = x@points$batches) {
   x@variables <- lapply(x@variables, function(v) replace(v, "data", list(nth_batch(v$data, shape, k))))
+  x@points["batches"] <- list(NULL)
   x
 }
 
@@ -220,7 +221,7 @@ single_entries <- function(x, at) {
 }
 
 check_one_batch <- function(x, what) {
-  if (is.null(batches_of(x@variables))) return(invisible())
+  if (is.null(x@points$batches)) return(invisible())
   stop_kernops("dim", paste(what, "are not defined for a {.cls LazyTensor} with batches."), call = NULL)
 }
 
@@ -252,7 +253,7 @@ setMethod("show", "LazyTensor", function(object) {
   cli::cat_line("<", class(object), "> ", paste(shape, collapse = " x "))
   cli::cat_line("  formula    ", about$formula)
   cli::cat_line("  variables  ", paste(about$args, collapse = ", "))
-  batches <- batches_of(object@variables)
+  batches <- object@points$batches
   if (!is.null(batches)) cli::cat_line("  batches    ", paste(batches, collapse = " x "))
   if (!is.null(object@ranges)) cli::cat_line("  ranges     ", about_ranges(object@ranges))
   if (!anyNA(dim(object))) {

@@ -86,7 +86,7 @@ listed <- function(x) paste0("[", gsub("^\\[|\\]$", "", integers_text(x)), "]")
 #' @export
 sqdist <- function(x, y) {
   complex <- is_complex_value(x) || is_complex_value(y)
-  of <- if (complex) spread_alike(list(as_complex(x), as_complex(y))) else list(x, y)
+  of <- if (complex) spread_alike("SqDist", list(as_complex(x), as_complex(y))) else list(x, y)
   combined("SqDist(%s, %s)", of, takes_complex = TRUE)
 }
 #' @rdname lazy_op
@@ -142,7 +142,7 @@ if_else <- function(f, a, b, ...) {
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
   if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
-  cases <- spread_alike(list(as_complex(a), as_complex(b), f))[1:2]
+  cases <- spread_alike("if_else", list(as_complex(a), as_complex(b), f))[1:2]
   combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
 }
 #' @rdname lazy_op

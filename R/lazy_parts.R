@@ -15,10 +15,7 @@ as_part <- function(x) {
 name_of_part <- function(text) paste0("p.s", rlang::hash(text))
 
 # In an order in which each refers to earlier ones.
-parts_of <- function(tensors) {
-  all <- c(character(), unlist(lapply(tensors, function(x) x@parts)))
-  all[!duplicated(names(all))]
-}
+parts_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@parts), character())
 
 # The tensor with its text changed, and that of its parts, which have other names then.
 rewritten <- function(x, change) {
@@ -35,18 +32,25 @@ rewritten <- function(x, change) {
   x
 }
 
-# The text with all its parts: in place where they are used once, else by name, as in Let(a, f, g), which is g with f
-# for a.
+longest_text <- 1000 # characters: the parser limits how deeply one text is nested
+
+# The text with all its parts: by name, as in Let(a, f, g), which is g with f for a, or in place where a part is used
+# once and the text stays short.
 whole_formula <- function(x) {
   texts <- c(x@parts, x@formula)
-  uses <- table(unlist(regmatches(texts, gregexpr(part_token, texts))))
-  once <- names(uses)[uses == 1]
+  uses <- table(unlist(words_of(texts, part_token)))
+  placed <- character()
   filled <- function(text) {
-    replace_words(text, part_token, function(words) unname(ifelse(words %in% once, x@parts[words], words)))
+    inside <- Filter(function(word) uses[[word]] == 1, words_of(text, part_token)[[1]])
+    if (length(inside) == 0 || nchar(text) + sum(nchar(x@parts[inside])) > longest_text) return(text)
+    placed <<- c(placed, inside)
+    replace_words(text, part_token, function(words) unname(ifelse(words %in% inside, x@parts[words], words)))
   }
   for (part in names(x@parts)) x@parts[[part]] <- filled(x@parts[[part]])
-  shared <- intersect(names(x@parts), setdiff(names(uses), once))
   body <- filled(x@formula)
-  if (length(shared) == 0) return(body)
-  code_text("Let(", paste0(shared, ", ", x@parts[shared], ", ", collapse = ""), body, ")")
+  named <- setdiff(intersect(names(x@parts), names(uses)), placed)
+  if (length(named) == 0) return(body)
+  code_text("Let(", paste0(named, ", ", x@parts[named], ", ", collapse = ""), body, ")")
 }
+
+words_of <- function(texts, pattern) regmatches(texts, gregexpr(pattern, texts))

@@ -241,7 +241,7 @@ mean.LazyTensor <- function(x, index, ...) {
   if (...length()) stop_index(NULL)
   if (entries(x) > 1) return(sum(x) / entries(x))
   check_scalars(x, "mean")
-  total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges) * prod(batches_of(x@variables)))
+  total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges) * prod(x@points$batches))
 }
 
 #' @rdname lazy_reduction

@@ -37,7 +37,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   if (entries(a) > 1 || shape[[1]] != shape[[2]]) {
     stop_kernops("dim", "{.code solve(K, b)} needs a square matrix of scalars: K is {paste(shape, collapse = ' x ')}.")
   }
-  batches <- common_batches(list(batches_of(a@variables), if (!is_lazy(b)) batch_shape(b)), c("a", "b"))
+  batches <- common_batches(list(a@points$batches, if (!is_lazy(b)) batch_shape(b)), c("a", "b"))
   if (!is.null(batches)) return(solve_batches(a, as_array(b), batches, lambda, precond, method, ...))
   if (is.complex(b)) return(solve_complex(a, as.matrix(b), lambda, precond, method, ...))
   whole <- a * right_hand_side(b, "b")

@@ -56,6 +56,12 @@
 #' @param index the axis: `"i"`, `"j"`, or `NA` for a parameter.
 #'
 #' @return An object of S4 class `LazyTensor`.
+#' @section Vectors: A vector without dimensions has one entry for each point, such as weights or values of a function.
+#'   A row that lost its dimensions is no point: `x[1, ]` or `colMeans(x)` would be as many points of one entry. Its
+#'   distance to points of several entries, or a sum, comparison or product of both, is an error of class
+#'   `kernops_dim_error`: write `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector with a number for each point may
+#'   multiply points, as in `Vj(w) * Vj(y)`, unless it is as long as their number of entries: `Vj(cbind(w))` always may.
+#'
 #' @section Errors: class `kernops_formula_error`, with the position in the formula, if sizes do not match;
 #'   `kernops_dim_error` and `kernops_input_error` for invalid data.
 #'
@@ -140,8 +146,8 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   if (is_lazy(x)) stop_kernops("input", "{.arg {arg}} is already a {.cls LazyTensor}.", call = call)
   if (is.numeric(x) && length(x) == 1 && is.null(dim(x))) return(symbol(check_size(x, call), axis, name))
   if (!is_gpu_matrix(x)) x <- check_numbers(x, call, arg)
-  if (length(dim(x)) < 2) x <- as.matrix(x)
-  variable(x, axis, name, mark)
+  if (length(dim(x)) > 1) return(variable(x, axis, name, mark))
+  variable(as.matrix(x), axis, name, mark, vector = length(x))
 }
 
 most_entries <- 2^20 # of a variable in a formula
@@ -173,24 +179,25 @@ check_label <- function(name, call = caller_env()) {
 }
 
 # A tensor of one variable with data. Complex numbers become real and imaginary parts by turns.
-variable <- function(data, axis, label, mark = NULL) {
+variable <- function(data, axis, label, mark = NULL, vector = NULL) {
   complex <- is.complex(data)
   if (complex) data <- interleaved(data)
   if (!is_gpu_matrix(data) && !is.double(data)) storage.mode(data) <- "double"
   size <- as.integer(if (axis != "p") ncol(data) else if (is.null(batch_shape(data))) length(data) else
     prod(dim(data)[1:2]))
-  leaf(list(data = data, axis = axis, size = size, label = label, mark = mark), complex)
+  leaf(list(data = data, axis = axis, size = size, label = label, mark = mark), complex, vector)
 }
 
 symbol <- function(size, axis, label) {
   leaf(list(data = NULL, axis = axis, size = as.integer(size), label = label, mark = new.env()))
 }
 
-leaf <- function(variable, complex = FALSE) {
+leaf <- function(variable, complex = FALSE, vector = NULL) {
   address <- rlang::obj_address(variable$mark %||% variable$data)
   token <- paste0(variable$label, ".", variable$axis, sub("^0x", "", address))
   new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = token,
-      variables = stats::setNames(list(variable), token), size = variable$size)
+      variables = stats::setNames(list(variable), token), size = variable$size,
+      points = points_of_variable(variable, if (complex) variable$size / 2 else variable$size, vector))
 }
 
 interleaved <- function(z) {

@@ -15,6 +15,16 @@ namespace {
                               " (points are " + (rows ? "columns" : "rows") + "), not " + std::to_string(got));
 }
 
+// A vector has one entry for each point. One with the entries of a point is a row that lost its dimensions.
+void check_row(const Variable& v, Count length, bool points_are_columns) {
+  if (v.axes == none || v.size == 1 || length != v.size) return;
+  const std::string row = points_are_columns ? "[, 1, drop = FALSE]" : "[1, , drop = FALSE]";
+  throw InputError("dim", "`" + v.name + "` is a vector of " + counted(length, "number", "numbers") +
+                              ", which are as many points of one entry; a single point of " +
+                              counted(v.size, "entry", "entries") + " is a matrix: `x" + row + "`, or `" +
+                              (points_are_columns ? "cbind" : "rbind") + "(v)` of a vector v");
+}
+
 // Points are the rows or the columns of a matrix. A parameter may be a vector of any shape.
 Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
   if (v.axes == none) {
@@ -77,6 +87,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
     input.batches = INTEGER(dim)[2];
     input.array.batch = input.batches == 1 ? 0 : nrow * ncol;
   }
+  if (vector) check_row(v, length, points_are_columns);
   input = as_points(v, input, nrow, ncol, points_are_columns);
   if (is_matrix(v, nrow, ncol)) {
     check_matrix(v, nrow, ncol);
