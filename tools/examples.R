@@ -1,6 +1,6 @@
 # Applies the examples of CONTRIBUTING.md: `Rscript tools/examples.R apply CONTRIBUTING.md COPY SCRIPTS` edits the files
-# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block names a file, then lines to add (+)
-# below the first line that begins as the context line above them.
+# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block names a file, then lines to add
+# (+) below the first line that begins as the context line above them.
 
 given <- commandArgs(TRUE)
 lines <- readLines(given[[2]])
