@@ -19,7 +19,6 @@ block_uncertainty <- function(object, targets) {
   prior <- target_variance(object, targets)
   explained_at <- explained_targets(object)
   parts <- list()
-  size <- max(1, ceiling(length(targets$of) / max(1, targets$n)))
   with_bar("Predicting", for_blocks(targets$n, function(first, last) {
     say_progress(step = paste("block", first, "of", targets$n), fraction = (first - 1) / targets$n)
     some <- some_targets(targets, first:last)
@@ -28,20 +27,35 @@ block_uncertainty <- function(object, targets) {
     parts[[length(parts) + 1]] <<- data.frame(
       variance = prior[first:last] - colSums(by_data$k * by_data$solved) + trend$variance, lagrange = trend$lagrange
     )
-  }, max(1L, block_width %/% size), nrow(object$data$u)))
+  }, rows = nrow(object$data$u)))
   found <- do.call(rbind, c(list(data.frame(variance = numeric(), lagrange = numeric())), parts))
   list(variance = pmax(found$variance, 0), lagrange = found$lagrange)
 }
 
 # f(targets): their covariances k with the observations, K^-1 k, and k' K^-1 X.
 explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
-  covariance <- covariance_matrix(object$model, backend = object$how$backend)
+  covariance <- target_covariance(object)
   solver <- solver_for(object, tol)
   weights <- object$state$z %*% object$state$root
   function(targets) {
-    k <- covariance(list(theta = object$theta, x = targets$u, y = object$data$u))
-    k <- t(gathered(k, targets))
+    k <- covariance(targets)
     list(k = k, solved = solver(k), trend = crossprod(k, weights))
+  }
+}
+
+# f(targets): the covariances of the observations with each of them, a column.
+target_covariance <- function(object) {
+  model <- object$model
+  u <- object$data$u
+  of_points <- covariance_matrix(model, backend = object$how$backend)
+  of_means <- covariance_product(model, backend = object$how$backend)
+  function(targets) {
+    n <- nrow(u)
+    if (length(targets$of) == targets$n) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
+    last <- n * seq_len(targets$n)
+    sums <- of_means(list(theta = object$theta, x = u[rep(seq_len(n), targets$n), , drop = FALSE], y = targets$u,
+                          b = targets$weight), ranges = paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets)))
+    matrix(sums, n)
   }
 }
 

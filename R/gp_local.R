@@ -31,19 +31,27 @@ covariance_pairs <- function(model) {
   kernel_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
-# The variance of each target. Those of several points have the mean covariance of all pairs of these.
+# The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
 target_variance <- function(object, targets) {
   single <- length(targets$of) == targets$n
   if (single) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
-  pairs <- covariance_pairs(object$model)
   theta <- theta_of_targets(object, targets)
-  rows <- split(seq_along(targets$of), targets$of)
-  vapply(rows, function(own) {
-    i <- rep(own, length(own))
-    j <- rep(own, each = length(own))
-    k <- pairs(list(theta = theta, x = targets$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
-    sum(k * targets$weight[i] * targets$weight[j])
-  }, 0, USE.NAMES = FALSE)
+  rows <- rows_of_targets(targets)
+  within <- covariance_product(object$model)(list(theta = theta, x = targets$u, y = targets$u, b = targets$weight),
+                                             ranges = paired_ranges(rows, rows))
+  as.vector(gathered(within, targets))
+}
+
+# First and last point of each target.
+rows_of_targets <- function(targets) {
+  last <- cumsum(tabulate(targets$of, targets$n))
+  cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
+}
+
+# Ranges that combine cluster k of i with cluster k of j only.
+paired_ranges <- function(i, j) {
+  number <- seq_len(nrow(i))
+  list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)
 }
 
 # f(targets): a list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its

@@ -20,7 +20,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
-  source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata)
+  source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas)
   if (!is.null(areas)) check_plain_coordinates(parts$coords, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.", call = call)

@@ -88,15 +88,12 @@ system_of <- function(x) {
   if (!identical(x, "") && requireNamespace("sf", quietly = TRUE)) sf::st_crs(x)
 }
 
-# Polygons, of which the coordinates are those of a point within each.
-area_parts <- function(x) {
+# Polygons: their coordinates are those of the centroids of area_points().
+area_parts <- function(x, areas) {
   shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
-  geometry <- sf::st_geometry(shapes)
-  u <- matrix(NA_real_, length(geometry), 2)
-  kept <- !sf::st_is_empty(geometry)
-  if (any(kept)) u[kept, ] <- sf::st_coordinates(sf::st_point_on_surface(sf::st_set_crs(geometry[kept], NA)))
   values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))
-  list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(geometry)), crs = sf::st_crs(geometry), kind = "sf")
+  list(data = values, u = areas$centre, long_lat = isTRUE(sf::st_is_longlat(shapes)), crs = sf::st_crs(shapes),
+       kind = "sf")
 }
 
 refuse_geometry <- function() stop_kernops("input", "The geometry of spatial data must be points.")
