@@ -7,8 +7,8 @@ with_blocks <- function(points, block, areas, d, call = caller_env()) {
     kept <- which(points$complete)
     of <- rep(seq_along(kept), size[kept])
     beside <- points$u[of, -seq_len(d), drop = FALSE]
-    points$blocks <- list(u = cbind(do.call(rbind, areas$u[kept]), beside), of = of,
-                          weight = unlist(areas$weight[kept]))
+    u <- do.call(rbind, c(list(matrix(0, 0, d)), areas$u[kept]))
+    points$blocks <- list(u = cbind(u, beside), of = of, weight = as.numeric(unlist(areas$weight[kept])))
     return(points)
   }
   if (!is.numeric(block) || length(block) != d || !all(is.finite(block)) || any(block < 0)) {

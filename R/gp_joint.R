@@ -53,9 +53,9 @@ target_covariance <- function(object) {
     n <- nrow(u)
     if (length(targets$of) == targets$n) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
     last <- n * seq_len(targets$n)
-    sums <- of_means(list(theta = object$theta, x = u[rep(seq_len(n), targets$n), , drop = FALSE], y = targets$u,
-                          b = targets$weight), ranges = paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets)))
-    matrix(sums, n)
+    ranges <- paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets))
+    repeated <- u[rep(seq_len(n), targets$n), , drop = FALSE]
+    matrix(of_means(list(theta = object$theta, x = repeated, y = targets$u, b = targets$weight), ranges = ranges), n)
   }
 }
 

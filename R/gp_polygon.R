@@ -48,6 +48,14 @@ nodes_of_pieces <- function(pieces, chart) {
        centre = chart$from_plane(t(colSums(pieces$centre * weight))))
 }
 
+# Polygons: their coordinates are those of the centroids of area_points().
+area_parts <- function(x, areas) {
+  shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
+  values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))
+  list(data = values, u = areas$centre, long_lat = isTRUE(sf::st_is_longlat(shapes)), crs = sf::st_crs(shapes),
+       kind = "sf")
+}
+
 # The polygons of a geometry, a list of lists of rings, which are matrices of x and y.
 polygons_of <- function(shape) {
   type <- class(shape)[[2]]
@@ -68,17 +76,18 @@ valid_polygons <- function(polygons) {
 project_polygons <- function(polygons, chart) lapply(polygons, lapply, chart$to_plane)
 
 check_areas <- function(shapes, call) {
-  others <- which(!has_area(shapes) & !sf::st_is_empty(shapes))
+  types <- geometry_types(shapes)
+  area <- has_area(shapes)
+  curved <- which(area & !types %in% c("POLYGON", "MULTIPOLYGON", "GEOMETRYCOLLECTION"))
+  if (length(curved)) {
+    stop_kernops("input", c("Areas must be polygons, not {unique(types[curved])}: see {cli::qty(length(curved))}row{?s}
+                             {curved}.", i = "{.code sf::st_cast(x, \"MULTIPOLYGON\")} converts them."), call = call)
+  }
+  others <- which(!area & !is.na(sf::st_dimension(shapes)))
   if (length(others)) {
     stop_kernops("input", c("{.arg newdata} must be points, or polygons alone: see {cli::qty(length(others))}row{?s}
-                             {others}, of type {unique(geometry_types(shapes)[others])}.",
+                             {others}, of type {unique(types[others])}.",
                             i = "Predict points and polygons by two calls."), call = call)
-  }
-  curved <- which(!geometry_types(shapes) %in% c("POLYGON", "MULTIPOLYGON", "GEOMETRYCOLLECTION"))
-  if (length(curved)) {
-    stop_kernops("input", c("Areas must be polygons, not {unique(geometry_types(shapes)[curved])}: see
-                             {cli::qty(length(curved))}row{?s} {curved}.",
-                            i = "{.code sf::st_cast(x, \"MULTIPOLYGON\")} converts them."), call = call)
   }
 }
 
@@ -100,8 +109,7 @@ check_projected <- function(polygons, rows, call) {
 
 check_have_area <- function(rows, call) {
   if (!length(rows)) return(invisible())
-  stop_kernops("input", c("Polygons must have an area: row{cli::qty(length(rows))}{?s} {rows} ha{cli::qty(length(rows))}{?s/ve}
-                           none.",
+  stop_kernops("input", c("Polygons must have an area: see {cli::qty(length(rows))}row{?s} {rows}.",
                           i = "{.fn sf::st_make_valid} shows the lines and points that they are; {.fn sf::st_buffer}
                                gives these an area."), call = call)
 }

@@ -64,7 +64,7 @@ cut_by_grid <- function(shape, step) {
   inside <- inside[inside[, "area"] > 1e-6 * mean(pmax(inside[, "area"], 0)), , drop = FALSE]
   within <- pmin(pmax(inside[, c("x", "y"), drop = FALSE] / inside[, "area"], 0), 1)
   centre <- (inside[, c("column", "row"), drop = FALSE] + within) * rep(side, each = nrow(inside))
-  list(centre = unname(centre + rep(shape$corner, each = nrow(inside))), area = inside[, "area"] * prod(side))
+  list(centre = unname(centre + rep(shape$corner, each = nrow(inside))), area = unname(inside[, "area"]) * prod(side))
 }
 
 # Edges cut where their first coordinate is a whole number.

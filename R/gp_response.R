@@ -87,9 +87,8 @@ microscale_variance <- function(object) sum(object$theta[microscale_rows(object$
 nodes_of <- function(points) {
   blocks <- points$blocks
   if (is.null(blocks)) return(points)
-  centres <- rowsum(blocks$u * blocks$weight, blocks$of)
-  list(u = blocks$u, x = points$x[blocks$of, , drop = FALSE], offset = points$offset[blocks$of],
-       centres = unname(centres)[blocks$of, , drop = FALSE])
+  of_points <- function(x) x[blocks$of, , drop = FALSE]
+  list(u = blocks$u, x = of_points(points$x), offset = points$offset[blocks$of], centres = of_points(points$u))
 }
 
 # As response_table(), of means over blocks. Means and standard errors are those of the normal distribution; limits,

@@ -58,11 +58,15 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
                         features = 2000, coords = NULL, ...) {
   no_further("simulate", ...)
   check_simulation(nsim, seed, conditional, noise, features)
-  points <- points_to_simulate(object, newdata, coords, nsim)
+  here <- rlang::current_env()
   object$how$backend <- usable_backend(object$how$backend)
-  draw_with_seed(seed, points$fitted && noise, function() {
-    draws <- simulated(object, points, nsim, conditional, noise, features)
-    if (points$fitted && noise) new_responses(draws, object, points) else give_back_draws(draws, object, points, newdata)
+  in_order_x_y(newdata, function(newdata) {
+    points <- points_to_simulate(object, newdata, coords, nsim, here)
+    draw_with_seed(seed, points$fitted && noise, function() {
+      draws <- simulated(object, points, nsim, conditional, noise, features)
+      if (points$fitted && noise) return(new_responses(draws, object, points))
+      give_back_draws(draws, object, points, newdata)
+    })
   })
 }
 
@@ -88,7 +92,13 @@ check_simulation <- function(nsim, seed, conditional, noise, features, call = ca
 }
 
 points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env()) {
-  points <- with_variance(object, new_points(object, newdata, coords, call = call))
+  points <- new_points(object, newdata, coords, call = call)
+  if (!is.null(points$blocks)) {
+    stop_kernops("input", c("{.fn simulate} draws the field at points: {.arg newdata} must not be polygons.",
+                            i = "{.code predict(fit, newdata, cov = TRUE)} returns the joint distribution of means over
+                                 polygons."), call = call)
+  }
+  points <- with_variance(object, points)
   bytes <- 8 * length(points$complete) * nsim
   if (!memory_holds(bytes)) stop_memory(bytes)
   points

@@ -1,11 +1,12 @@
-# Points and maps of sf, stars, terra and sp: what is taken from them, and results of the same class.
+# Variables and coordinates of points of sf, terra and sp. gp_spatial_maps.R has those of maps, gp_spatial_results.R the
+# results of the same class.
 
 is_spatial <- function(x) inherits(x, c("sf", "sfc", "stars", "Spatial", "SpatVector", "SpatRaster"))
 
 is_map <- function(x) inherits(x, c("stars", "SpatRaster"))
 
 # A list of
-#   data      the variables; a data frame, list or nothing stays as it is, the columns of a matrix are variables
+#   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables
 #   u         the coordinates, a matrix; NULL where the class has none
 #   long_lat  whether these are longitude and latitude
 #   crs       their reference system, as package sf has it; NULL where there is none or sf is not installed
@@ -24,63 +25,51 @@ spatial_parts.default <- function(data) {
 
 spatial_parts.sfc <- function(data) {
   need_package("sf", "data of class sf")
-  u <- sf::st_coordinates(sf::st_geometry(data))
-  check_one_each(u, NROW(data))
+  u <- feature_points(sf::st_geometry(data))
   values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
-  list(data = values, u = u, long_lat = isTRUE(sf::st_is_longlat(data)), crs = sf::st_crs(data), kind = "sf")
+  long_lat <- isTRUE(sf::st_is_longlat(data))
+  if (long_lat) check_no_heights(u)
+  list(data = values, u = u, long_lat = long_lat, crs = sf::st_crs(data), kind = "sf")
 }
 
 spatial_parts.sf <- function(data) spatial_parts.sfc(data)
 
 spatial_parts.Spatial <- function(data) {
-  if (!inherits(data, c("SpatialPoints", "SpatialGrid"))) refuse_geometry()
+  if (inherits(data, "SpatialMultiPoints")) {
+    check_single_points(vapply(data@coords, nrow, 0L), "methods::as(x, \"SpatialPointsDataFrame\")")
+  } else if (!inherits(data, c("SpatialPoints", "SpatialGrid"))) refuse_geometry(class(data))
   u <- sp::coordinates(data)
   values <- if ("data" %in% methods::slotNames(data)) data@data else data.frame(row.names = seq_len(nrow(u)))
   if (inherits(data, "SpatialGrid")) u <- without_masked(u, values)
-  list(data = with_coordinates(values, u), u = u, long_lat = isFALSE(sp::is.projected(data)), crs = system_of(data),
-       kind = "Spatial")
+  long_lat <- isFALSE(sp::is.projected(data))
+  if (long_lat) check_no_heights(u)
+  list(data = with_coordinates(values, u), u = u, long_lat = long_lat, crs = system_of(data), kind = "Spatial")
 }
 
 spatial_parts.SpatVector <- function(data) {
-  if (terra::geomtype(data) != "points") refuse_geometry()
-  u <- terra::crds(data)
-  check_one_each(u, nrow(data))
+  if (terra::geomtype(data) != "points") refuse_geometry(terra::geomtype(data))
+  points <- terra::geom(data)
+  check_single_points(tabulate(points[, "geom"], nrow(data)), "terra::disagg(x)")
+  u <- matrix(NA_real_, nrow(data), 2, dimnames = list(NULL, c("x", "y")))
+  u[points[, "geom"], ] <- points[, c("x", "y")]
   list(data = terra::as.data.frame(data), u = u, long_lat = isTRUE(terra::is.lonlat(data)),
        crs = system_of(terra::crs(data)), kind = "SpatVector")
 }
 
-spatial_parts.SpatRaster <- function(data) {
-  u <- terra::xyFromCell(data, seq_len(terra::ncell(data)))
-  values <- if (terra::hasValues(data)) terra::as.data.frame(data, na.rm = FALSE) else
-    data.frame(row.names = seq_len(nrow(u)))
-  u <- without_masked(u, values)
-  list(data = with_coordinates(values, u), u = u, long_lat = isTRUE(terra::is.lonlat(data)),
-       crs = system_of(terra::crs(data)), kind = "SpatRaster")
+# X, Y and, as far as there is one, Z of the point of each feature. A measure M is no coordinate.
+feature_points <- function(geometry) {
+  check_points(geometry)
+  u <- if (inherits(geometry, "sfc_POINT")) sf::st_coordinates(geometry) else single_points(geometry)
+  u[, colnames(u) %in% c("X", "Y", "Z"), drop = FALSE]
 }
 
-spatial_parts.stars <- function(data) {
-  need_package("stars", "data of class stars")
-  data <- stars::st_as_stars(data)  # reads a proxy
-  if (length(dim(data)) != 2 || anyNA(attr(stars::st_dimensions(data), "raster")$dimensions)) {
-    stop_kernops("input", c("An object of class stars must be a raster of two dimensions.",
-                            i = "{.fn split} makes attributes of the bands of a third one, {.fn sf::st_as_sf} makes
-                                 points."))
-  }
-  u <- as.matrix(sf::st_coordinates(data))
-  values <- as.data.frame(lapply(data, as.vector_or_factor), optional = TRUE)
-  u <- without_masked(u, values)
-  list(data = with_coordinates(values, u), u = u, long_lat = isTRUE(sf::st_is_longlat(data)), crs = sf::st_crs(data),
-       kind = "stars")
-}
-
-as.vector_or_factor <- function(x) if (is.factor(x)) `dim<-`(x, NULL) else as.vector(x)
-
-# The coordinates of a map are variables, too.
-with_coordinates <- function(values, u) cbind(values, as.data.frame(u)[setdiff(colnames(u), names(values))])
-
-# Cells of a map without any value are not predicted.
-without_masked <- function(u, values) {
-  if (ncol(values)) u[rowSums(!is.na(values)) == 0, ] <- NA
+single_points <- function(geometry) {
+  points <- lapply(geometry, function(point) if (is.matrix(point)) unclass(point) else t(unclass(point)))
+  count <- vapply(points, nrow, 0L)
+  check_single_points(count, "sf::st_cast(x, \"POINT\")")
+  axes <- if (length(geometry)) strsplit(class(geometry[[1]])[[1]], "")[[1]] else c("X", "Y")
+  u <- matrix(NA_real_, length(points), length(axes), dimnames = list(NULL, axes))
+  u[count > 0, ] <- do.call(rbind, points)
   u
 }
 
@@ -88,49 +77,31 @@ system_of <- function(x) {
   if (!identical(x, "") && requireNamespace("sf", quietly = TRUE)) sf::st_crs(x)
 }
 
-# Polygons: their coordinates are those of the centroids of area_points().
-area_parts <- function(x, areas) {
-  shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
-  values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))
-  list(data = values, u = areas$centre, long_lat = isTRUE(sf::st_is_longlat(shapes)), crs = sf::st_crs(shapes),
-       kind = "sf")
+check_points <- function(geometry) {
+  if (inherits(geometry, "sfc_POINT")) return(invisible())
+  types <- geometry_types(geometry)
+  others <- which(!types %in% c("POINT", "MULTIPOINT"))
+  if (length(others)) refuse_geometry(unique(types[others]), others)
 }
 
-refuse_geometry <- function() stop_kernops("input", "The geometry of spatial data must be points.")
-
-check_one_each <- function(u, n) if (nrow(u) != n || !ncol(u) %in% 2:3) refuse_geometry()
-
-# The columns of a data frame at the points or cells of `like`, which keeps none of its own.
-give_back <- function(like, table) UseMethod("give_back")
-
-give_back.sfc <- function(like, table) sf::st_sf(table, geometry = sf::st_geometry(like))
-
-give_back.sf <- function(like, table) give_back.sfc(like, table)
-
-give_back.Spatial <- function(like, table) {
-  rownames(table) <- NULL
-  sp::addAttrToGeom(methods::as(like, sub("DataFrame$", "", class(like))), table, match.ID = FALSE)
+refuse_geometry <- function(types, rows = NULL) {
+  where <- if (length(rows)) ": see {cli::qty(length(rows))}row{?s} {rows}"
+  stop_kernops("input", c(paste0("The geometry of spatial data must be points, not {types}", where, "."),
+                          i = "{.fn sf::st_centroid} or {.fn sf::st_cast} makes points. Polygons can be the
+                               {.arg newdata} of {.fn predict}."))
 }
 
-give_back.SpatVector <- function(like, table) {
-  rownames(table) <- NULL
-  cbind(like[, 0], table)
+check_single_points <- function(count, remedy) {
+  several <- which(count > 1)
+  if (!length(several)) return(invisible())
+  stop_kernops("input", c("Each feature must have one point: see {cli::qty(length(several))}row{?s} {several}.",
+                          i = "{.code {remedy}} makes a feature of each point."))
 }
 
-give_back.SpatRaster <- function(like, table) {
-  terra::rast(like, nlyrs = ncol(table), names = names(table), vals = as.matrix(table), keeptime = FALSE)
-}
-
-give_back.stars <- function(like, table) {
-  stars::st_as_stars(lapply(table, array, dim(like)), dimensions = stars::st_dimensions(like))
-}
-
-# Cross-validated points and cells: of class sf, which may have other classes besides; where it is not installed, with
-# their coordinates as columns.
-at_points <- function(table, parts) {
-  if (is.null(parts$kind)) return(table)
-  u <- as.data.frame(parts$u)
-  if (!requireNamespace("sf", quietly = TRUE)) return(cbind(table, u[setdiff(names(u), names(table))]))
-  names(u) <- paste0("coordinate", seq_along(u))
-  sf::st_as_sf(cbind(table, u), coords = names(u), crs = parts$crs %||% sf::NA_crs_)
+# Heights are in metres, longitude and latitude in degrees.
+check_no_heights <- function(u) {
+  if (ncol(u) <= 2) return(invisible())
+  stop_kernops("input", c("Points with longitude and latitude must not have a height: the unit of Z is not degrees.",
+                          i = "{.fn sf::st_zm} drops it; {.fn sf::st_transform} to a projected reference system makes it
+                               a third coordinate."))
 }
