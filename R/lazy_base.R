@@ -18,6 +18,12 @@
 #'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and
 #'   `range(K)` are computed without storing K.
 #'
+#' @section In packages: A package that calls `kernops::Vi()` without importing kernops gets R's functions. Arithmetic,
+#'   `sum()`, `%*%`, `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `diag()`, `t()` and `solve()` then work as
+#'   well. Before R 4.4.0, `crossprod()` and `tcrossprod()`, and in all versions `atan2()`, have no methods in R and
+#'   stop with R's own message: use `importFrom(kernops, crossprod, tcrossprod, atan2)`, `kernops::crossprod(K, x)`, or
+#'   `t(K) %*% x`.
+#'
 #' @param x,y a [LazyTensor], or what R's functions take; `atan2(y, x)` is elementwise. One of two matrices of a product
 #'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.
 #' @param na.rm must be `FALSE` for symbolic matrices.
@@ -58,6 +64,15 @@ setMethod("rowSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(
 setMethod("colSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Sum", "i", na.rm, dims))
 setMethod("rowMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "j", na.rm, dims))
 setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "i", na.rm, dims))
+
+# If `caller` is one of these functions of base, it returns what the method returns: these functions have no methods.
+return_margin <- function(x, caller, frame) {
+  for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
+    if (!identical(caller, get(name, baseenv()))) next
+    value <- get(name, topenv())(x, frame$na.rm, frame$dims)
+    rlang::eval_bare(call("return", value), frame)
+  }
+}
 
 # A vector, as R has it; of vectors, R would also reduce their entries.
 margin <- function(x, reduction, index, na.rm, dims) {

@@ -169,10 +169,13 @@ dense <- function(x, frame) {
 
 #' @export
 is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
-# diag() asks so, after is.matrix(), for what is no matrix: it has no methods, and its own message is about arrays.
+# Functions of R without methods call is.array(): diag() for what is no matrix, and rowSums() and its kin of packages
+# that do not import ours.
 #' @export
 is.array.LazyTensor <- function(x) {
-  if (name_of_frame(parent.frame()) == "diag") stop_no_diagonal(x)
+  caller <- sys.function(sys.parent())
+  if (identical(caller, base::diag)) stop_no_diagonal(x)
+  return_margin(x, caller, parent.frame())
   TRUE
 }
 

@@ -169,12 +169,15 @@ exports_without_rng <- function() {
   }
 }
 
+calls_one_of <- function(e, functions) is.call(e) && is.name(e[[1]]) && as.character(e[[1]]) %in% functions
 source("tools/lint_formulas.R")
+source("tools/lint_skips.R")
 
 lint_r()
 names_taken_twice()
 exports_without_rng()
 numbers_in_formulas()
+tests_without_skip()
 for (file in setdiff(find("R", "\\.R$"), "R/RcppExports.R")) long_in_r(file)
 for (file in setdiff(find(c("src", "inst/include"), "\\.(cpp|h|cuh)$"), "src/RcppExports.cpp")) long_in_cpp(file)
 objects_listed()

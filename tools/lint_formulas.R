@@ -12,8 +12,6 @@ formatters <- c("format", "formatC", "prettyNum", "as.character", "deparse", "de
 arithmetic <- c("+", "-", "*", "/", "^", "%/%", "%%", "length", "lengths", "nrow", "ncol", "NROW", "NCOL", "sum",
                 "prod", "max", "min", "round", "signif", "as.numeric", "as.double", "as.integer")
 
-calls_one_of <- function(e, functions) is.call(e) && is.name(e[[1]]) && as.character(e[[1]]) %in% functions
-
 # The arguments of a call of sprintf() that stand for %s.
 texts_of_sprintf <- function(call) {
   template <- gsub("%%", "", c(Filter(is.character, as.list(call[[2]])), "")[[1]], fixed = TRUE)

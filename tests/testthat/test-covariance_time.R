@@ -48,6 +48,7 @@ test_that("separable, product-sum, metric, sum-metric and Gneiting models are wh
 
 test_that("space-time kriging is gstat's", {
   skip_if_not_installed("gstat")
+  skip_if_not_installed("sp")
   skip_if_not_installed("spacetime")
   withr::local_seed(2)
   n <- 60

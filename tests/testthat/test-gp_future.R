@@ -2,6 +2,7 @@
 
 # body() under each plan: two processes of this machine, and two that are reached as hosts of a cluster.
 under_plans <- function(body) {
+  skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
   skip_on_cran()
   withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep), KERNOPS_THREADS = "1")

@@ -110,6 +110,7 @@ test_that("gstat fits a model to our variogram as to its own", {
 
 test_that("sf objects go in and out", {
   skip_if_not_installed("sf")
+  skip_if_not_installed("generics")
   withr::local_seed(2)
   d <- smooth_case(40)
   points <- sf::st_as_sf(d, coords = c("a", "b"))

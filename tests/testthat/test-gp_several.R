@@ -243,6 +243,7 @@ test_that("fitted values and residuals are matrices, and draws have the moments 
 
 test_that("spatial objects, missing values, saved fits and tables", {
   skip_if_not_installed("sf")
+  skip_if_not_installed("generics")
   again <- unserialize(serialize(fit, NULL))
   expect_equal(predict(again, new), predict(fit, new))
   points <- sf::st_as_sf(seen, coords = c("a", "b"))

@@ -93,3 +93,39 @@ test_that("numbers as many as rows or columns are said to be a parameter, once",
   expect_no_message(K * 2 + elem(Vi(X), 1) / elem(Vj(Y), 1))
   expect_message(seq_len(nrow(Y)) - K, "Vj(v)", fixed = TRUE, class = "kernops_parameter")
 })
+
+test_that("functions of base work where kernops is not attached", {
+  K <- exp(-sqdist(Vi(X), Vj(Y)))
+  G <- exp(-D2)
+  for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
+    f <- get(name, baseenv())
+    expect_equal(f(K), f(G), label = name)
+    expect_equal(lapply(list(K), f), list(f(G)), label = name)
+    expect_equal(do.call(f, list(x = K, dims = 1)), f(G), label = name)
+    expect_error(f(K, na.rm = TRUE), class = "kernops_input_error")
+    expect_error(f(Vi(X) - Vj(Y)), class = "kernops_dim_error")
+  }
+  rownames(X) <- letters[1:10]
+  expect_named(base::rowSums(sqdist(Vi(X), Vj(Y))), letters[1:10])
+  after <- function(K) {
+    sums <- base::rowSums(K)
+    length(sums) + 1
+  }
+  expect_equal(after(K), 11)
+  expect_equal(base::rowSums(sqdist(Vi(3), Vj(3)))(list(X, Y)), cbind(base::rowSums(D2)), ignore_attr = TRUE)
+  expect_equal(base::diag(K[1:6, ]), diag(G[1:6, ]))
+  expect_error(base::diag(Vi(X) - Vj(Y)), "`diag\\(\\)` is that of", class = "kernops_dim_error")
+  expect_error(lapply(list(Vi(X) - Vj(Y)), base::diag), class = "kernops_dim_error")
+})
+
+test_that("methods are found by a process that does not attach kernops", {
+  skip_on_cran()
+  code <- "x <- 1:9 / 9
+    K <- exp(-kernops::sqdist(kernops::Vi(x), kernops::Vj(x)))
+    G <- exp(-as.matrix(dist(x))^2)
+    near <- function(a, b) isTRUE(all.equal(a, b, tolerance = 1e-5, check.attributes = FALSE))
+    cat(near(rowSums(K), rowSums(G)), near(colMeans(K), colMeans(G)), near(kernops::crossprod(K, x), crossprod(G, x)),
+        near(as.matrix(kernops::atan2(K, 2)), atan2(G, 2)), near(max(K), max(G)), near(t(K) %*% x, t(G) %*% x),
+        near(solve(K, x, lambda = 1), solve(G + diag(9), x)), near(diag(K), diag(G)))"
+  expect_identical(run_fresh(code), paste(rep("TRUE", 8), collapse = " "))
+})

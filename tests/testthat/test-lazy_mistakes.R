@@ -29,7 +29,6 @@ test_mistakes("kernops_error", alist(
   `a product of symbolic matrices` = sqdist(Vi(X), Vj(Y)) %*% sqdist(Vi(Y), Vj(X)),
   `distances for points` = Vi(dist(X)),
   `a data frame with a factor` = Vi(iris),
-  `a sparse matrix` = Vi(Matrix::Matrix(X, sparse = TRUE)),
   `a factor` = Vi(iris$Species),
   `nothing` = Vi(NULL),
   `one number that is no size` = Vi(2.5),
@@ -74,3 +73,7 @@ test_mistakes("kernops_error", alist(
   `numbers for a parameter, and their size` = Pm(1:3, size = 2),
   `vectors times a vector` = (Vi(X) - Vj(Y)) %*% 1:6
 ))
+
+test_mistakes("kernops_error", alist(
+  `a sparse matrix` = Vi(Matrix::Matrix(X, sparse = TRUE))
+), needs = "Matrix")

@@ -147,6 +147,7 @@ test_that("user-defined formulas and intrinsic models are structures", {
 })
 
 test_that("without cross-sills a fit is that of each variable", {
+  skip_if_not_installed("Matrix")
   apart <- lmc(exponential(range = 0.3), nugget(), sills = list(diag(c(1, 900)), c(0.1, 30)))
   both <- gp(cbind(p, q) ~ w, wide, ~ a + b, apart, estimate = "none")
   each <- list(gp(p ~ w, wide, ~ a + b, exponential(1, 0.3) + nugget(0.1), estimate = "none", na.action = na.omit),

@@ -51,6 +51,7 @@ effects_of <- function(d, e) {
 }
 
 test_that("with a field, likelihood, gradient and kriging are those of dense algebra", {
+  skip_if_not_installed("nlme")
   K <- effects_of(trial, trial) + diag(0.05, 70)
   X <- cbind(1, trial$w)
   prior <- diag(effects_of(new_trial, new_trial))
@@ -119,6 +120,8 @@ test_mistakes("kernops_error", alist(
   `effects of several responses` = gp(cbind(z, w) ~ (1 | g), trial, ~ a + b),
   `a field without coordinates` = gp(z ~ (1 | g), trial),
   `effect that is no bar` = random_effect(~ g),
-  `level missing in newdata` = predict(gp(z ~ (1 | g), trial, covariance = nugget()), trial["w"]),
-  `effects where there are none` = nlme::ranef(gp(z ~ 1, trial, ~ a + b, given(), estimate = "none"))
+  `level missing in newdata` = predict(gp(z ~ (1 | g), trial, covariance = nugget()), trial["w"])
 ))
+test_mistakes("kernops_error", alist(
+  `effects where there are none` = nlme::ranef(gp(z ~ 1, trial, ~ a + b, given(), estimate = "none"))
+), needs = "nlme")
