@@ -30,7 +30,11 @@
 #'   further columns: `log_density`, the logarithm of the probability (density) that was predicted for the
 #'   observation, of which the mean log score is the average, and `within`, whether it is in its 95 % prediction
 #'   interval. If the trend cannot be estimated without an observation, such as the only one of its group, its
-#'   prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it.
+#'   prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it. Levels of a [random_effect()] and groups
+#'   without other observations are predicted from the distribution of new levels.
+#' @section Conditions: warnings and errors in a fold name it. They have the classes of their causes, and warnings also
+#'   `kernops_fold_warning`. Folds whose predictions are `NA` are named by a warning of class `kernops_unknown_fold`. If
+#'   a process of `future::plan()` dies, the error has class `kernops_worker_error`.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'
@@ -95,19 +99,55 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
 predict_folds <- function(object, folds, refit, predict_fold) {
   object$factor <- NULL
   labels <- unique(folds)
-  parts <- lapply_future(labels, function(label) tryCatch(
-    predict_fold(object, folds == label, refit),
-    kernops_input_error = function(e) stop_kernops("input", "The fit without fold {label} failed.", parent = e)
-  ))
+  parts <- lapply_future(labels, function(label) in_fold(label, predict_fold(object, folds == label, refit)))
   result <- matrix(0, length(folds), 2)
   for (k in seq_along(parts)) result[folds == labels[[k]], ] <- parts[[k]]
+  warn_about_unknown_folds(object, folds, labels[vapply(parts, function(part) anyNA(part[, 1]), NA)])
   data.frame(fit = result[, 1], se.fit = result[, 2])
+}
+
+# Warnings and errors of a fold have the classes of their causes, and say which fold it is.
+in_fold <- function(label, code) {
+  label <- format(label)
+  tryCatch(withCallingHandlers(code, warning = function(w) {
+    classes <- grep("^kernops_", class(w), value = TRUE)
+    cli::cli_warn("The fit without fold {.val {label}} gave a warning.", parent = w,
+                  class = unique(c(classes, "kernops_fold_warning", "kernops_warning")))
+    invokeRestart("muffleWarning")
+  }), error = function(e) {
+    kind <- c(sub("_error$", "", sub("^kernops_", "", grep("^kernops_.+_error$", class(e), value = TRUE))), "fold")[[1]]
+    stop_kernops(kind, "The fit without fold {.val {label}} failed.", parent = e)
+  })
+}
+
+# Predictions are NA where other folds do not determine the trend, such as those of a level that is in one fold alone.
+warn_about_unknown_folds <- function(object, folds, unknown) {
+  if (!length(unknown)) return(invisible())
+  x <- object$parts$x
+  lost <- lapply(unknown, function(label) {
+    setdiff(seq_len(ncol(x)), independent_columns(x[folds != label, , drop = FALSE]))
+  })
+  terms <- terms_of_columns(object)[sort(unique(unlist(lost)))]
+  cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {format(unknown, trim = TRUE)}} are
+                   {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
+                  i = "Folds that leave observations of each level determine it; {.fn random_effect} predicts levels
+                       without observations."),
+                class = c("kernops_unknown_fold", "kernops_warning"))
+}
+
+# The term of the formula that each column of the trend belongs to.
+terms_of_columns <- function(object) {
+  names <- colnames(object$parts$x)
+  labels <- c("(Intercept)", attr(object$parts$terms, "term.labels"))
+  of <- attr(stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts), "assign")
+  names[seq_along(of)] <- labels[of + 1]
+  names
 }
 
 lapply_future <- function(x, f) {
   if (length(x) < 2 || !requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
   # what is random in here has seeds of its own
-  future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops")
+  with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and

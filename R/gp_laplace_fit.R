@@ -3,9 +3,11 @@
 fit_family <- function(parts, model, known, how, estimate, family, call) {
   problem <- family_problem(parts, model, known, family, estimate, call)
   likelihood <- likelihood_for(problem$data, problem$outer, how)
-  search <- estimate_family(problem, likelihood, how, estimate, call)
+  separating <- separating_covariates(problem$data)
+  search <- with_separation(separating, estimate_family(problem, likelihood, how, estimate, call))
   fit <- finish_family(problem, likelihood, search, how, estimate, call)
   if (estimate != "none") warn_about_family(fit)
+  warn_about_separation(fit, separating)
   c(fit, list(search = search, how = how, parts = parts))
 }
 

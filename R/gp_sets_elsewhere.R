@@ -22,8 +22,17 @@ sums_elsewhere <- function(sets, model, theta, count, derivatives) {
 ends_of_parts <- function(n) unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
 
 future_each <- function(x, f, ...) {
-  future.apply::future_lapply(x, f, ..., future.seed = NULL, future.packages = "kernops", future.globals = FALSE)
+  with_workers(
+    future.apply::future_lapply(x, f, ..., future.seed = NULL, future.packages = "kernops", future.globals = FALSE)
+  )
 }
+
+# A process that dies, or a connection that breaks, is no fault of the computation there.
+with_workers <- function(code) tryCatch(code, FutureError = function(e) {
+  stop_kernops("worker", c("A process of {.fn future::plan} did not return its part of the computation.",
+                           i = "It may have been killed, for instance because memory ran out. {.fn future::plan} starts
+                                new processes; {.code future::plan(\"sequential\")} computes in this one."), parent = e)
+})
 
 # The sets of points `first` to `last`, with the points that may be their neighbours.
 part_of_sets <- function(sets, first, last) {

@@ -111,3 +111,40 @@ test_that("sums stay here where they take little, or where others have no more c
     expect_false(with_kernops(kernops:::worth_sharing(1e7, 30), threads = 2), info = plan)
   })
 })
+
+test_that("a process that dies is an error of kernops, after which R is usable", {
+  skip_if_not_installed("future.apply")
+  skip_on_cran()
+  skip_on_os("windows")
+  withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep), KERNOPS_THREADS = "1")
+  before <- future::plan("sequential")
+  withr::defer(future::plan(before))
+  fit <- gp(z ~ w, case, ~ a + b, matern(3/2, 1, 0.4) + nugget(0.1), estimate = "none")
+  here <- gp_cv(fit, folds = 4)
+  expect_dead <- function(code) {
+    error <- expect_error(suppressWarnings(code), class = "kernops_worker_error")
+    expect_s3_class(error, "kernops_error")
+    expect_s3_class(error$parent, "FutureError")
+    expect_match(conditionMessage(error), "killed")
+  }
+  kill <- \(k) if (k == 2) tools::pskill(Sys.getpid(), tools::SIGKILL)
+  # in the midst of what the process computes
+  future::plan("multisession", workers = 2)
+  expect_dead(kernops:::lapply_future(1:3, kill))
+  expect_dead(gp_cv(fit, folds = 4)) # the process is still dead
+  future::plan("sequential")
+  future::plan("multisession", workers = 2)
+  expect_equal(gp_cv(fit, folds = 4), here)
+  # between two calls
+  pids <- unlist(kernops:::lapply_future(1:2, \(k) Sys.getpid()))
+  tools::pskill(pids, tools::SIGKILL)
+  Sys.sleep(0.5)
+  expect_dead(gp(z ~ w, case, ~ a + b))
+  expect_equal(with_kernops(threads = 1, predict(fit, case[1:3, ])), predict(fit, case[1:3, ]))
+  future::plan("sequential")
+  # processes that share memory with this one
+  skip_if_not(future::supportsMulticore())
+  future::plan("multicore", workers = 2)
+  expect_dead(kernops:::future_each(1:2, kill))
+  expect_equal(gp_cv(fit, folds = 4), here)
+})
