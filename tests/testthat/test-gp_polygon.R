@@ -147,3 +147,112 @@ test_mistakes("kernops_input_error", alist(
   `draws over polygons` = simulate(fit, 2, newdata = areas(square(0, 0))),
   `polygons as data` = gp(z ~ 1, sf::st_sf(z = 1, geometry = sf::st_sfc(square(0, 0))))
 ))
+
+# On the sphere: points in longitude and latitude that s2 has within a polygon, weighted by the area of their cells.
+globe <- withr::with_seed(63, data.frame(lon = runif(150, -180, 180), lat = asin(runif(150, -1, 1)) * 180 / pi))
+globe <- transform(globe, z = sin(lon * pi / 90) * cos(lat * pi / 180) + lat / 90)
+round_fit <- suppressMessages(gp(z ~ 1, sf::st_as_sf(globe, coords = c("lon", "lat"), crs = 4326),
+                                 covariance = exponential(1, 4000) + nugget(0.01), estimate = "none"))
+by_cells <- function(lon, lat, shape) {
+  cells <- expand.grid(lon = lon, lat = lat)
+  cells <- sf::st_as_sf(transform(cells, w = cos(lat * pi / 180)), coords = c("lon", "lat"), crs = 4326)
+  cells <- cells[lengths(sf::st_intersects(cells, shape)) > 0, ]
+  w <- cells$w / sum(cells$w)
+  joint <- predict(round_fit, cells, cov = TRUE)
+  data.frame(fit = sum(w * joint$fit$fit), se.fit = sqrt(drop(w %*% joint$cov %*% w)))
+}
+mean_on_globe <- function(shape) {
+  shape <- if (inherits(shape, "sf")) shape else areas(shape, crs = 4326)
+  sf::st_drop_geometry(predict(round_fit, shape, se.fit = TRUE, interval = "none"))
+}
+lonlat <- function(...) sf::st_sfc(polygon(...), crs = 4326)
+
+test_that("polygons across the dateline and around the poles are those of s2", {
+  withr::defer(suppressMessages(sf::sf_use_s2(TRUE)))
+  suppressMessages(sf::sf_use_s2(TRUE))
+  across <- lonlat(c(160, -40), c(-150, -30), c(-160, 10), c(170, 5))
+  expect_equal(mean_on_globe(across[[1]]), by_cells(c(seq(160.5, 179.5), seq(-179.5, -150)), seq(-41.5, 12), across),
+               tolerance = 1e-2)
+  beyond <- polygon(c(160, -40), c(210, -30), c(200, 10), c(170, 5))
+  expect_equal(mean_on_globe(beyond), mean_on_globe(across[[1]]), tolerance = 1e-8)
+  pole <- lonlat(c(-150, 60), c(-60, 65), c(0, 70), c(90, 55), c(150, 75))
+  expect_equal(mean_on_globe(pole[[1]]), by_cells(seq(-178, 178, 6), seq(52, 89, 2), pole), tolerance = 1e-2)
+  # Antarctica as maps in longitude and latitude have it, along the dateline to the pole and back
+  shore <- cbind(seq(-180, 180, 20), -70 - 5 * sin(seq(-180, 180, 20) * pi / 90))
+  south <- sf::st_polygon(list(rbind(c(-180, -90), shore, c(180, -90), c(-180, -90))))
+  open <- sf::st_sfc(sf::st_polygon(list(shore[c(1:18, 1), ])), crs = 4326)
+  expect_equal(mean_on_globe(south), mean_on_globe(open[[1]]), tolerance = 1e-3)
+  expect_equal(mean_on_globe(south), by_cells(seq(-178, 178, 6), seq(-89, -62, 2), open), tolerance = 1e-2)
+})
+
+test_that("edges are great circles with s2, and straight in degrees without", {
+  withr::defer(suppressMessages(sf::sf_use_s2(TRUE)))
+  wide <- lonlat(c(-60, 40), c(60, 40), c(60, 50), c(-60, 50))
+  centre <- function() area_points(wide, 1000)$centre
+  suppressMessages(sf::sf_use_s2(TRUE))
+  expect_equal(centre(), sf::st_coordinates(sf::st_centroid(wide)), tolerance = 1e-3, ignore_attr = TRUE)
+  expect_gt(centre()[, 2], 55)
+  suppressMessages(sf::sf_use_s2(FALSE))
+  lat <- seq(40, 50, length.out = 1001)
+  expect_equal(centre(), cbind(0, sum(lat * cos(lat * pi / 180)) / sum(cos(lat * pi / 180))), tolerance = 1e-4)
+  expect_equal(sum(area_points(lonlat(c(-180, -90), c(180, -90), c(180, 90), c(-180, 90)), 100)$weight[[1]]), 1)
+})
+
+test_that("areas and centroids of countries on the sphere are those of s2", {
+  suppressMessages(sf::sf_use_s2(TRUE))
+  counties <- sf::st_read(system.file("shape/nc.shp", package = "sf"), quiet = TRUE)
+  counties <- sf::st_transform(sf::st_geometry(counties), 4326)
+  nodes <- area_points(counties, 50)
+  expect_equal(nodes$centre, sf::st_coordinates(sf::st_centroid(counties)), tolerance = 1e-6, ignore_attr = TRUE)
+  inside <- vapply(1:100, function(k) {
+    points <- sf::st_as_sf(as.data.frame(nodes$u[[k]]), coords = 1:2, crs = 4326)
+    sum(nodes$weight[[k]][lengths(sf::st_intersects(points, counties[k])) > 0])
+  }, 0)
+  expect_gt(min(inside), 0.85)
+})
+
+test_that("invalid polygons on the sphere are made valid, parts that overlap count once", {
+  suppressMessages(sf::sf_use_s2(TRUE))
+  whole <- lonlat(c(170, 0), c(-170, 0), c(-170, 20), c(170, 20))
+  overlapping <- sf::st_multipolygon(list(unclass(polygon(c(170, 0), c(-175, 0), c(-175, 20), c(170, 20))),
+                                          unclass(polygon(c(175, 0), c(-170, 0), c(-170, 20), c(175, 20)))))
+  expect_equal(mean_on_globe(overlapping), mean_on_globe(whole[[1]]), tolerance = 1e-2)
+  bow <- polygon(c(10, 0), c(30, 20), c(30, 0), c(10, 20))
+  halves <- sf::st_multipolygon(list(unclass(polygon(c(10, 0), c(20, 10.15), c(10, 20))),
+                                     unclass(polygon(c(30, 0), c(30, 20), c(20, 10.15)))))
+  expect_equal(mean_on_globe(bow), mean_on_globe(halves), tolerance = 1e-2)
+})
+
+test_that("local kriging of a polygon takes the observations that are nearest to its centre", {
+  suppressMessages(sf::sf_use_s2(TRUE))
+  across <- lonlat(c(170, -10), c(-170, -10), c(-170, 10), c(170, 10))
+  ours <- sf::st_drop_geometry(predict(round_fit, sf::st_sf(geometry = across), nmax = 12, se.fit = TRUE,
+                                       interval = "none"))
+  middle <- sf::st_sfc(sf::st_point(c(180, 0)), crs = 4326)
+  km <- as.numeric(sf::st_distance(sf::st_as_sf(globe, coords = 1:2, crs = 4326), middle))
+  near <- suppressMessages(gp(z ~ 1, sf::st_as_sf(globe[order(km)[1:12], ], coords = c("lon", "lat"), crs = 4326),
+                              covariance = exponential(1, 4000) + nugget(0.01), estimate = "none"))
+  expect_equal(ours, sf::st_drop_geometry(predict(near, sf::st_sf(geometry = across), se.fit = TRUE, interval = "none")),
+               tolerance = 1e-6)
+})
+
+test_that("polygons of terra and sp are those of sf", {
+  shapes <- areas(square(1, 1, 3), sf::st_multipolygon(list(unclass(square(5, 5)), unclass(square(7, 7, 2)))))
+  expected <- mean_over(shapes)
+  if (requireNamespace("terra", quietly = TRUE)) {
+    theirs <- predict(fit, terra::vect(shapes), se.fit = TRUE, interval = "none")
+    expect_equal(terra::as.data.frame(theirs), expected, ignore_attr = TRUE)
+  }
+  skip_if_not_installed("sp")
+  theirs <- predict(fit, as(shapes, "Spatial"), se.fit = TRUE, interval = "none")
+  expect_equal(theirs@data, expected, ignore_attr = TRUE)
+})
+
+test_mistakes("kernops_input_error", alist(
+  `an edge that joins the poles` = predict(round_fit, sf::st_sf(geometry = lonlat(c(0, -90), c(0, 90), c(90, 0))))
+))
+test_that("latitudes beyond the poles are refused", {
+  beyond <- lonlat(c(0, 80), c(10, 80), c(10, 91))
+  expect_error(suppressWarnings(predict(round_fit, sf::st_sf(geometry = beyond))), "latitudes from -90 to 90",
+               class = "kernops_input_error")
+})
