@@ -57,12 +57,18 @@
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
-#' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars (two dimensions), terra (`SpatRaster`)
+#' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`)
 #' and sp (`SpatialPixels`, `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are
 #' the coordinates of maps and sp objects, by their names there, such as `x` and `y`. Each function of `newdata`
 #' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers
 #' are missing are not predicted. A map is processed as a whole: `terra::interpolate()` does one that does not fit
 #' in memory, block by block, with a fit whose coordinates are a formula.
+#'
+#' Coordinates of sf are X, Y and, in a projected reference system, Z where points have it: `sf::st_zm()` drops Z.
+#' Heights beside longitude and latitude are an error. A measure M is not a coordinate and is ignored. Each feature must
+#' have one point: a `MULTIPOINT` of several points is an error, `sf::st_cast(x, "POINT")` separates them. Empty points
+#' are missing. A stars map has two dimensions, x and y, in any order; its grid may be regular, rectilinear, rotated or
+#' curvilinear. The value of a third dimension of length 1, such as a time, is a variable; a longer one is an error.
 #'
 #' If the reference system is one of longitude and latitude, the covariance takes great-circle distances in km, unless
 #' its argument `distance` is given; a message of class `kernops_great_circle` says so. Ranges are then in km. A term

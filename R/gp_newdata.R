@@ -23,7 +23,10 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas)
   if (!is.null(areas)) check_plain_coordinates(parts$coords, call)
   u <- new_coordinates(object, coords, source, call)
-  if (ncol(u) != d) stop_kernops("dim", "{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.", call = call)
+  if (ncol(u) != d) {
+    stop_kernops("dim", c("{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.",
+                          i = if (ncol(u) == 3 && "Z" %in% colnames(u)) "{.fn sf::st_zm} drops heights."), call = call)
+  }
   frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   check_variables(terms, parts$needed$trend, frame, "trend", call)

@@ -32,8 +32,8 @@
 #' @param block the size of rectangular blocks around the new points, one number for each coordinate (0 for a coordinate
 #'   that is not averaged over): means of the field over blocks are predicted, by a Gauss rule with four nodes along
 #'   each coordinate, as in gstat. Covariates of `newdata` are their means over the block. If `newdata` has polygons, of
-#'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of points of a regular grid
-#'   that stand for each of them; default: 400.
+#'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of nodes in each of them;
+#'   default: 400. See the section about polygons.
 #' @param cov whether to return the joint covariance matrix of the errors of all predictions, too, on the scale of
 #'   `type`. For several variables, `"variables"`: columns with the covariances of the errors of each pair of variables
 #'   at the same point, see [lmc()].
@@ -79,6 +79,16 @@
 #'   sf, stars, terra and sp, an object of the same class with these columns or layers, and without its own:
 #'   `SpatialPixels` give a `SpatialPixelsDataFrame`. Rows and cells with missing values give `NA`. With `cov = TRUE`, a
 #'   list of this, `fit`, and of the matrix `cov`, with a row for each row of `newdata`; its diagonal is `se.fit^2`.
+#'
+#' @section Means over polygons:
+#' The mean over a polygon is a weighted mean over nodes: a grid cuts the polygon into pieces of similar size, whose
+#' centroids are the nodes and whose areas are the weights. The rule is exact for functions that are linear in the
+#' coordinates. The step of the grid is such that there are about `block` pieces, also of narrow polygons and of several
+#' parts that are far from each other. With longitude and latitude, edges are great circles and areas are those on the
+#' sphere, also across the dateline and around a pole; after `sf::sf_use_s2(FALSE)`, edges are straight in longitude and
+#' latitude. Parts that overlap count once, and an invalid polygon is made valid as by `sf::st_make_valid()`. The mean
+#' over an empty polygon is missing; a polygon without an area, and points or lines among polygons, are errors that name
+#' the rows. Local kriging takes the observations that are nearest to the centroid.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system

@@ -61,7 +61,7 @@ check_raster <- function(data, axes, call = caller_env()) {
   if (length(axes) == 2 && !anyNA(axes) && all(further == 1)) return(invisible())
   stop_kernops("input", c(
     "An object of class stars must be a raster of two dimensions, x and y.",
-    x = if (any(further > 1)) "It has {length(size)} dimensions: {.code {names(size)}}, of length {size}.",
+    x = if (any(further > 1)) "It has {length(size)} dimension{?s}: {.code {names(size)}}, of length {size}.",
     i = "{.fn split} makes attributes of a third dimension, {.code x[, , , 1]} selects one of its values, and
          {.fn sf::st_as_sf} makes points."
   ), call = call)
