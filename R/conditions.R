@@ -18,12 +18,18 @@ shortly <- function(x) {
   x
 }
 
-# The beginning of each text, in which bytes that are no letters stand as numbers.
-short_text <- function(x, most = 100) {
+# Text in UTF-8, with a number such as <ff> for each byte that is no letter.
+readable_text <- function(x) {
   if (any(Encoding(x) == "bytes")) Encoding(x) <- "UTF-8"
   x <- enc2utf8(x)
   unreadable <- !validUTF8(x)
   x[unreadable] <- iconv(x[unreadable], "UTF-8", "UTF-8", sub = "byte")
+  x
+}
+
+# The beginning of each text.
+short_text <- function(x, most = 100) {
+  x <- readable_text(x)
   long <- nchar(x) > most
   x[long] <- paste0(substr(x[long], 1, most), "...")
   x

@@ -140,13 +140,13 @@ group_numbers <- function(g, sort, call) {
   near <- if (sort && is.numeric(g) && !is.object(g)) seg_number_groups(g, threads())
   if (!is.null(near)) {
     storage.mode(near$levels) <- typeof(g)
-    return(list(at = near$codes, count = length(near$levels), names = as.character(near$levels), sizes = near$lengths))
+    return(list(at = near$codes, count = length(near$levels), names = key_names(near$levels), sizes = near$lengths))
   }
-  plain <- comparable(g)
-  keys <- g[!duplicated(g)] # in their class, which unique() drops
+  plain <- level_key(g)
+  keys <- g[!duplicated(plain)] # in their class, which unique() drops
   there <- !is.na(keys) | is.double(keys) & is.nan(keys) # NaN is a group, as factor() has it
-  keys <- if (sort) sort(keys[there], na.last = TRUE) else keys[there]
-  list(at = match(plain, comparable(keys)), count = length(keys), names = as.character(keys))
+  keys <- if (sort) sort_keys(keys[there]) else keys[there]
+  list(at = match(plain, level_key(keys)), count = length(keys), names = key_names(keys))
 }
 
 level_numbers <- function(g, sort) {
@@ -156,11 +156,15 @@ level_numbers <- function(g, sort) {
   list(at = match(at, seen), count = length(seen), names = levels(g)[seen])
 }
 
-# Keys that match() distinguishes: as doubles, many integer64 values are NaN.
-comparable <- function(keys) {
-  if (!inherits(keys, "integer64")) return(keys)
-  rlang::check_installed("bit64", "to compare keys of class integer64.")
-  as.character(keys)
+is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
+
+# R does not sort strings of bytes.
+sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
+
+# Names as tapply() has them, unless keys that differ would have the same.
+key_names <- function(keys) {
+  names <- if (!is_bytes(keys)) as.character(keys)
+  if (is.null(names) || anyDuplicated(names)) value_labels(keys) else names
 }
 
 #' @export
