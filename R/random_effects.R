@@ -120,7 +120,7 @@ with_effects <- function(formula, covariance, data, call) {
 }
 
 effect_leaves <- function(e, env, data, call) {
-  if (is_smooth(e)) return(smooth_leaves(e, env, data, call))
+  if (is_smooth(e)) return(random_smooth(e, env, data, call) %||% smooth_leaves(e, env, data, call))
   lapply(effect_terms(e, env, call), effect_leaf, call = call)
 }
 

@@ -63,6 +63,20 @@ is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, function(column) column$k
 
 has_smooths <- function(object) any(vapply(object$parts$columns, function(column) column$kind == "smooth", NA))
 
+# s(g, bs = "re") with factors among its variables is a random effect of their combinations, as in mgcv: an intercept,
+# or a slope in the product of the other variables. NULL for other smooths.
+random_smooth <- function(e, env, data, call) {
+  if (!identical(e$bs, "re")) return(NULL)
+  spec <- smooth_leaf(e, env, call = call)$sees[[1]]$spec
+  variables <- lapply(c(spec$term, if (spec$by != "NA") spec$by), str2lang)
+  values <- lapply(variables, function(v) tryCatch(eval(v, data, env), error = function(e) NULL))
+  factors <- vapply(values, function(x) is.factor(x) || is.character(x), NA)
+  if (!any(factors) || spec$by != "NA" && factors[[length(factors)]]) return(NULL)
+  product <- function(parts, by) if (length(parts)) Reduce(function(a, b) call(by, a, b), parts)
+  term <- list(slope = product(variables[!factors], "*"), level = product(variables[factors], ":"), env = env)
+  list(effect_leaf(term, call = call))
+}
+
 # Of a smooth in a formula: one for each level where `by` is a factor, of an ordered one but for the first.
 smooth_leaves <- function(e, env, data, call) {
   leaf <- smooth_leaf(e, env, call = call)
