@@ -242,7 +242,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
   control <- as_control(control)
-  source <- spatial_parts(data)
+  source <- data_source(spatial_parts(data))
   weights <- within_data(rlang::enquo(weights), source$data, here)
   subset <- within_data(rlang::enquo(subset), source$data, here)
   known$noise <- noise_values(known$noise, source$data, here)

@@ -6,7 +6,10 @@
 #              random basis functions of a smooth (smooth_effects.R)
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
-#   levels     of the fit, as strings; others have further numbers
+#   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
+#              numbers
+#   fitted     of other kinds: prototypes of the variables, with their classes and units (variable_classes.R)
+#   needed     the names of variables of the data, and `classes`, their prototypes
 #   variables  of a smooth, as expressions: what a row of the data has before there is a basis; a smooth of a level of
 #              a factor has this `level` and the `by_levels`, whose numbers are the values of the factor
 #   width      how many columns of the points these are, if not one
@@ -17,7 +20,9 @@ new_column <- function(kind, formula, what, ...) list(kind = kind, formula = for
 group_column <- function(group, data, call) {
   value <- within_data(group, data, call)
   if (is.null(value)) return(NULL)
-  if (is_string(value) && value %in% names(data)) value <- stats::reformulate(sprintf("`%s`", value))
+  if (is_string(value) && native_names(value) %in% names(data)) {
+    value <- stats::as.formula(call("~", as.name(native_names(value))), rlang::quo_get_env(group))
+  }
   formula <- if (inherits(value, "formula")) value else {
     stats::as.formula(call("~", rlang::quo_get_expr(group)), rlang::quo_get_env(group))
   }
@@ -44,18 +49,29 @@ column_values <- function(columns, data, n, call) {
 }
 
 values_of_column <- function(column, data, n, call) {
+  data <- as_fitted_variables(data, column$classes, call, exact = column$kind == "level")
   if (column$kind == "level") return(numbered_levels(column, data, n, call))
+  values <- covariates(column, data, n, call)
+  for (k in seq_along(values)) {
+    values[[k]] <- as.numeric(in_days(as_fitted(values[[k]], column$fitted[[k]], names(values)[[k]], call)))
+  }
+  do.call(cbind, values)
+}
+
+covariates <- function(column, data, n, call) {
   variables <- column$variables %||% list(column$formula[[2]])
-  do.call(cbind, lapply(variables, evaluated_variable, column, as_covariate, data, n, call))
+  values <- lapply(variables, evaluated_variable, column, as_covariate, data, n, call)
+  stats::setNames(values, vapply(variables, deparse1, ""))
 }
 
 numbered_levels <- function(column, data, n, call) {
-  values <- level_factor(column, data, n, call)
-  known <- column$levels
-  match(as.character(values), c(known, setdiff(levels(values), known)))
+  values <- grouping_variables(column, data, n, call)
+  if (is.null(column$values)) return(distinct_levels(values)$of)
+  values <- Map(as_fitted, values, column$values, names(values), list(call), exact = TRUE)
+  match_levels(Map(snapped, values, column$values), column$values)
 }
 
-level_factor <- function(column, data, n, call) {
+grouping_variables <- function(column, data, n, call) {
   evaluated_variable(column$formula[[2]], column, as_level, data, n, call)
 }
 
@@ -64,25 +80,29 @@ evaluated_variable <- function(e, column, by, data, n, call) {
   values <- tryCatch(by(e, data, environment(column$formula)), error = function(e) {
     stop_kernops("input", "The {column$what} {.code {name}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
-  if (length(values) == n) return(values)
+  size <- if (is.list(values)) lengths(values) else length(values)
+  if (all(size == n)) return(values)
   stop_kernops("dim", "The {column$what} {.code {name}} must have one value for each of the {n} points, not
-                       {length(values)}.", call = call)
+                       {size[size != n][[1]]}.", call = call)
 }
 
 as_covariate <- function(e, data, env) {
-  values <- in_days(eval(e, data, env))
-  if (!is.numeric(values) && !is.logical(values) || NCOL(values) > 1) stop("it is not a numeric variable")
-  as.numeric(values)
+  values <- eval(e, data, env)
+  numeric <- variable_kind(values) %in% c("number", "logical", "time", "duration", "units")
+  if (!numeric || NCOL(values) > 1 || inherits(values, "integer64")) stop("it is not a numeric variable")
+  values
 }
 
-# a:b has a level for each combination, as for factors.
+# The grouping variables of a factor: a and b of a:b. factor(a) has the levels of a.
 as_level <- function(e, data, env) {
-  if (is.call(e) && identical(e[[1]], quote(`:`))) {
-    return(do.call(interaction, c(lapply(as.list(e)[-1], as_level, data, env), sep = ":", lex.order = TRUE)))
-  }
+  called <- if (is.call(e)) deparse1(e[[1]]) else ""
+  if (called == ":") return(do.call(c, lapply(as.list(e)[-1], as_level, data, env)))
+  if (called == "(" || called %in% c("factor", "as.factor") && length(e) == 2) return(as_level(e[[2]], data, env))
   values <- eval(e, data, env)
-  if (!is.atomic(values) || length(dim(values)) > 1) stop("it is not one variable")
-  if (is.factor(values)) values else factor(values)
+  if (inherits(values, "POSIXlt")) values <- as.POSIXct(values)
+  if (!is.atomic(values) || is.null(values) || length(dim(values)) > 1) stop("it is not one variable")
+  if (inherits(values, "integer64")) rlang::check_installed("bit64", "to compare values of class integer64.")
+  stats::setNames(list(if (length(dim(values))) c(values) else values), deparse1(e))
 }
 
 # Columns of the observations used, with their levels and bases: a list of `columns`, their `values` as points have
@@ -92,11 +112,14 @@ settled_columns <- function(columns, values, data, n, call) {
   for (k in seq_along(columns)) {
     column <- columns[[k]]
     column$needed <- point_variables(stats::terms(column$formula), data, n)
+    column$classes <- prototypes(column$needed, data, environment(column$formula))
     if (column$kind == "level") {
       used <- sort(unique(values[, own[[k]]]))
-      column$levels <- levels(level_factor(column, data, n, call))[used]
+      column$values <- lapply(distinct_levels(grouping_variables(column, data, n, call))$values, `[`, used)
+      column$levels <- level_labels(column$values)
       values[, own[[k]]] <- match(values[, own[[k]]], used)
-    } else if (column$kind == "smooth") column <- with_basis(column, values[, own[[k]], drop = FALSE], call)
+    } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
+    if (column$kind == "smooth") column <- with_basis(column, values[, own[[k]], drop = FALSE], call)
     columns[[k]] <- column
   }
   c(list(columns = columns), columns_at_points(columns, values))

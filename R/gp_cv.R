@@ -87,28 +87,34 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
     check_number(folds, "folds", least = 2, whole = TRUE, most = n, call = call)
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
+  if (inherits(folds, "POSIXlt")) folds <- as.POSIXct(folds)
   if (given > n && length(folds) == given) folds <- folds[rows]
-  if (!is.atomic(folds) || length(dim(folds)) > 1 || length(folds) != n || anyNA(folds) || length(unique(folds)) < 2) {
+  labels <- is.atomic(folds) && length(dim(folds)) <= 1 && length(folds) == n && !anyNA(folds)
+  if (!labels || max(fold_numbers(folds)) < 2) {
     stop_kernops("dim", "{.arg folds} must be a number of at least 2, or {n} labels with at least 2 distinct values.",
                  call = call)
   }
   folds
 }
 
+# A number for each label of a fold. Levels of a factor a:b may have the same text.
+fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
+
 # Folds are predicted as set by future::plan(), without the n x n factor of the fit.
 predict_folds <- function(object, folds, refit, predict_fold) {
   object$factor <- NULL
-  labels <- unique(folds)
-  parts <- lapply_future(labels, function(label) in_fold(label, predict_fold(object, folds == label, refit)))
+  number <- fold_numbers(folds)
+  labels <- make.unique(value_labels(folds)[!duplicated(number)])
+  parts <- lapply_future(seq_along(labels), function(k) in_fold(labels[[k]], predict_fold(object, number == k, refit)))
   result <- matrix(0, length(folds), 2)
-  for (k in seq_along(parts)) result[folds == labels[[k]], ] <- parts[[k]]
-  warn_about_unknown_folds(object, folds, labels[vapply(parts, function(part) anyNA(part[, 1]), NA)])
+  for (k in seq_along(parts)) result[number == k, ] <- parts[[k]]
+  unknown <- vapply(parts, function(part) anyNA(part[, 1]), NA)
+  warn_about_unknown_folds(object, labels[number], labels[unknown])
   data.frame(fit = result[, 1], se.fit = result[, 2])
 }
 
 # Warnings and errors of a fold have the classes of their causes, and say which fold it is.
 in_fold <- function(label, code) {
-  label <- format(label)
   tryCatch(withCallingHandlers(code, warning = function(w) {
     classes <- grep("^kernops_", class(w), value = TRUE)
     cli::cli_warn("The fit without fold {.val {label}} gave a warning.", parent = w,
@@ -128,8 +134,7 @@ warn_about_unknown_folds <- function(object, folds, unknown) {
     setdiff(seq_len(ncol(x)), independent_columns(x[folds != label, , drop = FALSE]))
   })
   terms <- terms_of_columns(object)[sort(unique(unlist(lost)))]
-  cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {format(unknown, trim = TRUE)}} are
-                   {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
+  cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {unknown}} are {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
                   i = "Folds that leave observations of each level determine it; {.fn random_effect} predicts levels
                        without observations."),
                 class = c("kernops_unknown_fold", "kernops_warning"))

@@ -6,8 +6,12 @@
 gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL,
                     several = FALSE, columns = NULL, placed = TRUE) {
   if (!inherits(formula, "formula") || length(formula) != 3) {
-    stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.", call = call)
+    stop_kernops("input", c("{.arg formula} must have a response and a trend, as in {.code y ~ 1}.",
+                            i = if (is.character(formula)) "A formula is without quotation marks: {.fn as.formula}
+                                                            converts strings."), call = call)
   }
+  used <- lapply(c(list(formula, if (inherits(coords, "formula")) coords), lapply(columns, `[[`, "formula")), all.vars)
+  check_distinct_names(unlist(used), source$data, "data", call)
   bare <- !placed && is.null(coords) && is.null(source$u)
   u <- if (bare) no_coordinates(formula, source$data) else coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
@@ -27,19 +31,21 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
     family_response(family, y, as.vector(frame[["(weights)"]]), kept[row_numbers(frame, nrow(u))], call)
   }
   # names of many rows would take longer than all else here
-  x <- `rownames<-`(stats::model.matrix(terms, frame), NULL)
+  x <- `rownames<-`(trend_matrix(terms, frame, call), NULL)
   contrasts <- attr(x, "contrasts")
   if (ncol(beside$trend)) x <- cbind(x, beside$trend)
   y <- response$y
   given <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(y)))
+  needed <- needed_variables(terms, coords, source$data, n)
   parts <- list(y = y, x = x, u = u, z = beside$values, columns = beside$columns,
                 coords = lasting_coordinates(coords, source$data),
-                offset = as.vector(stats::model.offset(frame) %||% rep(0, NROW(y))),
+                offset = trend_offset(frame, call) %||% rep(0, NROW(y)),
                 noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
                 frame = frame, contrasts = contrasts, xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
-                needed = needed_variables(terms, coords, source$data, n),
-                points = !is.null(source$u),
+                needed = needed, classes = prototypes(unlist(needed), source$data, environment(formula)),
+                fitted_coords = fitted_coordinates(coords, source$data, call),
+                points = !is.null(source$u), named = has_names(coords %||% source$u),
                 long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
                 kind = if (is.null(coords)) source$kind)
   if (several) parts <- by_variable(parts, call)
@@ -51,6 +57,28 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
 no_coordinates <- function(formula, data) {
   n <- if (is.data.frame(data)) nrow(data) else NROW(eval(formula[[2]], data, environment(formula)))
   matrix(0, n, 0)
+}
+
+# The columns of the trend.
+trend_matrix <- function(terms, frame, call) {
+  if (!nrow(frame)) stop_kernops("input", "There are no observations without missing values.", call = call)
+  for (name in setdiff(names(attr(terms, "dataClasses")), names(frame)[attr(terms, "response")])) {
+    x <- frame[[name]]
+    if (!(is.factor(x) || is.character(x)) || length(unique(x)) > 1) next
+    stop_kernops("input", c("A factor of the trend must have at least two levels, but {.code {name}} has the level
+                             {.val {as.character(x[[1]])}} only, among the observations used.",
+                            i = "Leave {.code {name}} out of the trend."), call = call)
+  }
+  tryCatch(stats::model.matrix(terms, frame), error = function(e) {
+    stop_kernops("input", "The trend cannot be computed: {conditionMessage(e)}.", call = call)
+  })
+}
+
+trend_offset <- function(frame, call) {
+  offset <- tryCatch(stats::model.offset(frame), error = function(e) {
+    stop_kernops("input", "The offset must be numeric: {conditionMessage(e)}.", call = call)
+  })
+  if (!is.null(offset)) as.vector(in_days(offset))
 }
 
 plain_response <- function(y, call) {
@@ -68,7 +96,9 @@ plain_response <- function(y, call) {
 
 # The value of an argument that may name variables of the data, as the weights of lm().
 within_data <- function(quosure, values, call) {
-  tryCatch(rlang::eval_tidy(quosure, if (is.list(values)) values), error = function(e) {
+  check_distinct_names(all.vars(rlang::quo_get_expr(quosure)), values, "data", call)
+  mask <- if (is.list(values)) as.list(values)[!duplicated(names(values))]
+  tryCatch(rlang::eval_tidy(quosure, mask), error = function(e) {
     stop_kernops("input", "{.code {rlang::as_label(quosure)}} cannot be evaluated: {conditionMessage(e)}.", call = call)
   })
 }
@@ -114,6 +144,9 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
   n <- nrow(u)
   per_point <- function(x, name, least) {
     if (is.null(x)) return(NULL)
+    if (is.numeric(x) && (variable_kind(x) != "number" || inherits(x, "integer64"))) {
+      stop_kernops("input", "{.arg {name}} must be plain numbers, not of class {.cls {class(x)}}.", call = call)
+    }
     if (!is.numeric(x) || !length(x) %in% c(1, n)) {
       stop_kernops("dim", "{.arg {name}} must be one number or one for each of the {n} observations.", call = call)
     }
@@ -171,25 +204,47 @@ need_package <- function(name, why, call = caller_env()) {
   }
 }
 
-coordinates_of <- function(coords, source, env, call) {
+# The matrix of coordinates. `fitted`: prototypes of those of a fit, whose classes and units new ones must have.
+coordinates_of <- function(coords, source, env, call, fitted = NULL) {
   if (is.null(coords)) {
     if (!is.null(source$u)) return(source$u)
     stop_kernops("input", "{.arg coords} must give the coordinates: a formula such as {.code ~ x + y}, or a matrix.",
                  call = call)
   }
-  if (inherits(coords, "formula")) coords <- coordinate_columns(coords, source$data, call)
-  if (is.data.frame(coords)) coords <- as.matrix(coords)
-  if (!is.numeric(coords)) {
-    stop_kernops("input", "{.arg coords} must be numeric: a formula, or a matrix of points.", call = call)
-  }
-  coords <- as.matrix(coords)
+  coords <- coordinate_matrix(coordinate_variables(coords, source$data, call), fitted, call)
   if (!ncol(coords)) stop_kernops("input", "{.arg coords} must have at least one column.", call = call)
-  if (is.null(colnames(coords))) colnames(coords) <- paste0("x", seq_len(ncol(coords)))
+  colnames(coords) <- native_names(colnames(coords) %||% paste0("x", seq_len(ncol(coords))))
   if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
     stop_kernops("dim", "{.arg coords} has {nrow(coords)} points, but {.arg data} has {nrow(source$data)} rows.",
                  call = call)
   }
   coords
+}
+
+# A matrix, or a list of variables in their classes.
+coordinate_variables <- function(coords, data, call) {
+  if (inherits(coords, "formula")) return(coordinate_columns(coords, data, call))
+  if (is.data.frame(coords)) {
+    for (name in names(coords)) check_coordinate(coords[[name]], name, call)
+    return(as.list(coords))
+  }
+  if (is.numeric(coords) && !inherits(coords, "integer64")) return(coords)
+  stop_kernops("input", c("{.arg coords} must be numeric: a formula, or a matrix of points.",
+                          i = if (is.character(coords)) "A formula is without quotation marks, as in {.code ~ x + y}."),
+               call = call)
+}
+
+coordinate_matrix <- function(x, fitted, call) {
+  if (is.list(x)) {
+    if (length(unique(lengths(x))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
+    like <- if (length(fitted) == length(x)) if (setequal(names(x), names(fitted))) fitted[names(x)] else fitted
+    for (k in seq_along(x)) x[[k]] <- as.vector(in_days(as_fitted(x[[k]], like[[k]], names(x)[[k]], call)))
+    return(do.call(cbind, x))
+  }
+  x <- as.matrix(x)
+  if (!inherits(x, "units")) return(x)
+  u <- matrix(as.numeric(as_fitted(x, fitted[[1]], "coords", call)), nrow(x))
+  `dimnames<-`(u, dimnames(x))
 }
 
 coordinate_columns <- function(formula, data, call) {
@@ -206,41 +261,40 @@ coordinate_columns <- function(formula, data, call) {
     value <- tryCatch(eval(calls[[name]], data, environment(formula)), error = function(e) {
       stop_kernops("input", "The coordinate {.code {name}} was not found: {conditionMessage(e)}.", call = call)
     })
-    refuse_integer64(stats::setNames(list(value), name), call)
-    if (name %in% attr(formula, "calendar") && !is_time(value)) {
-      stop_kernops("input", c("The coordinate {.code {name}} is a date or a time in the data of the fit, so that it must
-                               be one in {.arg newdata}.",
-                              i = "It is of class {.cls {class(value)}} there."), call = call)
-    }
-    value <- in_days(value)
-    if (!is.numeric(value)) stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
-    if (NCOL(value) > 1) {
-      stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
-                              i = "To use a matrix as {.arg coords}, give it without {.code ~}."), call = call)
-    }
-    value
+    check_coordinate(value, name, call)
+    if (inherits(value, "POSIXlt")) as.POSIXct(value) else value
   })
-  if (length(unique(lengths(columns))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
-  do.call(cbind, stats::setNames(lapply(columns, as.vector), names))
+  stats::setNames(columns, names)
 }
 
-# Dates and times, whichever class new data have them in.
-in_days <- function(x) {
-  if (inherits(x, "POSIXt")) return(as.numeric(as.POSIXct(x)) / 86400)
-  if (inherits(x, "difftime")) return(as.numeric(x, units = "days"))
-  if (inherits(x, "Date")) as.numeric(x) else x
+check_coordinate <- function(value, name, call) {
+  refuse_integer64(stats::setNames(list(value), name), call)
+  if (NCOL(value) > 1) {
+    stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
+                            i = "To use a matrix as {.arg coords}, give it without {.code ~}."), call = call)
+  }
+  missing <- is.logical(value) && all(is.na(value))
+  if (is.numeric(in_days(value)) || missing) return(invisible())
+  stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
 }
 
-is_time <- function(x) inherits(x, c("POSIXt", "difftime", "Date"))
-
-# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x, and what was a
-# date or a time is to be one.
+# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)
-  labels <- attr(terms, "term.labels")
-  calls <- lapply(labels, str2lang)
+  calls <- lapply(attr(terms, "term.labels"), str2lang)
   values <- lapply(calls, eval, data, environment(coords))
-  structure(terms, predvars = Map(stats::makepredictcall, values, calls),
-            calendar = labels[vapply(values, is_time, TRUE)])
+  structure(terms, predvars = Map(stats::makepredictcall, values, calls))
 }
+
+# Prototypes of coordinates, by their names; of a matrix or points that have none, NULL.
+fitted_coordinates <- function(coords, data, call) {
+  if (is.null(coords)) return(NULL)
+  values <- coordinate_variables(coords, data, call)
+  if (is.list(values)) return(lapply(values, prototype))
+  values <- as.matrix(values)
+  stats::setNames(rep(list(prototype(values)), ncol(values)), colnames(values))
+}
+
+# Whether coordinates were given with names.
+has_names <- function(coords) length(colnames(coords)) > 0

@@ -20,7 +20,11 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
-  source <- if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas)
+  source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
+  used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
+  check_distinct_names(names(used), source$data, "newdata", call)
+  beside <- source$data # levels are matched more strictly
+  source$data <- as_fitted_variables(source$data, parts$classes, call)
   if (!is.null(areas)) check_plain_coordinates(parts$coords, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {
@@ -31,7 +35,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
   check_variables(terms, parts$needed$trend, frame, "trend", call)
   trend <- new_trend(parts, terms, frame, call)
-  beside <- new_columns(parts, source$data, nrow(u), call)
+  beside <- new_columns(parts, beside, nrow(u), call)
   fitted <- colnames((parts$whole %||% parts)$x)
   fitted <- setdiff(fitted, colnames(beside$trend))
   x <- trend$x %||% matrix(1, nrow(u), length(fitted), dimnames = list(NULL, fitted))
@@ -88,30 +92,48 @@ new_coordinates <- function(object, coords, source, call) {
     as_they_are <- setequal(variables, all.vars(fitted)) && !any(variables %in% names(source$data))
     if (is.null(source$u) || isTRUE(object$parts$points) || !as_they_are) coords <- fitted
   } else if (!is.null(fitted) && isTRUE(object$parts$points)) source$u <- NULL
+  if (is.null(coords) && is.null(source$u)) coords <- coordinates_by_name(object, source$data, call)
   if (is.null(coords)) check_same_crs(object$parts$crs, source$crs, call)
   if (inherits(coords, "formula") && !is.null(source$data)) {
     check_variables(stats::terms(coords), if (identical(coords, fitted)) object$parts$needed$coords, source$data,
                     "coordinates", call)
   }
-  u <- coordinates_of(coords, source, environment(object$formula), call)
+  u <- coordinates_of(coords, source, environment(object$formula), call, object$parts$fitted_coords)
   names <- colnames(object$parts$u)
   # a matrix may have them in another order
   if (ncol(u) == length(names) && setequal(colnames(u), names)) u[, names, drop = FALSE] else u
 }
 
-# The columns of the trend at new data, NULL where it has no variables, and the offset. Variables are of the types that
-# they had in the fit, as in predict.lm(); one that is nothing but missing values has none.
+# A data frame has the coordinates of a fit by a matrix or by points where its columns have their names.
+coordinates_by_name <- function(object, data, call) {
+  names <- colnames(object$parts$u)
+  if (isTRUE(object$parts$named) && all(names %in% names(data))) {
+    return(as_fitted_variables(list2DF(as.list(data)[names]), object$parts$fitted_coords, call))
+  }
+  by <- if (is.null(object$parts$kind)) "by a matrix" else "by points of class {.cls {object$parts$kind}}"
+  lacking <- if (isTRUE(object$parts$named)) setdiff(names, names(data))
+  stop_kernops("input", c(
+    paste0("{.arg newdata} has no coordinates: those of the fit were given ", by, "."),
+    x = if (length(lacking)) "It lacks the column{?s} {.code {lacking}}.",
+    i = "Give the coordinates by {.arg coords}, such as {.code ~ x + y} or a matrix."
+  ), call = call)
+}
+
+# The columns of the trend at new data, NULL where it has no variables, and the offset. Values of expressions, such as
+# the difference of two times, are in the unit of the fit, too.
 new_trend <- function(parts, terms, data, call) {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
     refuse_integer64(frame, call)
-    classes <- attr(terms, "dataClasses")
-    unknown <- Filter(function(name) is.logical(frame[[name]]) && all(is.na(frame[[name]])),
-                      names(classes)[classes == "numeric"])
-    frame[unknown] <- lapply(frame[unknown], as.numeric)
-    stats::.checkMFClasses(classes, frame)
+    for (name in names(frame)) {
+      fitted <- prototype(parts$frame[[name]])
+      if (variable_kind(fitted) %in% c("time", "duration", "units")) {
+        frame[[name]] <- as_fitted(frame[[name]], fitted, name, call)
+      }
+    }
+    stats::.checkMFClasses(attr(terms, "dataClasses"), frame)
     list(x = if (nrow(frame)) stats::model.matrix(terms, frame, contrasts.arg = parts$contrasts),
-         offset = stats::model.offset(frame))
+         offset = trend_offset(frame, call))
   }, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
     stop_kernops("input", "{.arg newdata} does not match the trend: {conditionMessage(e)}.", call = call)

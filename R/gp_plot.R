@@ -112,7 +112,7 @@ field_kind <- function(x) {
 # Whether the trend is the same when it is computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
-  again <- tryCatch(new_points(x, as.data.frame(x$parts$u), x$parts$u), kernops_error = function(e) NULL)
+  again <- tryCatch(new_points(x, coordinate_frame(x, x$parts$u), x$parts$u), kernops_error = function(e) NULL)
   isTRUE(all.equal(unname(again$x), unname(x$parts$x), check.attributes = FALSE)) &&
     isTRUE(all.equal(again$offset, x$parts$offset))
 }
@@ -120,7 +120,15 @@ follows_coordinates <- function(x) {
 # Predictions at points, a matrix, where the trend has no other variables.
 predict_at <- function(x, at, ...) {
   colnames(at) <- colnames(x$parts$u)
-  predict(x, as.data.frame(at), coords = at, type = augment_scale(x), ...)
+  predict(x, coordinate_frame(x, at), coords = at, type = augment_scale(x), ...)
+}
+
+# Coordinates as variables, in the classes that they had in the data.
+coordinate_frame <- function(x, u) {
+  frame <- as.data.frame(u)
+  classes <- x$parts$classes
+  for (name in intersect(names(frame), names(classes))) frame[[name]] <- from_days(frame[[name]], classes[[name]])
+  frame
 }
 
 curve_of <- function(x, n, level) {

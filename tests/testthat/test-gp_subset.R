@@ -37,10 +37,15 @@ test_that("dates and times are days", {
   dates <- by(seen, ~ day)
   times <- by(transform(seen, day = as.POSIXct(as.numeric(day) * 86400, origin = "1970-01-01", tz = "UTC")), ~ day)
   since <- by(transform(seen, day = day - as.Date("1970-01-01")), ~ day)
-  for (fit in list(dates, times, since)) {
+  for (fit in list(dates, times)) {
     expect_equal(predict(fit, data.frame(day = moment), se.fit = TRUE), expected)
     expect_equal(logLik(fit), logLik(by(numbers, ~ t)))
   }
+  # a duration is no date
+  expect_equal(predict(since, data.frame(day = as.difftime(19800.25, units = "days")), se.fit = TRUE), expected)
+  expect_equal(predict(since, data.frame(day = as.difftime(19800.25 * 24, units = "hours")), se.fit = TRUE), expected)
+  expect_error(predict(since, data.frame(day = moment)), "<difftime>.*<POSIXct", class = "kernops_input_error")
+  expect_error(predict(dates, data.frame(day = as.difftime(9, units = "days"))), class = "kernops_input_error")
   expect_equal(predict(times, data.frame(day = as.Date("2024-03-18"))), predict(dates, data.frame(
     day = as.Date("2024-03-18"))))
 })
