@@ -134,7 +134,8 @@ warn_about_unknown_folds <- function(object, folds, unknown) {
     setdiff(seq_len(ncol(x)), independent_columns(x[folds != label, , drop = FALSE]))
   })
   terms <- terms_of_columns(object)[sort(unique(unlist(lost)))]
-  cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {unknown}} are {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
+  cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {unknown}} are
+                   {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
                   i = "Folds that leave observations of each level determine it; {.fn random_effect} predicts levels
                        without observations."),
                 class = c("kernops_unknown_fold", "kernops_warning"))
