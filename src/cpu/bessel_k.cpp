@@ -13,15 +13,19 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>::quiet_NaN();
 
+// v of x^v K_v(x)
+double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
+
 // Taylor's series in t around x = c (1 + t) of g = exp(x) y for y = F, dF/dv, d^2F/dv^2, ..., of F = K_v or x^v K_v:
 //   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
-// with a = 1, b = v^2 and a = 1 - 2 v, b = 0, where r comes from the derivative of the equation by v.
+// with a = 1, b = v^2 and a = 1 - 2 v, b = 0, where r comes from the derivative of the equation by v. A factor that
+// depends on v alone, as of a Matern correlation, changes nothing in it.
 class Series {
  public:
   static constexpr int terms = 24;
   Series(const BesselTable& table, double c) : table_(table), c_(c), g_(table.derivative + 1) {
     for (int k = 0; k <= table.derivative; ++k) {
-      g_[k][0] = exp(c) * value(table.order, k);
+      g_[k][0] = exp(c) * value(k);
       g_[k][1] = c * (g_[k][0] + exp(c) * slope(k));
     }
     complete();
@@ -51,14 +55,14 @@ class Series {
   }
 
  private:
-  double value(double v, int k) const { return special::bessel_k(v, c_, k, table_.scaled); }
-  double slope(int k) const {
-    const double v = table_.order;
-    return table_.scaled ? -c_ * value(v - 1, k) : -0.5 * (value(v - 1, k) + value(v + 1, k));
+  double value(int k, int less = 0) const {  // of the order, less so much
+    if (table_.shift >= 0) return special::matern_k(table_.order, c_, k, table_.shift + less);
+    return special::bessel_k(table_.order - less, c_, k, table_.scaled);
   }
+  double slope(int k) const { return table_.scaled ? -c_ * value(k, 1) : -0.5 * (value(k, 1) + value(k, -1)); }
 
   void complete() {
-    const double v = table_.order, a = table_.scaled ? 1 - 2 * v : 1, b = table_.scaled ? 0 : v * v;
+    const double v = order_of(table_), a = table_.scaled ? 1 - 2 * v : 1, b = table_.scaled ? 0 : v * v;
     for (int k = 0; k <= table_.derivative; ++k)
       for (int n = 0; n + 2 < terms; ++n) {
         auto& g = g_[k];
@@ -72,7 +76,7 @@ class Series {
     if (k == 0) return 0;
     const auto& h = g_[k - 1];
     if (table_.scaled) return 2 * k * ((n + 1) * h[n + 1] + (n - c_) * h[n] - (n > 0 ? c_ * h[n - 1] : 0));
-    return 2 * k * table_.order * h[n] + (k > 1 ? k * (k - 1) * g_[k - 2][n] : 0);
+    return 2 * k * order_of(table_) * h[n] + (k > 1 ? k * (k - 1) * g_[k - 2][n] : 0);
   }
 
   const BesselTable& table_;
@@ -116,17 +120,19 @@ template <int terms> class Interpolation {
 
 class Table : public BesselTable {
  public:
-  Table(double v, int derivative, bool scaled)
-      : BesselTable{v, derivative, scaled, is_smooth(v, derivative, scaled) ? 8 : 16, nullptr, 0},
+  explicit Table(const BesselFunction& f)
+      : BesselTable{f, is_smooth(order_of(f), f.derivative, f.scaled) ? 8 : 16, nullptr, 0},
         numbers_((outside + 1) * terms + 8) {
     pieces = numbers_.data() + (64 - reinterpret_cast<std::uintptr_t>(numbers_.data()) % 64) / sizeof(double);
     pieces[outside * terms] = nan;
-    pieces[zero * terms] = special::bessel_k(v, 0, derivative, scaled);
+    pieces[zero * terms] = f(0);
   }
   // x^v K_v(x) goes as a power of x, x^2v at 0 where v < 0, x^(v - 1/2) at infinity, and its derivative by v has a
   // zero.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
-  bool is(double v, int k, bool by) const { return order == v && derivative == k && scaled == by; }
+  bool is(const BesselFunction& f) const {
+    return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
+  }
 
   // The octave of x, and those up to the ones that are there.
   void fill(double x) {
@@ -152,7 +158,7 @@ class Table : public BesselTable {
       const double center = low + (2 * part + 1) * half;
       const auto by_series = [&](double u) { return series.at(u * half / center); };
       const auto directly = [&](double u) {
-        const double x = center + u * half, value = special::bessel_k(order, x, derivative, scaled);
+        const double x = center + u * half, value = (*this)(x);
         return abs(value) > 1e-290 ? value * exp(x) : nan;
       };
       near = near && series.converges(2 * half / center);
@@ -168,26 +174,26 @@ class Table : public BesselTable {
 };
 
 // The tables of the orders met last, shared by all threads.
-std::shared_ptr<Table> table_of(double v, int derivative, bool scaled) {
+std::shared_ptr<Table> table_of(const BesselFunction& f) {
   constexpr std::size_t most = 32;
   static std::mutex mutex;
   static std::vector<std::shared_ptr<Table>> all;
   const std::lock_guard<std::mutex> lock(mutex);
   for (const auto& table : all)
-    if (table->is(v, derivative, scaled)) return table;
+    if (table->is(f)) return table;
   if (all.size() == most) all.erase(all.begin());
-  all.push_back(std::make_shared<Table>(v, derivative, scaled));
+  all.push_back(std::make_shared<Table>(f));
   return all.back();
 }
 
 }  // namespace
 
-const BesselTable& special::bessel_table(double v, int derivative, bool scaled) {
+const BesselTable& special::bessel_table(const BesselFunction& f) {
   static thread_local std::array<std::shared_ptr<Table>, 8> latest;
   static thread_local unsigned next = 0;
   for (const auto& table : latest)
-    if (table && table->is(v, derivative, scaled)) return *table;
-  return *(latest[next++ % latest.size()] = table_of(v, derivative, scaled));
+    if (table && table->is(f)) return *table;
+  return *(latest[next++ % latest.size()] = table_of(f));
 }
 
 void special::fill_bessel_table(const BesselTable& table, double x) {

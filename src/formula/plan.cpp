@@ -122,9 +122,8 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    const bool has_order =
-        row.is(OpId::BesselKOrder) || row.is(OpId::PowBesselKOrder);  // then q says that it is the same
-    if (has_order) step.ints[1] = plan_.slots[step.in[0]].level == Level::uniform;
+    const bool has_order = row.is(OpId::BesselKOrder) || row.is(OpId::PowBesselKOrder) || row.is(OpId::MaternOrder);
+    if (has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;  // see special.h
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);
   }

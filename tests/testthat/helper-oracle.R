@@ -56,8 +56,17 @@ bessel_k_order <- function(a, b, p) {
 # The same of b^a besselK(b, a), by its differences: derivatives of the polynomial through 9 of them.
 pow_bessel_k_order <- function(a, b, p) {
   values <- vapply((-4:4) / 500, \(step) b^(a + step) * besselK(b, abs(a + step)), numeric(length(b)))
-  weights <- 500^p * solve(outer(0:8, -4:4, \(n, step) step^n), replace(numeric(9), p + 1, factorial(p)))
-  drop(matrix(values, ncol = 9) %*% weights)
+  drop(matrix(values, ncol = 9) %*% weights_of_derivative(p))
+}
+weights_of_derivative <- function(p) {
+  500^p * solve(outer(0:8, -4:4, \(n, step) step^n), replace(numeric(9), p + 1, factorial(p)))
+}
+# The same of 2^(1 - a) / gamma(a) b^(a - q) besselK(b, a - q).
+matern_order <- function(a, b, p, q) {
+  values <- vapply((-4:4) / 500, function(step) {
+    2^(1 - a - step) / gamma(a + step) * b^(a + step - q) * besselK(b, abs(a + step - q))
+  }, numeric(length(b)))
+  drop(matrix(values, ncol = 9) %*% weights_of_derivative(p))
 }
 bessel_j <- \(a, p) ifelse(a < 0 & p %% 2 == 1, -1, 1) * ifelse(p < 0, (-1)^p, 1) * besselJ(abs(a), abs(p))
 as_complex <- \(a) complex(real = a[c(TRUE, FALSE)], imaginary = a[c(FALSE, TRUE)])
@@ -136,6 +145,7 @@ oracle_ops <- list(
   BesselKOrder     = each(bessel_k_order, real, positive, integers = \(m, n) sample(0:2, 1)),
   PowBesselKOrder  = each(pow_bessel_k_order, positive, positive, integers = \(m, n) sample(0:1, 1)),
   PowBesselK       = each(\(a, b) b^a * besselK(b, a), positive, positive),
+  MaternOrder      = each(matern_order, positive, positive, integers = \(m, n) c(sample(0:1, 1), sample(0:1, 1))),
   Matern           = each(\(a, b) 2^(1 - a) / gamma(a) * (sqrt(2 * a) * b)^a * besselK(sqrt(2 * a) * b, a), positive,
                           positive),
   ComplexReal      = whole(\(a) Re(as_complex(a)), real, sizes = \(m, n) 2 * m),

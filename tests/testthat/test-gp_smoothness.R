@@ -52,3 +52,18 @@ test_that("predictions and draws have the smoothness that was found", {
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 89))
   expect_equal(as.numeric(logLik(near)), as.numeric(logLik(fit)), tolerance = 1e-5)
 })
+
+test_that("fields of large smoothness are predicted in float32 as in float64, and found at the bound", {
+  withr::local_seed(7)
+  d <- data.frame(a = runif(150), b = runif(150))
+  d$z <- sin(3 * d$a) + cos(2 * d$b) + 0.05 * rnorm(150)
+  for (nu in c(18, 34, 50)) {
+    fitted_by <- function(...) gp(z ~ 1, d, ~ a + b, matern(nu, 1, 0.5) + nugget(0.01), estimate = "none", ...)
+    expect_equal(predict(fitted_by(method = "iterative", precision = "float32"), d[1:9, ]),
+                 predict(fitted_by(method = "exact"), d[1:9, ]), tolerance = 1e-4)
+  }
+  free <- \(...) suppressWarnings(gp(z ~ 1, d, ~ a + b, matern(NA, 1, 0.5) + nugget(0.01), ...))
+  single <- free(method = "iterative", precision = "float32")
+  expect_equal(as.numeric(logLik(single)), as.numeric(logLik(free(method = "exact"))), tolerance = 1e-2)
+  expect_gt(coef(single, "covariance")[["matern.nu"]], 5)
+})

@@ -8,7 +8,7 @@ tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_S
 cancels <- "DiagSqDist"
 
 # Microseconds for each pair of the CPU, so fewer pairs.
-slow <- c("BesselK", "BesselKOrder", "PowBesselKOrder", "PowBesselK", "Matern")
+slow <- c("BesselK", "BesselKOrder", "PowBesselKOrder", "PowBesselK", "MaternOrder", "Matern")
 
 # Sum over j of u_i w_j value, in plain R.
 sum_in_R <- function(value, u, w) {

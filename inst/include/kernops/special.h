@@ -127,24 +127,6 @@ struct BesselK {
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
- private:
-  struct Sum {
-    double value, size;  // size: of the terms without their signs
-  };
-
-  KERNOPS_FN double value(double v, double x) const {
-    if (is_closed(v, x)) return closed(v, x);
-    if (v - v != 0) return v - v;
-    if (!(x > 0)) return x == 0 ? at_zero(v) : (x - x) / (x - x);
-    if (x - x != 0) return 0;
-    const double size = abs(v), step = 0.7 / sqrt(hypot(x, v) + 9);
-    const double peak = floor((log(size + hypot(v, x)) - log(x)) / step);
-    const double highest = exponent(peak * step, size, x), scale = highest + (scaled ? v * log(x) : 0);
-    if (scale - x < -900) return 0;
-    const double sum = step * total(peak, step, v, x, highest);
-    return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
-  }
-
   // Not where a power of x might overflow before the result does.
   KERNOPS_FN bool is_closed(double v, double x) const {
     const double below = abs(v) - 0.5;
@@ -165,6 +147,24 @@ struct BesselK {
     const double value = 1.2533141373155003 * exp(-x) * now;
     if (!scaled) return value / (power * sqrt(x));
     return v > 0 ? value : value / (x * power * power);
+  }
+
+ private:
+  struct Sum {
+    double value, size;  // size: of the terms without their signs
+  };
+
+  KERNOPS_FN double value(double v, double x) const {
+    if (is_closed(v, x)) return closed(v, x);
+    if (v - v != 0) return v - v;
+    if (!(x > 0)) return x == 0 ? at_zero(v) : (x - x) / (x - x);
+    if (x - x != 0) return 0;
+    const double size = abs(v), step = 0.7 / sqrt(hypot(x, v) + 9);
+    const double peak = floor((log(size + hypot(v, x)) - log(x)) / step);
+    const double highest = exponent(peak * step, size, x), scale = highest + (scaled ? v * log(x) : 0);
+    if (scale - x < -900) return 0;
+    const double sum = step * total(peak, step, v, x, highest);
+    return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
   }
 
   // From the largest term to both sides, so that the number of terms is bounded whatever the order is.
@@ -218,6 +218,104 @@ struct BesselK {
   }
 };
 
+// 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation where shift is 0, or a derivative by a. The
+// factors overflow and underflow long before their product does, so the logarithm of the largest integrand, at
+// sinh(t) = v / x, includes them. A derivative by a multiplies the integrands by a complete Bell polynomial of
+// log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
+struct MaternK {
+  int derivative, shift;
+
+  template <class T> KERNOPS_FN T operator()(T a, T x) const { return T(value(double(a), double(x))); }
+
+ private:
+  static constexpr double log_2 = 0.69314718055994530942;
+  struct Slopes {
+    double of[Polygamma::most + 2];  // derivatives of the logarithm of an integrand by a, from the first one
+  };
+
+  KERNOPS_FN double value(double a, double x) const {
+    const double v = a - shift;
+    if (a == 0 && derivative == 0) return x - x;
+    if (!(a > 0) || a - a != 0 || !(x >= 0)) return 0 / (x - x);
+    if (x == 0) return at_zero(a, v);
+    if (x - x != 0) return 0;
+    const BesselK power{derivative, true};
+    if (power.is_closed(v, x)) return power.closed(v, x) * of_half(int(a));
+    const double h = hypot(x, v), step = 0.7 / sqrt(h + 9), highest = log_highest(a, x, v, h);
+    return highest < -900 ? 0 : 0.5 * step * exp(highest) * total(a, x, v, h, step);
+  }
+
+  // 2^(1 - a) / Gamma(a) of a = m + 1/2
+  KERNOPS_FN static double of_half(int m) {
+    double factor = 0.79788456080286535588;
+    for (int k = 1; k < m; ++k) factor /= 2 * k + 1;
+    return factor;
+  }
+
+  // The largest (1 - a) log(2) - log(Gamma(a)) + v log(x) + v t - x cosh(t) over t, by Stirling's series where these
+  // terms are large.
+  KERNOPS_FN double log_highest(double a, double x, double v, double h) const {
+    if (v < 16) return (1 - a) * log_2 - lgamma(a) + v * log_scale(x, v, h) - h;
+    const double beyond = x / (h + v) * x, w = 1 / (v * v);
+    double sum = v * log1p(beyond / (2 * v)) - beyond + 0.5 * log(v * 0.15915494309189533577) + (1 - shift) * log_2;
+    for (int k = 0; k < shift; ++k) sum -= log(v + k);
+    return sum - (1. / 12 - w * (1. / 360 - w * (1. / 1260 - w / 1680))) / v;
+  }
+
+  // log(x) + t at sinh(t) = v / x
+  KERNOPS_FN static double log_scale(double x, double v, double h) {
+    return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
+  }
+
+  // From the largest integrand to both sides, relative to it.
+  KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
+    Slopes slopes{}, sizes{};
+    for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));
+    const double center = derivative == 0 ? 0 : log_scale(x, v, h) - log_2 - Polygamma{0}(a);
+    const double w = abs(v), beyond = x / (h + w) * x;
+    double sum = 0, size = 0;
+    for (int side = 1; side >= -1; side -= 2)
+      for (int n = side < 0 ? 1 : 0; n < BesselK::most; ++n) {
+        const double t = side * n * step, s = sinh(t / 2), along = v < 0 ? -t : t;
+        const double integrand = exp(-2 * (beyond * s) * s - w * (expm1(along) - along));
+        slopes.of[0] = center + t;
+        sizes.of[0] = max(1., abs(slopes.of[0]));
+        const double bound = integrand * bell(sizes);
+        sum += integrand * bell(slopes);
+        size += bound;
+        if (!(bound >= 1e-17 * size)) break;
+      }
+    return sum;
+  }
+
+  // The derivative of exp(f), divided by exp(f), from those of f.
+  KERNOPS_FN double bell(const Slopes& slopes) const {
+    if (derivative < 2) return derivative == 0 ? 1 : slopes.of[0];
+    double of[Polygamma::most + 2] = {1};
+    for (int n = 0; n < derivative; ++n) {
+      double choose = 1;
+      for (int k = 0; k <= n; ++k) {
+        of[n + 1] += choose * of[n - k] * slopes.of[k];
+        choose *= double(n - k) / (k + 1);
+      }
+    }
+    return of[derivative];
+  }
+
+  // 2^-shift / ((a - 1) ... (a - shift)) where v > 0; where x^v K_v is infinite at 0, 0 as in BesselK.
+  KERNOPS_FN double at_zero(double a, double v) const {
+    if (!(v > 0)) return 0;
+    Slopes slopes{};
+    double value = 1;
+    for (int m = 1; m <= shift; ++m) {
+      double power = -1 / (a - m);
+      value *= -power / 2;
+      for (int k = 0; k < derivative; ++k, power *= -k / (a - m)) slopes.of[k] += power;
+    }
+    return value * bell(slopes);
+  }
+};
+
 }  // namespace KERNOPS_ISA
 
 // The CPU has these compiled once, by src/special.cpp: next to a zero, or in the exponent of a large value, what one
@@ -232,6 +330,7 @@ namespace special {
 KERNOPS_SPECIAL(spherical_bessel(double x, int n), spherical_bessel_scalar(x, n))
 KERNOPS_SPECIAL(polygamma(double x, int n), Polygamma{n}(x))
 KERNOPS_SPECIAL(bessel_k(double v, double x, int derivative, bool scaled), (BesselK{derivative, scaled}(v, x)))
+KERNOPS_SPECIAL(matern_k(double a, double x, int derivative, int shift), (MaternK{derivative, shift}(a, x)))
 #undef KERNOPS_SPECIAL
 }  // namespace special
 
@@ -248,6 +347,10 @@ template <class V> KERNOPS_FN V polygamma(V a, int n) {
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);
+}
+template <class V> KERNOPS_FN V matern_k(V a, V b, int derivative, int shift, bool) {
+  return lanewise(
+      [=](auto v, auto x) { return decltype(x)(special::matern_k(double(v), double(x), derivative, shift)); }, a, b);
 }
 
 }  // namespace KERNOPS_ISA

@@ -5,24 +5,32 @@
 
 namespace kernops {
 
+// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() of a smoothness and a shift; or a derivative by the order.
+struct BesselFunction {
+  double order;  // v, or the smoothness
+  int derivative;
+  bool scaled;
+  int shift;  // -1 except for special::matern_k()
+  double operator()(double x) const {
+    return shift < 0 ? special::bessel_k(order, x, derivative, scaled) : special::matern_k(order, x, derivative, shift);
+  }
+};
+
 // exp(x) K_v(x), say, on piece n, 16 of which are between powers of 2, is the sum of pieces[n * terms + k] u^k with u
 // from -1 to 1, or NaN where it is no polynomial.
-struct BesselTable {
-  static constexpr int shift = 48;                                               // of the bits of x below the piece's
+struct BesselTable : BesselFunction {
+  static constexpr int low_bits = 48;                                            // of x, below those of the piece
   static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;  // powers of 2; a number of a piece
   static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;  // after the others: x = 0, and the rest
   static constexpr double most = 100;                                       // of the orders
-  double order;
-  int derivative;
-  bool scaled;  // by x^v
-  int terms;    // 8 or 16
+  int terms;                                                                // 8 or 16
   double* pieces;
   std::int64_t known;  // the pieces from the lower to the upper half of this, which grow while others read
 };
 
 namespace special {
 // The CPU has these in src/cpu/bessel_k.cpp. A table lasts until the thread has asked for eight others.
-const BesselTable& bessel_table(double v, int derivative, bool scaled);
+const BesselTable& bessel_table(const BesselFunction& f);
 void fill_bessel_table(const BesselTable& table, double x);  // where x is
 }  // namespace special
 
@@ -35,11 +43,11 @@ template <int terms> KERNOPS_INLINE Pack<double> look_up(const BesselTable& tabl
   constexpr int W = V::width;
   static_assert(terms % W == 0, "blocks of coefficients");
   const std::int64_t known = __atomic_load_n(&table.known, __ATOMIC_ACQUIRE);
-  const I bits = bits_of(x), number = shift_right(bits, B::shift) - I(B::first);
+  const I bits = bits_of(x), number = shift_right(bits, B::low_bits) - I(B::first);
   const I place = select((number < I(known >> 32)) & !(number < I(known & 0xffffffff)), number,
                          select(x == V(0), I(B::zero), I(B::outside)));
   const I mantissa = (std::int64_t(1) << 52) - 1;
-  const V from_1_to_2 = from_bits(((bits << (52 - B::shift)) & mantissa) | bits_of(V(1)));
+  const V from_1_to_2 = from_bits(((bits << (52 - B::low_bits)) & mantissa) | bits_of(V(1)));
   const V u = V(2) * from_1_to_2 - V(3), square = u * u;
   V c[terms];
   KERNOPS_IN_REGISTERS
@@ -62,8 +70,7 @@ __attribute__((noinline, cold)) inline Pack<double> fill_and_look_up(const Besse
   for (int lane = 0; lane < Pack<double>::width; ++lane) special::fill_bessel_table(table, x.lane(lane));
   const Pack<double> found = look_up(table, x);
   return mend(
-      found, isnan(found), [&](double t) { return special::bessel_k(table.order, t, table.derivative, table.scaled); },
-      x);
+      found, isnan(found), [&](double t) { return table(t); }, x);
 }
 
 KERNOPS_INLINE Pack<double> read_table(const BesselTable& table, Pack<double> x) {
@@ -75,10 +82,18 @@ KERNOPS_INLINE Pack<float> read_table(const BesselTable& table, Pack<float> x) {
   return WidePack(read_table(table, wide.low), read_table(table, wide.high)).narrow();
 }
 
+template <class T> KERNOPS_INLINE Pack<T> bessel_function(Pack<T> v, Pack<T> x, BesselFunction f, bool one_order) {
+  if (one_order && abs(v.lane(0)) <= T(BesselTable::most)) {
+    f.order = v.lane(0);
+    return read_table(special::bessel_table(f), x);
+  }
+  return lanewise([=](T a, T b) { return T(BesselFunction{double(a), f.derivative, f.scaled, f.shift}(b)); }, v, x);
+}
 template <class T> KERNOPS_INLINE Pack<T> bessel_k(Pack<T> v, Pack<T> x, int derivative, bool scaled, bool one_order) {
-  if (one_order && abs(v.lane(0)) <= T(BesselTable::most))
-    return read_table(special::bessel_table(v.lane(0), derivative, scaled), x);
-  return lanewise([=](T a, T b) { return T(special::bessel_k(double(a), double(b), derivative, scaled)); }, v, x);
+  return bessel_function(v, x, {0, derivative, scaled, -1}, one_order);
+}
+template <class T> KERNOPS_INLINE Pack<T> matern_k(Pack<T> a, Pack<T> x, int derivative, int shift, bool one_order) {
+  return bessel_function(a, x, {0, derivative, true, shift}, one_order);
 }
 
 }  // namespace KERNOPS_ISA
