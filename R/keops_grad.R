@@ -8,10 +8,18 @@
 #' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one in case of ties. Positions
 #' such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
 #'
-#' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the gradient
-#' of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points, but second
-#' derivatives omit these pairs, although their limit may differ from 0. Second derivatives of kernels of `SqDist(x,
-#' y)`, such as `Exp(-SqDist(x, y))`, include them.
+#' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the
+#' gradient of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points, but
+#' second derivatives omit these pairs, although their limit may differ from 0. Second derivatives of kernels of
+#' `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, include them. `XLogX(a)`, and `Powf(a, b)` with b below 1, have
+#' infinite derivatives at 0. If `a` is a squared distance, a norm, or a multiple, sum or power of these, the gradient
+#' at 0 is 0 as well: the limit for differentiable functions of a distance, such as `Powf(SqDist(x, y), 0.75)` and
+#' `XLogX(SqDist(x, y))`.
+#'
+#' A value that is masked has gradient 0, even where it is infinite or NaN: the branch that `IfElse`, `Mask`, `Max2`,
+#' `Min2`, `Clamp`, `ReLU`, `Max` and `Min` do not take, and a factor of a comparison or of `Step` that is 0. For
+#' example, `Mask(0 < SqDist(x, y), 1 / SqDist(x, y))` omits coincident points from a sum and from all its derivatives.
+#' A product `(0 < a) * f` is NaN where `f` is infinite; `Mask(0 < a, f)` is 0 there.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 1.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "formula/build.h"
 #include "formula/limits.h"
+#include "formula/masks.h"
 
 namespace kernops {
 namespace {
@@ -23,7 +23,8 @@ Tree fit(Graph& graph, Tree g, int size) {
 // differentiated once, be it an operation or a value that was reduced beforehand.
 class Pass {
  public:
-  Pass(Graph& graph, Tree last, Tree v) : graph_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
+  Pass(Graph& graph, Tree last, Tree v)
+      : graph_(graph), masks_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
     for (Tree t = v; t <= last; ++t) depends_[t] = t == v || any_depends(t);
   }
 
@@ -79,8 +80,39 @@ class Pass {
                                   {node.ints.begin(), node.ints.begin() + row.integers.size()});
     scope["g"] = received_[t];
     for (size_t n = 0; n < vectors; ++n)
-      if (depends(node.args[n]) && !is_zero(row.gradients[n]))
-        give(node.args[n], build(graph_, row.gradients[n], scope));
+      if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
+  }
+
+  // The value of a gradient row, in which zero times infinity is zero where a mask of g, or of another factor, says so.
+  // Without masks, the value is the row as it is written. Where the row may be infinite, the mask of g moves to the
+  // value, so a chain of such rows selects once.
+  Tree through_row(const OpRow& row, size_t n, Scope scope) {
+    const Expr& gradient = row.gradients[n];
+    const Tree g = scope["g"], mask = masks_.of(g);
+    const bool moves = mask >= 0 && !masks_.is_finite(gradient, scope);
+    const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);  // the mask of the value is that of g
+    const Tree moved = !moves || same ? mask : masks_.of(build(graph_, gradient, scope));
+    if (moves && same) scope["g"] = without(mask, g);
+    Tree made = build(graph_, gradient, scope);
+    if (!masks_.is_finite(scope["g"]) && reads_mask(gradient, scope)) made = masked(masks_.of(made), made);
+    if (n == 0 && !is_zero(row.steep) && (masks_.is_flat(scope["a"]) || masks_.has_factor(g, scope["a"])))
+      made = masked(build(graph_, row.steep, scope), made);
+    return moves ? masked(moved, made) : made;
+  }
+
+  Tree masked(Tree mask, Tree t) { return mask < 0 ? t : graph_.operation(OpId::Mask, {mask, t}); }
+
+  // h where t is Mask(mask, h), else t.
+  Tree without(Tree mask, Tree t) const {
+    const Node& node = graph_[t];
+    const bool is_mask = node.kind == Node::operation && op_table()[node.id].is(OpId::Mask);
+    return is_mask && node.args[0] == mask ? node.args[1] : t;
+  }
+
+  bool reads_mask(const Expr& gradient, const Scope& scope) {
+    if (gradient.kind == Expr::name) return gradient.text != "g" && masks_.of(scope.at(gradient.text)) >= 0;
+    return std::any_of(gradient.args.begin(), gradient.args.end(),
+                       [&](const Expr& arg) { return reads_mask(arg, scope); });
   }
 
   // A value that was reduced beforehand receives something from each pair: itself summed over the axis it was reduced
@@ -91,6 +123,7 @@ class Pass {
   }
 
   Graph& graph_;
+  Masks masks_;
   const Tree v_;
   std::vector<bool> depends_;  // whether a node depends on v
   std::vector<Tree> received_;

@@ -75,6 +75,7 @@ std::vector<OpRow> make_op_table() {
   group.group = name_, group.cost = cost_, group.by_entry = by_entry_, group.rule = rule_;
 #define RULE(words_) rule = words_;
 #define MATRIX(number_, rows_, columns_) table.back().matrices.push_back({number_, SIZE((rows_)), SIZE((columns_))});
+#define STEEP(regular_) table.back().steep = parse(#regular_);
 #define WORK(entries_) table.back().work = SIZE((entries_));
 #define SIZE(expression)                                            \
   [](Count A, Count B, Count C, Count p, Count q) -> Count {        \

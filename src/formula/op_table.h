@@ -30,6 +30,7 @@ struct OpRow {
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
+  Expr steep;  // 0 where the value is finite but the derivative by a infinite; the number 0 if there is no such place
   bool is(OpId op) const { return id == int(op); }
   bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k needs entries k
 };

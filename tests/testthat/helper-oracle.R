@@ -127,6 +127,7 @@ oracle_ops <- list(
   Max2             = each(pmax, off_integers, small_integer),
   Min2             = each(pmin, off_integers, small_integer),
   IfElse           = each(\(a, b, c) ifelse(a >= 0, b, c), off_integers, real, real),
+  Mask             = each(\(a, b) ifelse(a == 0, 0, b), small_integer, real),
   Equal            = each(logical_number(`==`), small_integer, small_integer, flat = TRUE),
   NotEqual         = each(logical_number(`!=`), small_integer, small_integer, flat = TRUE),
   LessThan         = each(logical_number(`<`), small_integer, small_integer, flat = TRUE),

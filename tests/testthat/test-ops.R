@@ -112,8 +112,9 @@ test_that("special points have the values that the help page promises", {
     list("Rsqrt(x)", 0, 0), list("XLogX(x)", 0, 0), list("SinXDivX(x)", 0, 1),
     list("SphericalBesselJ(x, 0)", 0, 1),
     list("SphericalBesselJ(x, 2)", 0, 0), list("Step(x)", 0, 1), list("Sign(x)", 0, 0), list("ReLU(x)", 0, 0),
-    list("IfElse(x, 5, 7)", 0, 5), list("Pow(x, 0)", 0, 1), list("Normalize(x)", c(0, 0), 0),
-    list("Norm2(x)", c(0, 0), 0), list("Round(x, 0)", 0.5, 0), list("Round(x, 0)", 1.5, 2),
+    list("IfElse(x, 5, 7)", 0, 5), list("Mask(x, 1 / x)", 0, 0), list("Mask(x, x)", 2, 2), list("Pow(x, 0)", 0, 1),
+    list("Normalize(x)", c(0, 0), 0), list("Norm2(x)", c(0, 0), 0),
+    list("Round(x, 0)", 0.5, 0), list("Round(x, 0)", 1.5, 2),
     list("Round(x, 0)", 2.5, 2), list("Round(x, 0)", -0.5, 0), list("Round(x, -1)", 25, 20),
     list("Round(x, 2)", Inf, Inf), list("Round(x, 400)", 1.5, 1.5),
     list("Round(x, -400)", 1.5, 0), list("ArgMax(x)", c(1, 3, 3), 1), list("ArgMin(x)", c(2, 1, 1), 1),
@@ -132,7 +133,7 @@ test_that("special points have the values that the help page promises", {
 })
 
 # Arguments that are NaN give NaN, whichever they are, but for what these take from others, or put beside zeros.
-keeps_numbers <- c("IfElse", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex", "Imag2Complex")
+keeps_numbers <- c("IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex", "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")
 # One formula for each operation with a test of its own, and its arguments.
 nan_apart <- list(

@@ -33,6 +33,7 @@ template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
 template <class V, class M> KERNOPS_FN V truth(M condition, V a, V b) { return select(a == a, truth(condition, b), a); }
 
 template <class V> KERNOPS_FN V if_else(V a, V b, V c) { return select(a == a, select(a >= V(0), b, c), a); }
+template <class V> KERNOPS_FN V if_not_zero(V a, V b) { return select(a == V(0), V(0), select(a == a, b, a)); }
 template <class V> KERNOPS_FN V sign(V a) { return select(a > V(0), V(1), select(a < V(0), V(-1), a)); }
 template <class V> KERNOPS_FN V xlogx(V a) { return select(a == V(0), V(0), a * log(a)); }
 template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(0), V(1) / sqrt(a)); }
