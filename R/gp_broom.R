@@ -1,15 +1,15 @@
 #' Tables of a Gaussian process fit, for broom and emmeans
 #'
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
-#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend:
-#' on the scale of the linear predictor, and with `type = "response"` on that of the response, by the inverse of the link
-#' of a [family][gp_families] or of the transformation of [gp()]. Differences are then ratios, such as odds ratios.
+#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend on the scale
+#' of the linear predictor; `type = "response"` gives those of the response, by the inverse of the link of a
+#' [family][gp_families] or of the transformation of [gp()]. Differences are then ratios, such as odds ratios.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
 #' @param effects which parameters: `"trend"`, `"covariance"`, or both.
-#' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios for
-#'   the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors stay
+#' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios
+#'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors stay
 #'   those of the coefficients; parameters of the covariance stay as they are.
 #' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
 #' @param ... not used: further arguments are an error.
@@ -23,8 +23,8 @@
 #'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
 #'     these are the columns of `newdata`, `.fitted` and `.se.fit`; the result for an object of sf, stars, terra or
 #'     sp is of the same class.
-#' @section Errors: those of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method does not
-#'   have. `exponentiate = TRUE` warns by class `kernops_no_log_link` where the model has no log or logit link.
+#' @section Errors: those of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method does
+#'   not have. `exponentiate = TRUE` warns by class `kernops_no_log_link` where the model has no log or logit link.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)

@@ -145,7 +145,8 @@ warn_about_unknown_folds <- function(object, folds, unknown) {
 terms_of_columns <- function(object) {
   names <- colnames(object$parts$x)
   labels <- c("(Intercept)", attr(object$parts$terms, "term.labels"))
-  of <- attr(stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts), "assign")
+  x <- stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts)
+  of <- attr(x, "assign")
   names[seq_along(of)] <- labels[of + 1]
   names
 }

@@ -21,8 +21,8 @@
 #'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
 #'   3 coordinates.
 #'
-#' @section New responses: `simulate(fit, noise = TRUE)` without `newdata` repeats the experiment: it draws new responses
-#'   of the observations of the fit, with their weights, numbers of trials and variances `known$noise`. A fit with a
+#' @section New responses: `simulate(fit, noise = TRUE)` without `newdata` repeats the experiment: it draws new
+#'   responses of the observations of the fit, with their weights, numbers of trials and variances `known$noise`. A fit with a
 #'   [family][gp_families] does so by default, as [stats::simulate()] does for [glm()]. The field is that of the data:
 #'   `conditional = FALSE` draws another field from the model for each column, as a parametric bootstrap needs. The
 #'   field at the observations is `simulate(fit, noise = FALSE)`, the default of Gaussian observations.

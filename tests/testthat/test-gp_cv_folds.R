@@ -1,7 +1,8 @@
 # What cross-validation says of a fold: its warnings and errors, and levels that are in one fold alone.
 
 d <- withr::with_seed(1, {
-  d <- data.frame(x = runif(60), y = runif(60), g = factor(rep(letters[1:4], 15)), s = factor(rep(1:12, 5)), w = rnorm(60))
+  d <- data.frame(x = runif(60), y = runif(60), g = factor(rep(letters[1:4], 15)), s = factor(rep(1:12, 5)),
+                  w = rnorm(60))
   transform(d, z = as.integer(g) + w + rnorm(60) + rnorm(12)[s], k = rpois(60, exp(0.5 + 0.2 * w)),
             b = rbinom(60, 1, 0.5))
 })

@@ -202,6 +202,7 @@ test_mistakes("kernops_input_error", alist(
                                                         quick = TRUE),
   `effects that tidy() does not have` = generics::tidy(without_field(present ~ 1, plain, family = binomial()),
                                                        effects = "fixed"),
-  `exponentiate in words` = generics::tidy(without_field(present ~ 1, plain, family = binomial()), exponentiate = "yes"),
+  `exponentiate in words` = generics::tidy(without_field(present ~ 1, plain, family = binomial()),
+                                            exponentiate = "yes"),
   `argument that glance() does not have` = generics::glance(without_field(present ~ 1, plain, family = binomial()), 5)
 ), needs = "generics")

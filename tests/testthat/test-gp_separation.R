@@ -1,7 +1,8 @@
 # Responses that the trend or the field separates, and fields that vanish, against glm().
 
 d <- withr::with_seed(7, {
-  d <- data.frame(px = runif(60), py = runif(60), x = rnorm(60), w = rnorm(60), g = factor(sample(letters[1:3], 60, TRUE)))
+  d <- data.frame(px = runif(60), py = runif(60), x = rnorm(60), w = rnorm(60),
+                  g = factor(sample(letters[1:3], 60, TRUE)))
   transform(d, k = rbinom(60, 1, plogis(w)), count = rpois(60, exp(1 + 0.5 * w)), size = rgamma(60, 3, 3 / exp(w)))
 })
 without_field <- function(formula, family, data = d, ...) {
@@ -59,8 +60,8 @@ test_that("separation is found where the likelihood has no maximum, and nowhere 
     y <- if (round %% 2) rbinom(n, 1, 0.5) else as.integer(x %*% rnorm(4) > 0)
     if (qr(x)$rank < 4) next
     # steps of Newton's method stop where there is a maximum; where there is none, each adds about 1 to the largest
-    steps <- lapply(c(25, 29), \(maxit) suppressWarnings(glm.fit(x, y, family = binomial(), control = list(maxit = maxit,
-                                                                                                          epsilon = 1e-300))))
+    after <- \(maxit) glm.fit(x, y, family = binomial(), control = list(maxit = maxit, epsilon = 1e-300))
+    steps <- suppressWarnings(lapply(c(25, 29), after))
     grows <- max(abs(steps[[2]]$coefficients - steps[[1]]$coefficients)) > 0.1
     expect_identical(kernops:::separates(x, 2 * y - 1), grows, info = round)
   }
