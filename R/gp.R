@@ -82,8 +82,9 @@
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
 #'   and any number of columns. Not needed for spatial objects, which have their own, and if no
 #'   term of the covariance is a field. In a formula, `scale(x)` uses the
-#'   mean and the standard deviation of the fitted data at new points, too. In a formula, dates and times
-#'   (`Date`, `POSIXct`, `difftime`) are numbers of days; new data must have dates or times, too.
+#'   mean and the standard deviation of the fitted data at new points, too. In a formula or a data frame, dates, times
+#'   and durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
+#'   unit: see the section about classes of new data in [predict()][predict.gp].
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors. Several responses have a linear model of coregionalisation, [lmc()];
 #'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is taken as by [as_gp()].
@@ -123,8 +124,8 @@
 #'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a
 #'   nugget, and `method = "vecchia"` approximates the field, not the observations.
 #' @param group the group of each observation, for independent fields with common parameters: a one-sided formula such
-#'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. See the section about
-#'   replicates.
+#'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. Groups are values, not printed
+#'   text: times that differ by a fraction of a second are two groups. See the section about replicates.
 #' @param prior prior distributions of covariance parameters: a list such as
 #'   `list(range = pc_range(0.5, p = 0.05), variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The fit is then the mode
 #'   of the posterior, [gp_posterior()] draws from it.

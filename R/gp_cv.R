@@ -6,8 +6,8 @@
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
-#'   for all rows of the data, also those that were not used, are allowed). Of several variables, all values of a row
-#'   are in its fold.
+#'   for all rows of the data, also those that were not used, are allowed). Labels are matched by value. Of several
+#'   variables, all values of a row are in its fold.
 #' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
 #'   error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.

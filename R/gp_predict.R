@@ -90,6 +90,16 @@
 #' over an empty polygon is missing; a polygon without an area, and points or lines among polygons, are errors that name
 #' the rows. Local kriging takes the observations that are nearest to the centroid.
 #'
+#' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
+#'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` become each other, a date
+#'   being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so does a
+#'   column of class units. Another class, such as a duration or a number for a date, is an error, and so is a unit that
+#'   cannot be converted. Levels of groups and random effects are matched by value, `a:b` by pairs of values; as a
+#'   level, a time matches a date at midnight in UTC, other times are an error. A number matches the label of a factor
+#'   if all labels are numbers. A value that the fit does not have is a new level.
+#'
+#'   For a fit by a matrix or by points, a data frame `newdata` needs columns with the names of the coordinates, or
+#'   `coords`.
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
 #'   differs; `kernops_dim_error` for points with another number of coordinates.

@@ -12,7 +12,8 @@
 #'   * `~ 0 + x | g`: a slope in the numeric variable x for each level, with the covariance v x x' for observations of
 #'     the same level.
 #'
-#'   Levels are those of a factor, or the values of a variable; `a:b` has a level for each combination.
+#'   Levels are those of a factor, or the values of a variable: numbers, strings, dates, times. `a:b` has a level for
+#'   each combination. New data match by value: see [predict()][predict.gp].
 #' @param variance,fixed as in [covariance_functions].
 #'
 #' @section In the formula of gp(): `(1 | g)` and `(0 + x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`: intercepts and
@@ -28,7 +29,8 @@
 #'   groups: `day:site` are levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
-#'   in lme4. Effects in products of covariances are not among them: these are fields.
+#'   in lme4. Names of rows have as many digits as distinguish the levels. Effects in products of covariances are not
+#'   among them: these are fields.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
 #'   `~ 0 + x | g`, and for `method = "vecchia"` or several responses.

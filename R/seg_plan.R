@@ -12,8 +12,9 @@
 #' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
 #'   order, or a result of `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a
 #'   factor, including unused levels, or for each distinct key in ascending order. Values whose key is `NA` are in no
-#'   segment, as in [tapply()]. Numbers that differ only beyond 15 significant digits are different keys, unlike in
-#'   [tapply()].
+#'   segment, as in [tapply()]. Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15
+#'   significant digits, and times that differ by fractions of a second, are different keys. Strings marked as "bytes"
+#'   are compared as bytes. Where keys print alike, names of results have more digits.
 #' @param sources where each segment begins in the values, counted from 0: segment s has the values `sources[s] + 0, 1,
 #'   ...`; their number is given by `offsets` or `lengths`. Segments may overlap, repeat, and be in any order.
 #' @param n the number of values, if it does not follow from `offsets` or `sources`.

@@ -21,8 +21,9 @@
 #'   `"bs"`, of any number of variables. As in mgcv, a smooth adds up to zero over the observations, unless `by` is a
 #'   numeric variable, and the basis depends on the observations that are used. In the formula of [gp()], `by` may be a
 #'   factor: `y ~ g + s(x, by = g)` has a smooth for each level, `s(x):ga`, ..., with variances of their own; an
-#'   ordered factor has none for its first level. A smooth of a coordinate and a field with a long range can hardly be
-#'   told apart.
+#'   ordered factor has none for its first level. There, `s(g, bs = "re")` of a factor is the random effect `(1 | g)`,
+#'   and `s(g, x, bs = "re")` is `(0 + x | g)`, see [random_effect()]. A smooth of a coordinate and a field with a long
+#'   range can hardly be told apart.
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
 #'   `newdata`. `summary()` has the effective degrees of freedom of each smooth, with the trend's. The methods are
