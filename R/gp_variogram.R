@@ -94,7 +94,8 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
     stop_kernops("input", "{.code estimator = \"{estimator}\"} is for one variable: it has no cross-variogram.")
   }
   breaks <- variogram_breaks(parts$u, if (is.null(width)) breaks else by_width(parts$u, cutoff, width), cutoff)
-  tables <- lapply(pairs, function(pair) {
+  ids <- make.unique(vapply(pairs, function(pair) paste(unique(pair), collapse = "."), "")) # a and b.c, a.b and c
+  tables <- Map(function(pair, id) {
     kept <- stats::complete.cases(parts$u, parts$values[, pair])
     if (sum(kept) < 2) stop_kernops("input", "A variogram needs at least two points.", call = NULL)
     values <- parts$values[kept, pair, drop = FALSE]
@@ -105,10 +106,10 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
       variogram_classes(u, values, breaks, direction, estimator, backend)
     })
     table <- do.call(rbind, tables)
-    table$id <- rep(paste(unique(pair), collapse = "."), nrow(table))
+    table$id <- rep(id, nrow(table))
     table
-  })
-  all <- do.call(rbind, tables)
+  }, pairs, ids)
+  all <- do.call(rbind, unname(tables))
   all$id <- factor(all$id, unique(all$id))
   structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"))
 }

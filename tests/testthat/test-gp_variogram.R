@@ -186,3 +186,12 @@ test_that("Genton's estimator is that of its definition, and resists outliers", 
   expect_lt(max(gp_variogram(u, y, 3, estimator = "genton")$gamma), 8)
   expect_gt(min(gp_variogram(u, y, 3)$gamma), 50)
 })
+
+test_that("cross-variograms of different pairs are different classes, whatever the names of variables", {
+  withr::local_seed(41)
+  d <- data.frame(x = runif(40), p = rnorm(40), q = rnorm(40), r = rnorm(40), s = rnorm(40))
+  plain <- gp_variogram(cbind(p, q, r, s) ~ 1, d, breaks = 3, coords = ~ x)
+  dotted <- gp_variogram(cbind(a = p, a.b = q, b.c = r, c = s) ~ 1, d, breaks = 3, coords = ~ x)
+  expect_identical(as.vector(table(dotted$id)), as.vector(table(plain$id)))
+  expect_identical(dotted$gamma, plain$gamma)
+})
