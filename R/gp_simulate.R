@@ -32,8 +32,8 @@
 #'   the observations are a data frame with the columns `sim_1`, `sim_2`, ..., as of [stats::simulate()], with the
 #'   attribute `seed`: each column can replace the response in `data`. They are counts, numbers, proportions, factors,
 #'   or matrices of successes and failures, as the response is.
-#' @section Errors: class `kernops_input_error` if `newdata` has polygons, and if there are more than `exact_limit` points
-#'   and spectral simulation is not available for the covariance, a user-defined formula.
+#' @section Errors: class `kernops_input_error` if `newdata` has polygons, and if there are more than `exact_limit`
+#'   points and spectral simulation is not available for the covariance, a user-defined formula.
 #' @references
 #' Rahimi, A. and Recht, B. (2007) Random features for large-scale kernel machines. *Advances in Neural Information
 #' Processing Systems* 20.
