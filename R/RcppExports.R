@@ -385,6 +385,14 @@ cuda_cache_files <- function() {
     .Call(`_kernops_cuda_cache_files`)
 }
 
+cuda_clear_cache <- function() {
+    .Call(`_kernops_cuda_clear_cache`)
+}
+
+cuda_folder_state <- function(path) {
+    .Call(`_kernops_cuda_folder_state`, path)
+}
+
 memory_holds <- function(bytes) {
     .Call(`_kernops_memory_holds`, bytes)
 }

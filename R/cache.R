@@ -6,30 +6,56 @@ default_cache <- function() {
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# What cannot be a folder, or where others could put code, must not keep the package from being loaded.
+# The folder that is asked for, the user's or the session's: the first in which only the user can put code. Nothing that
+# is asked for may keep the package from being loaded.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
-  if (is.null(asked)) return(trusted_folder(default_cache(), tempdir()))
-  if (is.character(asked) && length(asked) == 1 && !is.na(asked)) {
-    return(trusted_folder(absolute_path(path.expand(asked)), default_cache()))
+  candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
+  reasons <- character()
+  for (candidate in candidates) {
+    found <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
+    if (found$state %in% c("usable", "missing")) break
+    # a home where nobody can write is not the user's choice
+    if (found$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, found$reason)
   }
-  cli::cli_warn(c(paste("The option {.code kernops.cache_dir} must be the path of a folder,",
-                        "not {.obj_type_friendly {asked}}."),
-                  i = "Kernels are kept in {.path {default_cache()}}."), class = "kernops_warning")
-  default_cache()
+  used <- found$path %||% NA_character_
+  if (length(reasons)) warn_cache(reasons, used)
+  used
 }
 
-trusted_folder <- function(folder, other) {
-  if (cuda_is_trusted(folder)) return(folder)
-  if (!cuda_is_trusted(other)) other <- tempdir()
-  cli::cli_warn(c(paste("{.path {folder}} belongs to another user, or others can write there:",
-                        "kernels are not loaded from it."),
-                  i = "They are kept in {.path {other}}."), class = "kernops_warning")
-  other
+folder_state <- function(path) {
+  found <- cuda_folder_state(path)
+  if (found$state %in% c("usable", "missing")) found$path <- path
+  found
+}
+
+asked_folder <- function(asked) {
+  rule <- "The option {.code kernops.cache_dir} (or {.envvar KERNOPS_CACHE_DIR}) must be the path of a folder"
+  if (!is.character(asked) || length(asked) != 1 || is.na(asked) || !nzchar(asked)) {
+    stop_kernops("input", paste0(rule, ", not ", shown(asked), "."))
+  }
+  native <- enc2native(asked)
+  if (Encoding(asked) == "bytes" || !validEnc(asked) || enc2utf8(native) != enc2utf8(asked)) {
+    stop_kernops("input", paste0(rule, " in the encoding of this session, not {.val {asked}}."))
+  }
+  if (startsWith(native, "~") && nchar(native, "bytes") < 1000) native <- path.expand(native) # it cuts long paths
+  absolute_path(native)
 }
 
 # Of a folder that need not exist yet: setwd() must not move it.
-absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path else file.path(getwd(), path)
+absolute_path <- function(path) {
+  root <- if (.Platform$OS.type == "windows") "^([/\\\\]|[A-Za-z]:)" else "^/"
+  if (grepl(root, path)) path else file.path(getwd(), path)
+}
+
+warn_cache <- function(reasons, used) {
+  reasons <- short_text(reasons, 1000)
+  cli::cli_warn(c("Compiled kernels cannot be kept in the folder that was chosen for them.",
+                  stats::setNames(sprintf("{reasons[[%d]]}", seq_along(reasons)), rep("x", length(reasons))),
+                  i = if (is.na(used)) "Each session compiles its own." else "They are kept in {.path {used}}.",
+                  i = "{.help kernops::kernops_cache_info} describes which folders are safe."),
+                class = "kernops_warning")
+}
 
 #' The cache of compiled GPU kernels
 #'
@@ -38,14 +64,23 @@ absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path el
 #' common formulas are compiled then: they are part of the package and require neither the cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option
-#' `kernops.cache_dir`, which is read when kernops is loaded. A folder that belongs to another user, or where others can
-#' write, is not used, with a warning; nor is such a file. Kernels of another version of kernops or of the compiler are
-#' never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
+#' `kernops.cache_dir`, which is read when kernops is loaded. Kernels of another version of kernops or of the compiler
+#' are never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
 #' stored beside it.
 #'
-#' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path`, the number of `files` of the
-#'   cache and their size in `bytes`, and `precompiled`, a data frame with the number of `kernels` compiled at
-#'   installation for each `architecture`, and their `bytes`.
+#' @section Safety: Cached kernels are programs, so other users must not be able to put files into the cache. Except on
+#'   Windows, the folder and all its parents must belong to you or to root, and neither their group nor all users may
+#'   have permission to write there; a parent may be writable if it has the sticky bit, like `/tmp`. The directories
+#'   that hold symbolic links on the path are checked alike. A folder that fails is not used: a warning of class
+#'   `kernops_warning` says why, and names the folder that is used instead, which is the default one or, if that fails
+#'   as well, [tempdir()]. `chmod go-w` on the folder named in the warning mends it. A file of the cache must be a
+#'   regular file that belongs to you or to root and that only the owner can write, else the kernel is compiled anew.
+#'   Folders and files that kernops creates have modes 0700 and 0600 for any `umask`. Files contain a checksum against
+#'   damage, which is no protection from somebody who can write them.
+#'
+#' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path` of the folder in use (`NA` if
+#'   there is no safe one), the number of `files` of the cache and their size in `bytes`, and `precompiled`, a data
+#'   frame with the number of `kernels` compiled at installation for each `architecture`, and their `bytes`.
 #'
 #'   `kernops_cache_clear()` removes the files of the cache and no other files of the folder; it returns their number,
 #'   invisibly. Precompiled kernels are kept.
@@ -54,23 +89,21 @@ absolute_path <- function(path) if (grepl("^([/\\\\]|[A-Za-z]:)", path)) path el
 #' kernops_cache_info()
 #' @export
 kernops_cache_info <- function() {
-  files <- file.path(the$cache, cuda_cache_files())
-  structure(list(path = the$cache, files = length(files), bytes = sum(file.size(files), na.rm = TRUE),
-                 precompiled = cuda_catalogue_files()), class = "kernops_cache_info")
+  bytes <- cuda_cache_files()
+  structure(list(path = the$cache, files = length(bytes), bytes = sum(bytes), precompiled = cuda_catalogue_files()),
+            class = "kernops_cache_info")
 }
 
 #' @rdname kernops_cache_info
 #' @export
-kernops_cache_clear <- function() {
-  files <- file.path(the$cache, cuda_cache_files())
-  invisible(sum(file.remove(files[file.exists(files)])))
-}
+kernops_cache_clear <- function() invisible(cuda_clear_cache())
 
 #' @export
 format.kernops_cache_info <- function(x, ...) {
   size <- \(bytes) paste(format(round(bytes / 2^20, 1), nsmall = 1), "MiB")
   known <- x$precompiled
-  c(paste0("Cache  ", x$files, " files, ", size(x$bytes), ", in ", x$path),
+  c(if (is.na(x$path)) "Cache  none: there is no folder where only you can write" else
+      paste0("Cache  ", x$files, " files, ", size(x$bytes), ", in ", x$path),
     paste0("Kernels compiled at installation: ", if (nrow(known) == 0) "none" else
       paste0(toString(paste(known$kernels, "for", known$architecture)), " (", size(sum(known$bytes)), ")")))
 }

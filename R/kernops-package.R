@@ -59,6 +59,6 @@
 .onLoad <- function(libname, pkgname) {
   the$cache <- cache_folder()
   here <- file.path(libname, pkgname)
-  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), the$cache,
+  cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), if (is.na(the$cache)) "" else the$cache,
                  unname(getNamespaceVersion(pkgname)))
 }

@@ -1191,11 +1191,30 @@ BEGIN_RCPP
 END_RCPP
 }
 // cuda_cache_files
-std::vector<std::string> cuda_cache_files();
+Rcpp::NumericVector cuda_cache_files();
 RcppExport SEXP _kernops_cuda_cache_files() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     rcpp_result_gen = Rcpp::wrap(cuda_cache_files());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_clear_cache
+int cuda_clear_cache();
+RcppExport SEXP _kernops_cuda_clear_cache() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_clear_cache());
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_folder_state
+Rcpp::List cuda_folder_state(std::string path);
+RcppExport SEXP _kernops_cuda_folder_state(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_folder_state(path));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1399,6 +1418,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_precompile", (DL_FUNC) &_kernops_cuda_precompile, 4},
     {"_kernops_cuda_binary", (DL_FUNC) &_kernops_cuda_binary, 3},
     {"_kernops_cuda_cache_files", (DL_FUNC) &_kernops_cuda_cache_files, 0},
+    {"_kernops_cuda_clear_cache", (DL_FUNC) &_kernops_cuda_clear_cache, 0},
+    {"_kernops_cuda_folder_state", (DL_FUNC) &_kernops_cuda_folder_state, 1},
     {"_kernops_memory_holds", (DL_FUNC) &_kernops_memory_holds, 1},
     {"_kernops_cuda_is_trusted", (DL_FUNC) &_kernops_cuda_is_trusted, 1},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},

@@ -3,6 +3,7 @@
 #include "cuda/compiler.h"
 #include "cuda/cuda.h"
 #include "cuda/archive.h"
+#include "cuda/cache_folder.h"
 #include "cuda/segments/segments.h"
 #include "cuda/solver.h"
 
@@ -158,8 +159,34 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
   });
 }
 
+// The bytes of each file of the kernel cache, by name.
 // [[Rcpp::export(rng = false)]]
-std::vector<std::string> cuda_cache_files() { return cuda::cache_files(); }
+Rcpp::NumericVector cuda_cache_files() {
+  std::vector<std::string> names;
+  std::vector<double> bytes;
+  for (const auto& file : cuda::CacheFolder(cuda::paths().cache).files())
+    names.push_back(file.name), bytes.push_back(double(file.bytes));
+  Rcpp::NumericVector files(bytes.begin(), bytes.end());
+  files.names() = names;
+  return files;
+}
+
+// Removes the files of the kernel cache and counts them.
+// [[Rcpp::export(rng = false)]]
+int cuda_clear_cache() {
+  const cuda::CacheFolder folder(cuda::paths().cache);
+  int removed = 0;
+  for (const auto& file : folder.files()) removed += folder.remove(file.name);
+  return removed;
+}
+
+// The state of a folder for compiled kernels, and the reason if it cannot be used.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List cuda_folder_state(std::string path) {
+  static const char* const states[] = {"usable", "missing", "untrusted", "failed"};
+  const cuda::CacheFolder folder(path);
+  return Rcpp::List::create(Rcpp::_["state"] = states[folder.state()], Rcpp::_["reason"] = folder.reason());
+}
 
 // [[Rcpp::export(rng = false)]]
 bool memory_holds(double bytes) { return within_memory(bytes); }

@@ -73,10 +73,9 @@ std::string to_bytes(const Record& r, const std::vector<char>& code) {
          std::to_string(bytes.size()) + "\n" + bytes + "\n";
 }
 
-std::vector<Record> read_records(const std::string& file) {
+std::vector<Record> read_records(std::istream& in) {
   std::vector<Record> records;
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) return records;
+  if (!in.seekg(0, std::ios::end)) return records;
   const size_t end = size_t(in.tellg());
   in.seekg(0);
   std::string line, magic;
@@ -92,17 +91,30 @@ std::vector<Record> read_records(const std::string& file) {
   return records;
 }
 
-std::vector<char> read_code(const std::string& file, const Record& record) {
+std::vector<Record> read_records(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
+  return read_records(in);
+}
+
+std::vector<char> read_code(std::istream& in, const Record& record) {
   std::string code(record.size, ' ');
   in.seekg(std::streamoff(record.at));
   if (!in.read(&code[0], std::streamsize(code.size())) || hash(code) != record.sum) return {};
   return {code.begin(), code.end()};
 }
 
+std::vector<char> read_code(const std::string& file, const Record& record) {
+  std::ifstream in(file, std::ios::binary);
+  return read_code(in, record);
+}
+
+std::string temporary_name(const std::string& file) {
+  return file + "." + std::to_string(std::random_device{}()) + ".tmp";
+}
+
 bool write_file(const std::string& file, const std::string& bytes) {
   std::error_code error;
-  const fs::path aside = file + "." + std::to_string(std::random_device{}()) + ".tmp";
+  const fs::path aside = temporary_name(file);
   std::ofstream out(aside, std::ios::binary);
   out.write(bytes.data(), std::streamsize(bytes.size()));
   out.close();

@@ -1,6 +1,7 @@
 // Files of compiled kernels. A file holds records one after another, each a line of text and the code, so
 // that files can be joined by `cat`; the catalogue's hold hundreds of them, the cache's one.
 #pragma once
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,15 @@ namespace cuda {
 
 struct Record {
   std::string version, key, architecture, compiler;
-  std::string sum;  // of the code
+  std::string sum;  // of the code: it shows damage, and protects from nobody who can write the file
   size_t size, at;
 };
 
-// The records of a file up to the first damaged one; none where there is no file.
+// The records of a file up to the first damaged one; none if the file does not exist.
+std::vector<Record> read_records(std::istream& in);
 std::vector<Record> read_records(const std::string& file);
-// Empty where the code is damaged.
+// Empty if the code is damaged.
+std::vector<char> read_code(std::istream& in, const Record& record);
 std::vector<char> read_code(const std::string& file, const Record& record);
 std::string to_bytes(const Record& record, const std::vector<char>& code);
 
@@ -26,8 +29,9 @@ Record describe(const std::string& text, const std::string& architecture);
 
 std::string hash(const std::string& data);
 
-// Writes aside and renames, so that other processes see whole files or none; false where that is impossible.
+// Writes aside and renames, so that other processes see a whole file or none; false if that fails.
 bool write_file(const std::string& file, const std::string& bytes);
+std::string temporary_name(const std::string& file);
 
 // The files of the catalogue: sm_90-1of4.kernels.
 struct CatalogueFile {

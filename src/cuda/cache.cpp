@@ -1,54 +1,29 @@
 // Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk a text is a file of its
-// own, with the text beside it to read; a file that is damaged, that others may have written, or that is of another
-// version or compiler is compiled anew.
-#ifndef _WIN32
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
+// own, with the text beside it to read. A file is compiled anew if it is damaged, if others can have written it, or if
+// it is of another version or compiler.
 #include <algorithm>
-#include <cstdint>
-#include <filesystem>
 #include <future>
+#include <sstream>
 
-#include "cuda/cuda.h"
 #include "cuda/archive.h"
+#include "cuda/cache_folder.h"
+#include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr std::uintmax_t largest_cache = std::uintmax_t(512) << 20;
 
-// Files that others put into the folder are theirs: ours start with a key.
-bool is_ours(const fs::path& file) {
-  const std::string name = file.filename().string();
-  const size_t dot = name.find('.');
-  return dot == 32 && name.find_first_not_of("0123456789abcdef") == dot &&
-         (name.compare(dot, 7, ".kernel") == 0 || name.compare(dot, 3, ".cu") == 0);
-}
-
-// The oldest files go when there is too much.
-void make_room(const fs::path& folder) {
-  struct File {
-    fs::file_time_type time;
-    std::uintmax_t size;
-    fs::path path;
-  };
-  std::vector<File> files;
+// Removes the oldest files of a folder that is too large.
+void make_room(const CacheFolder& folder) {
+  std::vector<CacheFolder::File> files = folder.files();
   std::uintmax_t total = 0;
-  for (const std::string& name : cache_files()) {
-    std::error_code gone;  // by another process
-    const File file{fs::last_write_time(folder / name, gone), fs::file_size(folder / name, gone), folder / name};
-    if (gone) continue;
-    files.push_back(file);
-    total += file.size;
-  }
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.time < b.time; });
+  for (const CacheFolder::File& file : files) total += file.bytes;
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   for (size_t n = 0; n < files.size() && total > largest_cache; ++n) {
-    std::error_code gone;
-    total -= files[n].size;
-    fs::remove(files[n].path, gone);
+    folder.remove(files[n].name);
+    total -= files[n].bytes;
   }
 }
 
@@ -60,52 +35,34 @@ std::string compiler_if_any() {
   }
 }
 
-std::vector<char> read(const std::string& file, const Record& wanted) {
-  if (!is_trusted(file)) return {};
+std::vector<char> find(const CacheFolder& folder, const Record& wanted) {
+  std::istringstream file(folder.read(wanted.key + ".kernel"));
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
-    if (record.key == wanted.key && same_compiler) return read_code(file, record);
+    if (record.key != wanted.key || !same_compiler) continue;
+    file.clear();  // of the end, which the last record reached
+    return read_code(file, record);
   }
   return {};
 }
 
 }  // namespace
 
-// The user's or the system's, and nobody else writes there; or nothing is there yet.
-bool is_trusted(const std::string& path) {
-#ifndef _WIN32
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) return true;
-  const bool own = found.st_uid == geteuid() || found.st_uid == 0;
-  const bool by_group = (found.st_mode & S_IWGRP) && found.st_gid != getegid();
-  return own && !by_group && !(found.st_mode & S_IWOTH);
-#else
-  return true;
-#endif
-}
-
-std::vector<std::string> cache_files() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(paths().cache, error))
-    if (is_ours(entry.path())) names.push_back(entry.path().filename().string());
-  return names;
+bool is_kernel_file(const std::string& name) {
+  const size_t dot = name.find('.');
+  return dot == 32 && name.find_first_not_of("0123456789abcdef") == dot &&
+         (name.compare(dot, 7, ".kernel") == 0 || name.compare(dot, 3, ".cu") == 0);
 }
 
 std::vector<char> compiled(const std::string& text, const std::string& architecture) {
   Record record = describe(text, architecture);
   record.compiler = compiler_if_any();
-  const fs::path folder = paths().cache, file = folder / (record.key + ".kernel");
-  const bool safe = is_trusted(folder.string());
-  std::vector<char> code = safe ? read(file.string(), record) : std::vector<char>();
+  std::vector<char> code = find(CacheFolder(paths().cache), record);
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
-  if (!safe) return code;
-  std::error_code error;  // a cache that cannot be written is none: not the user's concern
-  fs::create_directories(folder, error);
-  make_room(folder);
-  if (write_file(file.string(), to_bytes(record, code)))
-    write_file(fs::path(file).replace_extension(".cu").string(), text);
+  const CacheFolder folder(paths().cache, true);
+  make_room(folder);  // a folder that cannot be written is no error: the next session compiles again
+  if (folder.write(record.key + ".kernel", to_bytes(record, code))) folder.write(record.key + ".cu", text);
   return code;
 }
 

@@ -88,8 +88,6 @@ Paths& paths();
 // The code of a text if it was compiled for this architecture, or one whose code runs there, when the package
 // was installed; else empty.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
-std::vector<std::string> cache_files();  // the names of those that are ours
-bool is_trusted(const std::string& path);
 
 // The compiled kernel of a text: from the cache, or compiled and kept there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);

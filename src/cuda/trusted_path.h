@@ -1,0 +1,50 @@
+// Folders that only the user and the administrator can change, opened by descriptor. Not for Windows.
+#pragma once
+#ifndef _WIN32
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+namespace kernops {
+namespace cuda {
+
+// Owns a file descriptor; -1 for none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) {
+    close();
+    number_ = other.release();
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  explicit operator bool() const { return number_ >= 0; }
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+  bool close() { return number_ < 0 || ::close(release()) == 0; }
+
+ private:
+  int number_;
+};
+
+inline bool is_safe_owner(const struct stat& entry) { return entry.st_uid == geteuid() || entry.st_uid == 0; }
+inline bool others_can_write(const struct stat& entry) { return (entry.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
+
+struct Refusal {
+  bool is_unsafe;  // others could change the folder; else it cannot be opened or created
+  std::string reason;
+};
+
+// Follows an absolute path from the root, like StrictModes of OpenSSH: every folder on the way must belong to the user
+// or the administrator, and only they may be able to write there. A folder with the sticky bit, such as /tmp, can be on
+// the way, since users cannot replace the entries of others in it. Links are followed name by name, so the folders that
+// hold them are checked as well. Without a descriptor: the folder does not exist yet and can be created. `create` makes
+// missing folders, with mode 0700. Throws Refusal.
+Descriptor open_trusted(const std::string& path, bool create);
+
+}  // namespace cuda
+}  // namespace kernops
+#endif
